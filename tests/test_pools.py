@@ -10,9 +10,17 @@ import pytest
 
 import kernelbandits as kb
 from conftest import pairwise
+from kernelbandits import runtime
 from kernelbandits.experiment import engines
 from kernelbandits.policies.paths import count_normals, draw_waves
-from kernelbandits.posterior import ArmPosterior, PoolPosterior, ShortList, short_list
+from kernelbandits.posterior import (
+    ArmPosterior,
+    PartialPosterior,
+    PoolPosterior,
+    ShortList,
+    pool,
+    short_list,
+)
 from kernelbandits.problems import GaussianNoise, Instance, UniformNoise
 
 KERNELS = {
@@ -274,3 +282,82 @@ def test_gp_ts_plays_a_large_pool_with_pending_choices_and_a_generator():
 def test_gp_ts_on_a_large_pool_needs_a_kernel_with_frequencies():
     with pytest.raises(ValueError, match=r"GPTS needs a kernel of RBF.*over more than 2000 arms"):
         large_thompson(kernel=kb.Linear())
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_a_run_that_does_not_fit_is_refused_with_its_memory(monkeypatch):
+    instance = make_instance(POINTS["scattered"])
+    monkeypatch.setattr(runtime, "available_memory", lambda: 100_000)
+    needed = r"play needs 0\.00 GB of memory for 230 arms and the first 64 of them"
+    with pytest.raises(ValueError, match=needed):
+        play(rule(instance, kb.RBF(0.3), LAWS["ucb"]), instance, 100)
+
+
+def test_a_run_that_may_not_fit_is_played_with_a_notice(monkeypatch):
+    instance = make_instance(POINTS["scattered"])
+    monkeypatch.setattr(engines, "available_memory", lambda: 300_000)
+    with pytest.warns(kb.DataNotice, match=r"100 rounds on 230 arms need up to 0\.0 GB if every"):
+        play(rule(instance, kb.RBF(0.3), LAWS["ucb"]), instance, 100)
+
+
+def test_rows_that_do_not_fit_are_refused_before_they_are_asked_for(monkeypatch):
+    monkeypatch.setattr(pool, "CHUNK_NUMBERS", 32)
+    posterior = PoolPosterior(kb.RBF(0.3), POINTS["scattered"], 1.0)
+    posterior.update(0, 1.0)
+    monkeypatch.setattr(runtime, "available_memory", lambda: 1000)
+    with pytest.raises(ValueError, match=r"a pool needs .* GB of memory for the rows of 2 of 230"):
+        posterior.update(1, 1.0)
+    monkeypatch.undo()
+    posterior.update(1, 1.0)
+    assert posterior.events == 2
+
+
+def test_rows_grow_by_chunks_and_hold_what_was_learnt(monkeypatch):
+    monkeypatch.setattr(pool, "CHUNK_NUMBERS", 3 * 230)
+    posterior = PoolPosterior(kb.RBF(0.3), POINTS["scattered"], 0.1)
+    exact = ArmPosterior(kb.RBF(0.3), POINTS["scattered"], 0.1)
+    for arm in range(0, 200, 9):
+        for form in (posterior, exact):
+            form.update(arm, np.sin(arm))
+    assert len(posterior._rows) - posterior.distinct <= 3
+    np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-10)
+    np.testing.assert_allclose(posterior.variance, exact.variance, atol=1e-10)
+    posterior.audit()
+    np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-10)
+
+
+# ---------------------------------------------------------------- some arms only
+
+
+def test_a_partial_posterior_is_the_posterior_of_its_arms_and_of_all_others():
+    points = POINTS["scattered"]
+    part = PartialPosterior(kb.RBF(0.3), points, 0.1, arms=[4, 90, 7])
+    whole = ArmPosterior(kb.RBF(0.3), points, 0.1)
+    for arm in (4, 90, 4, 33, 200, 33):
+        for form in (part, whole):
+            form.update(arm, np.cos(arm))
+    assert part.arms.tolist() == [4, 7, 33, 90, 200]
+    assert (part.events, part.counts.tolist()) == (6, whole.counts.tolist())
+    wanted = np.array([7, 200, 5, 4])
+    for found, expected in zip(part.estimates(wanted), (whole.mean, whole.sd), strict=True):
+        np.testing.assert_allclose(found, expected[wanted], atol=1e-9)
+    np.testing.assert_allclose(part.mean, whole.mean, atol=1e-9)
+    np.testing.assert_allclose(part.sd, whole.sd, atol=1e-7)
+
+
+@pytest.mark.parametrize("rule", [kb.policies.BPE, kb.policies.SupKernelUCB])
+def test_rules_that_drop_arms_choose_as_with_all_of_them(rule, monkeypatch):
+    """The same arms with posteriors over all arms, which is what the rules are defined by."""
+    instance = make_instance(POINTS["scattered"], noise=0.02)
+    settings = {"noise_scale": 0.02, "norm_bound": 0.2, "horizon": 160, "ridge": 0.02}
+    few = rule(instance.domain, kb.RBF(0.5), **settings)
+    found = play(few, instance, 160, "auto")
+    monkeypatch.setattr(rule, "_partial_posterior", lambda self, arms: self._fresh_posterior())
+    every = rule(instance.domain, kb.RBF(0.5), **settings)
+    expected = play(every, instance, 160, "auto")
+    np.testing.assert_array_equal(found.arms, expected.arms)
+    np.testing.assert_array_equal(found.recommended, expected.recommended)
+    kept = few.levels.values() if rule is kb.policies.SupKernelUCB else [few.batch_posterior]
+    assert any(isinstance(posterior, PartialPosterior) for posterior in kept)

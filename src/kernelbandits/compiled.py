@@ -202,7 +202,7 @@ def play_samples(
     return last, True
 
 
-# ------------------------------------------------------------------ pools: a row for each arm played
+# ---------------------------------------------------------------- pools: a row for each arm played
 
 ARMS_AT_ONCE = 512
 """The arms of a block: the pieces of all arrays that belong to one stay in the fastest cache."""

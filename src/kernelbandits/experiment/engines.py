@@ -6,6 +6,7 @@ Both engines use the same random numbers and choose the same arms.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Numbers
+from kernelbandits.checks import Array, DataNotice, Numbers
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.policies.base import valid_loop
 from kernelbandits.posterior import NO_BOUNDS, ArmPosterior, PoolPosterior, ShortList
 from kernelbandits.problems import Instance, MovingInstance
-from kernelbandits.runtime import is_installed, require
+from kernelbandits.runtime import available_memory, check_memory, is_installed, require
 from kernelbandits.streams import Streams
 
 ENGINES = ("auto", "numba", "numpy")
@@ -31,6 +32,8 @@ LEAST_POOL = 30_000
 and making a list takes longer than what it saves (benchmarks/results/scale.md)."""
 PAYING_ROUNDS, LONGEST_WAIT = 8, 512
 """A list that served for fewer rounds did not pay; at most so many rounds pass until the next."""
+FIRST_ROWS = 64
+"""A run on a pool does not begin unless there is memory for so many distinct arms."""
 LOOK_AHEAD = 64
 """A list is made for the greatest weight of so many rounds."""
 MOST_ROUNDS = 1 << 62
@@ -108,6 +111,7 @@ def play(
     check_game(policy, instance, horizon, streams)
     arms, recommended = np.empty(horizon, dtype=np.int32), np.empty(horizon, dtype=np.int32)
     loop = find_loop(policy, instance) if resolve_engine(engine) == "numba" else None
+    state_memory(policy, horizon)
     if loop:
         load_loops()
     start = time.perf_counter()
@@ -129,6 +133,30 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
     )
 
 
+def state_memory(policy: Policy, horizon: int) -> None:
+    """Refuse a run on a pool that cannot begin, and say if its later rounds may not fit.
+
+    The rows of a pool take 8 bytes for each arm and each distinct arm played. How many arms will be
+    played is not known beforehand, so memory for some of them is demanded, and a run that fits only
+    if it repeats arms is played with a notice.
+    """
+    posterior = policy.posterior
+    if not isinstance(posterior, PoolPosterior):
+        return
+    n, held = len(posterior.mean), posterior.memory(posterior.distinct)
+    most = min(n, posterior.distinct + horizon)
+    least = posterior.memory(min(most, posterior.distinct + FIRST_ROWS)) - held
+    check_memory("play", least, f"{n} arms and the first {FIRST_ROWS} of them that are played")
+    free, needed = available_memory(), posterior.memory(most) - held
+    if free is not None and needed > free:
+        warnings.warn(
+            f"play: {horizon} rounds on {n} arms need up to {needed / 1e9:.1f} GB if every round "
+            f"plays another arm; {free / 1e9:.1f} GB are free",
+            DataNotice,
+            stacklevel=3,
+        )
+
+
 def resolve_engine(engine: str) -> str:
     """numba where it is installed, else numpy; asking for numba without it is an error."""
     if engine == "numba":
@@ -144,10 +172,10 @@ Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     """The compiled loop that plays the policy on the instance, or None where Python has to.
 
-    A policy declares its loop (`Policy.compiled_loop`). The loops work on an n x n covariance, or on
-    the rows of a pool, and a table of weights and of noise. So other posteriors, Thompson sampling
-    on large pools, schedules that look at the history, replicates, noise that differs among arms
-    and moving instances are played in Python.
+    A policy declares its loop (`Policy.compiled_loop`). The loops work on an n x n covariance, or
+    on the rows of a pool, and a table of weights and of noise. So other posteriors, Thompson
+    sampling on large pools, schedules that look at the history, replicates, noise that differs
+    among arms and moving instances are played in Python.
     """
     if not policy.posterior.lends or instance.replicates is not None:
         return None

@@ -13,13 +13,15 @@ from scipy.linalg.lapack import dtrtrs
 from kernelbandits.checks import Array, Indices
 from kernelbandits.posterior.base import EPS, Posterior, prior_variance
 from kernelbandits.posterior.sufficient import Factorisation, lower_root
-from kernelbandits.runtime import single_threaded
+from kernelbandits.runtime import check_memory, single_threaded
 
 MOST_KEPT = 1 << 20
 """The most numbers kept in prior columns: 8 MB."""
 BLOCK_NUMBERS = 1 << 18
 """About how many numbers of a matrix are computed at a time, so that temporary arrays stay small:
 2 MB."""
+ARRAYS = 24
+"""Numbers held for each arm besides its column of the rows: mean, variance, index, temporaries."""
 CHUNK_NUMBERS = 1 << 22
 """The rows grow by at most so many numbers at a time, 32 MB, and at least by one row."""
 
@@ -207,6 +209,9 @@ class PoolPosterior(Posterior):
         if needed <= held:
             return
         size = max(needed, min(max(16, 2 * held), held + max(1, CHUNK_NUMBERS // n)))
+        if (size - held) * n >= CHUNK_NUMBERS // 2:
+            purpose = f"the rows of {size} of {n} arms"
+            check_memory("a pool", 8 * ((size - held) * n + 4 * size**2), purpose)
         if not self._rows.flags.owndata:
             self._rows = self._rows.copy()
         self._rows.resize((size, n), refcheck=False)
@@ -248,13 +253,23 @@ class PoolPosterior(Posterior):
         self._core[:m, :m] = half.T @ half / self.ridge
         self._slot = {int(arm): row for row, arm in enumerate(played)}
 
+    def memory(self, distinct: int) -> int:
+        """Return how many bytes are needed after so many distinct arms were played.
+
+        There are a row for each of them, two matrices with a temporary of each, and some arrays
+        with one number for each arm.
+        """
+        return 8 * (len(self.points) * (distinct + ARRAYS) + 4 * distinct**2)
+
     @property
     def distinct(self) -> int:
         """The number of distinct arms played."""
         return len(self._slot)
 
     def deviation(self, g: Array, e: Array) -> Array:
-        """Return a draw of f - mean, g - V' S L^-1 (g(played) + sqrt(ridge / n) e): Matheron's rule.
+        """Return a draw of f - mean, g - V' S L^-1 (g(played) + sqrt(ridge / n) e).
+
+        This is Matheron's rule.
 
         g is a draw from the prior over all arms, and e has a standard normal number for each
         distinct arm played, in the order of the rows.
