@@ -231,7 +231,7 @@ def combine_rows(out: Any, rows: Any, weights: Any, start: int, size: int) -> No
 
 
 @compiled
-def largest_of(values: Any) -> float:
+def largest_of(values: Any) -> Any:
     """Return the largest of some numbers; four at a time, because each comparison waits."""
     n = len(values)
     a = b = c = d = values[0]
@@ -249,7 +249,7 @@ def largest_of(values: Any) -> float:
 @compiled
 def learn_block(
     mean: Any, variance: Any, index: Any, column: Any, step: float, root: float, scale: float
-) -> float:
+) -> Any:
     """Learn a reward on some arms and compute their index; return the least variance after it.
 
     mean += c step, variance -= (c root)^2, index = mean + scale sd, with c = cov(., arm).
@@ -369,7 +369,7 @@ def add_to_core(core: Any, q: Any, evidence: float) -> None:
 
 
 @compiled
-def bound_outside(outside: Any, theta: float) -> float:
+def bound_outside(outside: Any, theta: float) -> Any:
     """Return a bound on mean + theta sd over the arms outside a short list, as it was made.
 
     The greatest mean + theta sd is convex in theta, so chords between known values lie above it.

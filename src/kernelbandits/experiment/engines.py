@@ -327,7 +327,7 @@ class PoolRun:
 
     def __init__(self, policy: IndexPolicy) -> None:
         self.policy: Any = policy
-        self.pool: PoolPosterior = policy.posterior  # type: ignore[assignment]
+        self.pool: PoolPosterior = policy.posterior
         self._loops = load_loops()
         self._wait = 1
         self._left = 0 if len(self.pool.mean) >= LEAST_POOL else MOST_ROUNDS

@@ -20,8 +20,8 @@ from kernelbandits.policies.spectral import Factor, Term
 from kernelbandits.posterior import Factorisation
 from kernelbandits.streams import Randomness, Streams
 
-DRAWN_NUMBERS = 1 << 26
-"""The draws over a pool that are made together have at most so many numbers: 512 MB."""
+DRAWN_NUMBERS = 1 << 27
+"""The draws over a pool that are made together have at most so many numbers: 1 GB."""
 MOST_DRAWS = 256
 ARM_BLOCK = 1024
 """The waves of so many arms are computed at a time, so that they stay in the cache."""
@@ -173,7 +173,8 @@ class PoolDraws:
     def draw(self, randomness: Randomness, t: int) -> Array:
         """Return g_t for all arms."""
         if not isinstance(randomness, Streams):
-            return self._draw_rounds(randomness, 0, [t])[0]
+            single: Array = self._draw_rounds(randomness, 0, [t])[0]
+            return single
         block, row = divmod(t, self.rounds)
         kept = self._kept
         if kept is None or kept[:2] != (randomness.seed, block):

@@ -154,7 +154,8 @@ class GPTS(Policy):
         """f_t over at most 2000 arms, from 2 n standard normals."""
         checks.needs(self.joint, "sample", f"at most {LARGEST_JOINT} arms", self.domain)
         deviation: Array = self.posterior.deviation(self.root @ z, e)
-        return self.posterior.mean + self._scale(t) * deviation
+        mean: Array = self.posterior.mean
+        return mean + self._scale(t) * deviation
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
         """v_t, times exp(I) of what is pending."""
