@@ -88,6 +88,7 @@ def build_distinct(*more_flags: str) -> Callable[..., PoolOutcome]:
         distinct = function(
             *(scaled.ctypes.data, n, d, *inputs, RIDGE, 0, len(noise), room), *buffers
         )
-        return PoolOutcome(time.process_time() - start, *record, int(distinct))
+        seconds = time.process_time() - start
+        return PoolOutcome(seconds, record[0], record[1], int(distinct))
 
     return play_pool

@@ -16,13 +16,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 import kernelbandits as kb
-from benchmarks import machine, native, tables
+from benchmarks import machine, native, scale_figure, tables
 from benchmarks.processes import python
 from benchmarks.rows import Goal, Row
 from kernelbandits.experiment import engines
@@ -35,6 +36,7 @@ ARMS = {100: 1000, 1000: 1000, 10_000: 500, 100_000: 200, 1_000_000: 200}
 """Arms -> rounds."""
 QUICK_ARMS = {100: 1000, 1000: 500, 10_000: 200, 100_000: 50}
 ROUNDS = (1000, 10_000, 100_000, 1_000_000)
+FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "scale.svg"
 REFIT_ROUNDS = 20
 """scikit-learn computes everything again in each round: so many are enough to see its time."""
 
@@ -193,7 +195,7 @@ def log_slope(times: dict[int, float], least: int) -> float:
     """The slope of log time in log size, by least squares, from some size on."""
     sizes = [size for size in times if size >= least]
     logs = [[math.log(value) for value in of] for of in (sizes, [times[s] for s in sizes])]
-    return float(np.polyfit(*logs, 1)[0])
+    return float(np.polyfit(logs[0], logs[1], 1)[0])
 
 
 def policies_rows(quick: bool) -> list[Row]:
@@ -302,6 +304,7 @@ def run(quick: bool = False, skip: Sequence[str] = ()) -> None:
             kept[name] = {"circumstances": facts, "rows": rows}
             place.write_text(json.dumps(kept, indent=2) + "\n")
             place.with_suffix(".md").write_text(as_markdown(kept))
+    scale_figure.draw(kept, FIGURE)
 
 
 def as_markdown(kept: dict[str, Any]) -> str:

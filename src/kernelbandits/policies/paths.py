@@ -170,6 +170,10 @@ class PoolDraws:
     def __deepcopy__(self, memo: Any) -> PoolDraws:
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the draws that are kept; they can be made again."""
+        return vars(self) | {"_kept": None}
+
     def draw(self, randomness: Randomness, t: int) -> Array:
         """Return g_t for all arms."""
         if not isinstance(randomness, Streams):
