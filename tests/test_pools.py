@@ -192,6 +192,29 @@ def test_a_short_list_plays_what_the_whole_pool_plays(
     assert sum(served) > 0
 
 
+def test_after_an_error_on_a_short_list_the_pool_knows_all_rewards(monkeypatch):
+    """A kernel that fails at the eighth new arm of lists: what was played before is learnt."""
+    on_lists = []
+
+    def kernel(x, z):
+        on_lists.append(len(x) == 1 and 1 < len(z) < 200)
+        if on_lists[-1] and sum(on_lists) == 8:
+            raise RuntimeError("the kernel fails")
+        return kb.RBF(0.15)(x, z)
+
+    served = use_lists(monkeypatch)
+    instance = make_instance(POINTS["scattered"])
+    policy = rule(instance, kernel, LAWS["ucb"], ridge=0.1)
+    with pytest.raises(RuntimeError, match="the kernel fails"):
+        play(policy, instance, 600)
+    assert sum(served) > 0
+    exact = ArmPosterior(kb.RBF(0.15), instance.domain, 0.1)
+    exact.learn(policy.posterior.counts, policy.posterior.tally.sums)
+    assert policy.posterior.events > 20
+    np.testing.assert_allclose(policy.posterior.mean, exact.mean, atol=1e-9)
+    np.testing.assert_allclose(policy.posterior.variance, exact.variance, atol=1e-9)
+
+
 def use_lists(monkeypatch) -> list[int]:
     """Let every pool be played on short lists; return the rounds that each of them served."""
     served: list[int] = []

@@ -364,9 +364,12 @@ class PoolRun:
         values, t, sound, stop = chunk.values[chosen.arms], first, True, self._loops.NO_STOP
         # Read-only, as those of an instance: numba would compile the loop again.
         values.flags.writeable = False
-        while t <= last and sound and stop in (self._loops.NO_STOP, FIRST_PLAY):
-            t, sound, stop = self._advance_list(chosen, values, chunk, t, last)
-        chosen.absorb()
+        try:
+            while t <= last and sound and stop in (self._loops.NO_STOP, FIRST_PLAY):
+                t, sound, stop = self._advance_list(chosen, values, chunk, t, last)
+        finally:
+            # Also after an error, for example of the kernel, the pool knows all rewards.
+            chosen.absorb()
         self.pool.audit_if_due(suspicious=not sound)
         if stop == self._loops.UNKNOWN_BEST:
             chunk.record[1][t - 1 - chunk.first] = self.pool.mean.argmax()
@@ -390,8 +393,8 @@ class PoolRun:
         if stop < 0:
             return reached + 1, sound, stop
         at, arm = reached + 1 - chunk.first, int(stop)
-        sound = bool(part.variance.min() >= part._least_variance)
-        part.update(arm, float(values[arm] + chunk.noise[at]))
+        sound = part.is_plausible
+        chosen.update(arm, float(values[arm] + chunk.noise[at]))
         best = int(part.mean.argmax())
         chunk.record[0][at], chunk.record[1][at] = chosen.arms[arm], chosen.arms[best]
         inside = chosen.best_is_inside(self._loops.bound_outside, self._loops.bound_change)

@@ -78,6 +78,13 @@ class ShortList:
         """How many rewards were learnt since the list was made."""
         return self.part.events - self._events
 
+    def update(self, place: int, reward: float) -> None:
+        """Condition the list on a reward of one of its arms that has no row yet."""
+        # If there is no memory for the row of the whole pool, that is said before anything is
+        # learnt; `absorb` needs no further memory then.
+        self.pool._grow(self.part.distinct + 1)
+        self.part.update(place, reward)
+
     def absorb(self) -> None:
         """Bring the whole pool up to date."""
         pool, part = self.pool, self.part
