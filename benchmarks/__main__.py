@@ -3,6 +3,9 @@
 `python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`,
 `... spaces`.
 
+`python -m benchmarks scale [--quick] [--skip PART ...]` measures time and memory against arms and
+rounds.
+
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
@@ -41,6 +44,7 @@ from benchmarks import (
     regret,
     rivals,
     samplers,
+    scale,
     search,
     spaces,
     speed,
@@ -54,6 +58,11 @@ def main() -> None:
     command.add_argument("--quick", action="store_true", help="refit for 200 rounds, no map")
     command.add_argument(
         "--skip", nargs="+", default=[], choices=list(speed.SECTIONS), help="rows to leave out"
+    )
+    command = commands.add_parser("scale", help=scale.__doc__)
+    command.add_argument("--quick", action="store_true", help="smaller sizes, for a loaded machine")
+    command.add_argument(
+        "--skip", nargs="+", default=[], choices=list(scale.SECTIONS), help="parts to leave out"
     )
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
@@ -72,6 +81,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
+    elif arguments.command == "scale":
+        scale.run(quick=arguments.quick, skip=arguments.skip)
     elif arguments.command == "lab":
         lab.run(arguments)
     elif arguments.command == "parallel":

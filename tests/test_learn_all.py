@@ -329,6 +329,8 @@ def test_the_update_of_a_pool_is_its_equation_bit_by_bit():
             m = len(self._slot)
             self._core[:m, :m] += np.outer(self._coordinates, self._coordinates) / evidence
             self.variance -= scaled**2
+            left = self.ridge / evidence
+            self._last = arm, scaled * (left * math.sqrt(evidence)), self._coordinates * left
 
     rng = np.random.default_rng(1)
     one, other = (form(kb.Matern(0.3), POINTS, 0.05) for form in (Plain, PoolPosterior))

@@ -285,6 +285,24 @@ class TestPoolMixture:
         np.testing.assert_allclose(mixture.mean, expected.mean(0), rtol=1e-12)
         assert (mixture.health.audits, mixture.health.repairs) == (2, 1)
 
+    def test_large_rows_are_shared_and_never_copied(self, monkeypatch):
+        """In pieces of 16 rows: the same numbers, and pending copies that leave the first alone."""
+        plain, _ = self.pair()
+        monkeypatch.setattr("kernelbandits.posterior.pool_mixture.LARGE", 0)
+        pieces, _ = self.pair()
+        arms = [n % len(plain.arms) for n in range(0, 300, 7)]
+        for arm in arms:
+            for mixture in (plain, pieces):
+                mixture.update(arm, np.cos(arm))
+        before = pieces.variances.copy()
+        for found, expected in (
+            (pieces, plain),
+            (pieces.with_pending(arms[:3]), plain.with_pending(arms[:3])),
+        ):
+            np.testing.assert_allclose(found.means, expected.means, atol=1e-10)
+            np.testing.assert_allclose(found.variances, expected.variances, atol=1e-10)
+        np.testing.assert_array_equal(pieces.variances, before)
+
     def test_rows_of_arms_measured_again_are_merged(self):
         mixture, _ = self.pair()
         for n in range(500):

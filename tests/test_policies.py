@@ -458,13 +458,6 @@ def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(
     assert [choice.arm for choice, _ in played(policy, 40)] == on_arms
 
 
-def test_a_joint_draw_over_too_many_arms_is_refused_with_its_memory(build):
-    with pytest.raises(
-        ValueError, match=r"GPTS needs joint draws over at most 2000 arms, got '2001 arms"
-    ):
-        build("gp-ts", np.arange(2001.0)[:, None])
-
-
 # ---------------------------------------------------------------- what is said
 
 

@@ -39,10 +39,11 @@ class Width:
         a, b, c = self.terms(t)
         return float(a + math.sqrt(b + c * log_det))
 
-    def table(self, horizon: int) -> Array:
-        """Return one row (a_t, b_t, c_t) for each of the rounds 1..horizon."""
-        table = np.empty((horizon, 3))
-        table[:, 0], table[:, 1], table[:, 2] = self.terms(np.arange(1, horizon + 1))
+    def table(self, horizon: int, first: int = 1) -> Array:
+        """Return one row (a_t, b_t, c_t) for each of the rounds first..horizon."""
+        rounds = np.arange(first, horizon + 1)
+        table = np.empty((len(rounds), 3))
+        table[:, 0], table[:, 1], table[:, 2] = self.terms(rounds)
         return table
 
 

@@ -18,6 +18,7 @@ from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
+from kernelbandits.posterior import PartialPosterior, Posterior
 from kernelbandits.widths import Width
 
 
@@ -116,6 +117,7 @@ class PrecisionLevels(Policy):
         self.top = max(1, math.ceil(math.log(rounds)))
         self.finest = 1 / math.sqrt(rounds)
         self.levels: dict[int, Any] = {}
+        """The posterior of the data of each level, kept for the arms that reached it."""
         self.settings |= {"levels": self.top, "gain": "none"}
         self.settings["exploration"] = "the greatest width of a level, or the greatest upper bound"
 
@@ -146,7 +148,10 @@ class PrecisionLevels(Policy):
         """
         if level in self.levels:
             posterior = self.levels[level]
-            mean, sd = posterior.mean[alive], posterior.sd[alive]
+            if isinstance(posterior, PartialPosterior):
+                mean, sd = posterior.estimates(alive)
+            else:
+                mean, sd = posterior.mean[alive], posterior.sd[alive]
         else:
             mean, sd = np.zeros(len(alive)), np.sqrt(self.posterior.prior[alive])
         return mean, sd, self._scale * sd
@@ -170,11 +175,15 @@ class PrecisionLevels(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         level = self._check_level(note["level"]) if "level" in note else self._level_of(arm)
-        known = (self.levels.get(level) or self._fresh_posterior()) if level else None
+        known = (self.levels.get(level) or self._new_level(level, arm)) if level else None
         self.posterior.update(arm, reward)
         if known:
             known.update(arm, reward)
             self.levels[level] = known
+
+    def _new_level(self, level: int, arm: int) -> Any:
+        """The posterior of a level without data, whose first reward is that of `arm`."""
+        return self._fresh_posterior()
 
     def _check_level(self, level: float) -> int:
         known = checks.is_number(level) and level in range(self.top + 1)
@@ -257,3 +266,10 @@ class SupKernelUCB(PrecisionLevels):
             )
         self._set_scale(width)
         self.settings["eta"] = eta
+
+    def _new_level(self, level: int, arm: int) -> Posterior | PartialPosterior:
+        """The posterior of a level without data: over all arms for the first, else over few."""
+        if level == 1:
+            return self._fresh_posterior()
+        view = self.climb_levels()
+        return self._partial_posterior(view.alive if view.level == level else np.array([arm]))
