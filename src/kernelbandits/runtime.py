@@ -224,23 +224,3 @@ def load_name(package: str, name: str, homes: Mapping[str, Sequence[str]]) -> An
     if not name.startswith("_") and find_spec(f"{package}.{name}"):
         return import_module(f"{package}.{name}")
     raise AttributeError(f"{package} has no {name!r}", name=name)
-
-
-def available_memory() -> int | None:
-    """Return how many bytes of memory are free for use, or None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            known = dict(line.split(":") for line in lines)
-        return 1024 * int(known["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError):
-        return None
-
-
-def check_memory(owner: str, needed: int, purpose: str) -> None:
-    """Raise an error if more bytes are needed than are free, before they are asked for."""
-    free = available_memory()
-    if free is not None and needed > free:
-        raise ValueError(
-            f"{owner} needs {needed / 1e9:.2f} GB of memory for {purpose}, "
-            f"got {free / 1e9:.2f} GB; give fewer arms or rounds, or a larger machine"
-        )
