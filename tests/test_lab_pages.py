@@ -6,6 +6,8 @@ import html
 import io
 import re
 import time
+from threading import Event as Signal
+from threading import Thread
 
 import openpyxl
 import pandas as pd
@@ -352,6 +354,49 @@ def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
             break
         time.sleep(0.05)
     assert "No results yet" in films.get("/studies/films")
+
+
+def test_while_results_come_in_the_last_answer_is_shown(page, films, monkeypatch):
+    study = study_of(page)
+    study.tell(row=3, value=0.75)
+    assert "0.75" in films.get("/studies/films").split('id="best"')[1].split("</div>")[0]
+    going, wanted = Signal(), kb.Study.status
+
+    def wait_for_the_test(study):
+        assert going.wait(60)
+        return wanted(study)
+
+    monkeypatch.setattr(kb.Study, "status", wait_for_the_test)
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.0)
+    page.lab.snapshot("films").latest._rest_until = 0.0
+    study.tell(row=4, value=0.85)
+    shown = films.get("/studies/films")
+    assert "0.75" in shown.split('id="best"')[1].split("</div>")[0]
+    assert "it is being computed again" in shown
+    going.set()
+    assert "being computed" not in films.get("/studies/films/settings")
+
+
+def test_a_result_is_stored_while_a_suggestion_is_computed(page, films):
+    """Nor does a page wait; an ask that computes for long holds its own study only."""
+    study = study_of(page)
+    [first] = study.ask()
+    with page.lab.library.asker("films")._session.lock:
+        telling = Thread(target=study.tell, args=(first.trial, 0.5))
+        telling.start()
+        telling.join(60)
+        assert not telling.is_alive()
+        assert "0.5" in films.get("/studies/films")
+
+
+def test_the_main_page_draws_nothing(page, films, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a figure is drawn")
+
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.render_svg", refuse)
+    study_of(page).tell(row=3, value=0.75)
+    for path in ("", "/candidates", "/history", "/settings", "/share", "/trials/1"):
+        films.get(f"/studies/films{path}")
 
 
 def test_a_server_that_starts_again_knows_cookies_forms_and_uploads(page, films, tmp_path):

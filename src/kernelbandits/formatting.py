@@ -254,8 +254,17 @@ def to_json(value: Any, *, ascii_only: bool = False) -> str:
     return json.dumps(to_json_value(value), indent=2, allow_nan=False, ensure_ascii=ascii_only)
 
 
+PLAIN = (str, int, bool, type(None))
+
+
 def to_json_value(value: Any) -> Any:
     """Return the same value made of what JSON has: dicts, lists, text, finite numbers, null."""
+    kind = type(value)
+    # First what is most frequent: a table has a million of them.
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind in PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: to_json_value(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):

@@ -6,13 +6,15 @@ then counts once, and is answered in the same way each time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
+import pandas as pd
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from kernelbandits import checks
-from kernelbandits.apps.web.lab import find_lab, find_study
+from kernelbandits.apps.web.lab import find_asker, find_lab, find_study
 from kernelbandits.apps.web.messages import (
     AddRequest,
     AskRequest,
@@ -26,13 +28,11 @@ from kernelbandits.apps.web.messages import (
     UndoRequest,
     WithdrawRequest,
 )
+from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
 from kernelbandits.domains.space_files import space_from_file
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ERROR = {
     "type": "object",
@@ -85,13 +85,24 @@ def answer(value: Any, status: int = 200) -> Response:
     return JSONResponse(to_json_value(value), status)
 
 
+def answer_known(snapshot: Snapshot, what: str, compute: Callable[[], Any]) -> Response:
+    """The answer to a question about a study, written once and kept until its next event."""
+    return Response(
+        snapshot.once(("json", what), lambda: answer(compute()).body), 200, {}, "application/json"
+    )
+
+
 def records(frame: pd.DataFrame) -> list[Any]:
     """One object for each row; times as text, what is missing as null."""
-    times = frame.select_dtypes("datetimetz").columns
-    texts = {name: frame[name].map(lambda at: at.isoformat(), na_action="ignore") for name in times}
-    found = frame.assign(**texts).astype(object)
-    rows: list[Any] = found.where(frame.notna(), None).to_dict("records")
-    return rows
+    columns = []
+    for name in frame.columns:
+        cells, there = frame[name].tolist(), frame[name].notna().tolist()
+        if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
+            cells = [at.isoformat() for at in cells]
+        pairs = zip(cells, there, strict=True)
+        columns.append([cell if known else None for cell, known in pairs])
+    names = [str(name) for name in frame.columns]
+    return [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
 
 
 # ---------------------------------------------------------------------- reading
@@ -110,7 +121,8 @@ def list_studies(request: Request) -> Response:
 @reading.get("/studies/{name}", summary="Status: results, the likely best, may I stop?")
 def status(request: Request, name: Name) -> Response:
     snapshot = find_lab(request).snapshot(name)
-    return answer({**to_json_value(snapshot.status), "place": name, "event": snapshot.number})
+    more = {"place": name, "event": snapshot.number}
+    return answer_known(snapshot, "status", lambda: to_json_value(snapshot.status) | more)
 
 
 @reading.get("/studies/{name}/candidates", summary="The table of candidates, or the space")
@@ -124,18 +136,24 @@ def candidates(request: Request, name: Name) -> Response:
 
 @reading.get("/studies/{name}/estimates", summary="The estimate of each candidate")
 def estimates(request: Request, name: Name) -> Response:
-    frame = find_lab(request).snapshot(name).estimates
-    return answer({"estimates": records(frame), "caution": frame.attrs["caution"]})
+    snapshot = find_lab(request).snapshot(name)
+
+    def compute() -> Any:
+        frame = snapshot.estimates
+        return {"estimates": records(frame), "caution": frame.attrs["caution"]}
+
+    return answer_known(snapshot, "estimates", compute)
 
 
 @reading.get("/studies/{name}/trials", summary="All trials")
 def trials(request: Request, name: Name) -> Response:
-    return answer(records(find_lab(request).snapshot(name).trials))
+    snapshot = find_lab(request).snapshot(name)
+    return answer_known(snapshot, "trials", lambda: records(snapshot.trials))
 
 
 @reading.get("/studies/{name}/trials/{trial}/why", summary="Why a candidate was suggested")
 def explain(request: Request, name: Name, trial: Trial) -> Response:
-    return answer(find_study(request, name).explain(trial))
+    return answer(find_lab(request).snapshot(name).explain(trial))
 
 
 @reading.get("/studies/{name}/events", summary="What happened, in order")
@@ -149,7 +167,8 @@ def events(
 
 @reading.get("/studies/{name}/check", summary="Can the model be trusted?")
 def check(request: Request, name: Name) -> Response:
-    return answer(find_lab(request).snapshot(name).check)
+    snapshot = find_lab(request).snapshot(name)
+    return answer_known(snapshot, "check", lambda: snapshot.check)
 
 
 # ---------------------------------------------------------------------- writing
@@ -190,8 +209,6 @@ def create(request: Request, body: Annotated[CreateRequest, body_of(CreateReques
 
 def frame_of(rows: list[dict[str, Any]]) -> Any:
     """A table of objects that all have the same names."""
-    import pandas as pd
-
     names = list(rows[0])
     for i, row in enumerate(rows):
         different = set(row) ^ set(names)
@@ -213,7 +230,7 @@ def ask(
     key: Key = None,
 ) -> Response:
     """A worker that asks again under the same name first gets its pending candidates."""
-    study = find_study(request, name)
+    study = find_asker(request, name)
     return answer(study.ask(**body.model_dump(), key=key))
 
 

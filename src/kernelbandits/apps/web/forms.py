@@ -17,7 +17,7 @@ from kernelbandits import checks
 from kernelbandits.apps.web.access import ROLES
 from kernelbandits.apps.web.creation import Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
-from kernelbandits.apps.web.lab import base_address, find_lab, find_study
+from kernelbandits.apps.web.lab import base_address, find_asker, find_lab, find_study
 from kernelbandits.apps.web.pages import (
     go_to,
     show_measure,
@@ -117,7 +117,7 @@ def create_by_table(
 @router.post("/studies/{name}/ask")
 def ask(request: Request, name: str, form: SentForm) -> Response:
     n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
-    study = find_study(request, name)
+    study = find_asker(request, name)
     found = study.ask(
         n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
     )

@@ -228,22 +228,27 @@ def show_measure(
         request,
         visitor,
         "study.html",
-        **study_values(request, name, snapshot) | {"ready": status is not None},
+        **study_values(request, name, snapshot) | {"ready": snapshot.is_ready},
         status=status,
         pending=views.pending_trials(snapshot),
         recent=views.recent_results(snapshot),
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
         ask_tolerance=stop.endswith(TOLERANCE_HINT),
-        last_step=snapshot.study.last_step(),
+        last_step=snapshot.last_step,
         describe=views.describe_event,
         **more,
     )
 
 
 @router.get("/studies/{name}/news")
-def news(request: Request, name: str, after: int = 0) -> Response:
-    """The number of the last event: a page that knows an earlier one loads its parts again."""
+def news(request: Request, name: str, after: int = 0, waiting: bool = False) -> Response:
+    """The number of the last event: a page that knows an earlier one loads its parts again.
+
+    A page that waits for the answers of the model also hears whether they are known.
+    """
     snapshot = take_snapshot(request, name)
+    if waiting and not snapshot.is_ready:
+        snapshot.latest.begin(snapshot)
     number = snapshot.number
     return JSONResponse({"event": number, "changed": number > after, "ready": snapshot.is_ready})
 
@@ -291,7 +296,7 @@ def show_trial(
     sentence: str = ""
     rows: list[tuple[str, str]] = []
     if trial in snapshot.asks:
-        sentence, rows = views.explanation_rows(snapshot.study, trial)
+        sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
     values = {"conflict": None, **more}
     return show_page(
@@ -357,7 +362,7 @@ def history(
         "history.html",
         **study_values(request, name, snapshot),
         events=views.event_lines(snapshot, before),
-        last_step=snapshot.study.last_step(),
+        last_step=snapshot.last_step,
         describe=views.describe_event,
     )
 

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Event
+    from kernelbandits.study import Explained
 
 PAGE = 100
 """Candidates on one page of the table."""
-RECENT = 8
-"""Results on the first page of a study."""
 SHOWS = ("all", "measured", "unmeasured", "pending")
 EVENTS = 200
 """Events on one page of the history."""
@@ -51,7 +50,7 @@ class PendingTrial:
 def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
     """The trials that wait for a result, in their order."""
     found = []
-    for record in pending_records(snapshot):
+    for record in snapshot.pending:
         one = trial_row(snapshot.study, record)
         asked = snapshot.asks[one.trial]
         found.append(
@@ -67,12 +66,6 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
     return found
 
 
-def pending_records(snapshot: Snapshot) -> list[dict[Any, Any]]:
-    """The lines of the table of trials that wait for a result."""
-    frame = snapshot.trials
-    return frame[frame["state"] == "pending"].to_dict("records")
-
-
 @dataclass(frozen=True)
 class TrialRow:
     """A trial in a list of results."""
@@ -84,12 +77,9 @@ class TrialRow:
     value: str
 
 
-def recent_results(snapshot: Snapshot, most: int = RECENT) -> list[TrialRow]:
+def recent_results(snapshot: Snapshot) -> list[TrialRow]:
     """The last results, the newest first."""
-    frame = snapshot.trials
-    told = frame[frame["state"].isin(["told", "failed", "withdrawn"])]
-    newest = told.sort_values("told_at", kind="stable").tail(most).iloc[::-1]
-    return [trial_row(snapshot.study, one) for one in newest.to_dict("records")]
+    return [trial_row(snapshot.study, one) for one in snapshot.recent]
 
 
 def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
@@ -188,7 +178,7 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
 
 def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
     """Which lines are candidates with a pending trial."""
-    waiting = pending_records(snapshot)
+    waiting = snapshot.pending
     if snapshot.study.space is None:
         first = snapshot.study.candidates.first_rows
         rows = {int(first[int(one["row"])]) for one in waiting}
@@ -302,9 +292,8 @@ def describe_event(event: Event) -> str:
 # ---------------------------------------------------------------------- answers
 
 
-def explanation_rows(study: Study, trial: int) -> tuple[str, list[tuple[str, str]]]:
+def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
     """Why a trial was suggested: a sentence, and the numbers behind it."""
-    found = study.explain(trial)
     numbers = {
         "estimate": found.mean,
         "standard deviation": found.sd,

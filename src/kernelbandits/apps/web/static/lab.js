@@ -14,7 +14,8 @@ function follow(body) {
   let pause = NEWS_EVERY;
   const ask = async () => {
     try {
-      const answer = await fetch(`${body.dataset.news}?after=${known}`, { credentials: "same-origin" });
+      const waiting = body.dataset.waiting ? "&waiting=yes" : "";
+      const answer = await fetch(`${body.dataset.news}?after=${known}${waiting}`, { credentials: "same-origin" });
       if (answer.status === 401) return tell("This page is no longer open here. Use a new link.");
       if (!answer.ok) throw new Error(answer.status);
       const news = await answer.json();
