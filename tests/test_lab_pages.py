@@ -393,7 +393,7 @@ def test_the_main_page_draws_nothing(page, films, monkeypatch):
     def refuse(*_):
         raise AssertionError("a figure is drawn")
 
-    monkeypatch.setattr("kernelbandits.apps.web.snapshots.render_svg", refuse)
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.render_with_marks", refuse)
     study_of(page).tell(row=3, value=0.75)
     for path in ("", "/candidates", "/history", "/settings", "/share", "/trials/1"):
         films.get(f"/studies/films{path}")

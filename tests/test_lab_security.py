@@ -26,6 +26,7 @@ MATRIX = {
     ("GET", "/studies/{name}/trials/{trial}"): PAGE,
     ("GET", "/studies/{name}/figures"): PAGE,
     ("GET", "/studies/{name}/figure.svg"): PAGE,
+    ("GET", "/studies/{name}/marks.json"): PAGE,
     ("GET", "/studies/{name}/history"): PAGE,
     ("GET", "/studies/{name}/settings"): PAGE,
     ("GET", "/studies/{name}/share"): PAGE,

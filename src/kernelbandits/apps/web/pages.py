@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -18,7 +18,7 @@ from kernelbandits.apps.web.access import READ, WRITE, Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
 from kernelbandits.apps.web.lab import Lab, base_address, find_lab
-from kernelbandits.apps.web.snapshots import Snapshot
+from kernelbandits.apps.web.snapshots import FigureName, Snapshot
 from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_time
@@ -324,7 +324,9 @@ def figures(
         chosen: tuple[str, str] | None = (across, up)
     else:
         chosen = None if shown is None else (shown.across, shown.up)
-    caption = "" if chosen is None else snapshot.map(*chosen)[1]
+    caption = ""
+    if chosen is not None:
+        caption = snapshot.find_drawing(FigureName("map", 0, *chosen)).caption
     captions = {
         kind: [(one.title, one.caption) for one in drawings]
         for kind, drawings in snapshot.drawings.items()
@@ -341,14 +343,20 @@ def figures(
     )
 
 
+WantedFigure = Annotated[FigureName, Depends(FigureName)]
+
+
 @router.get("/studies/{name}/figure.svg")
-def figure(
-    request: Request, name: str, kind: str = "", place: int = 0, across: str = "", up: str = ""
-) -> Response:
-    """One figure as SVG: of a kind and its place there, or the map of two columns."""
-    snapshot = take_snapshot(request, name)
-    svg = snapshot.map(across, up)[0] if kind == "map" else snapshot.figure(kind, place)
+def figure(request: Request, name: str, wanted: WantedFigure) -> Response:
+    svg, _ = take_snapshot(request, name).draw(wanted)
     return Response(svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
+
+
+@router.get("/studies/{name}/marks.json")
+def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
+    """Place and text of each mark of a figure, which the page shows under the pointer."""
+    _, found = take_snapshot(request, name).draw(wanted)
+    return JSONResponse(found)
 
 
 @router.get("/studies/{name}/history")

@@ -15,7 +15,8 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.drawing import available_drawings
 from kernelbandits.report.studies.maps import estimate_map
-from kernelbandits.report.studies.sheets import Drawing, render_svg
+from kernelbandits.report.studies.marks import Mark
+from kernelbandits.report.studies.sheets import Drawing, render_with_marks
 from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.storage import Event
 from kernelbandits.study import Status, Study
@@ -55,6 +56,16 @@ def describe_extent(study: Study) -> str:
     if study.space is None:
         return format_count(study.candidates.distinct, "candidate")
     return f"a space of {format_count(len(study.space.names), 'variable')}"
+
+
+@dataclass(frozen=True)
+class FigureName:
+    """Which figure is meant: one of a kind by its place there, or the map of two columns."""
+
+    kind: str = ""
+    place: int = 0
+    across: str = ""
+    up: str = ""
 
 
 class LatestStatus:
@@ -211,26 +222,25 @@ class Snapshot:
         found = {kind: available_drawings(view, kind) for kind in SHOWN}
         return {kind: drawings for kind, drawings in found.items() if drawings}
 
-    def figure(self, kind: str, place: int) -> str:
-        """One of the figures as SVG."""
-        drawings = self.drawings.get(kind, [])
-        if not 0 <= place < len(drawings):
-            raise StudyConflict(f"this study has no figure {kind[:40]!r} yet")
-        return self._draw(("figure", kind, place), drawings[place])
+    def find_drawing(self, name: FigureName) -> Drawing:
+        """The figure of this name, which need not be drawn yet."""
+        if name.kind == "map":
+            return self.once(("map", name), lambda: self._find_map(name.across, name.up))
+        drawings = self.drawings.get(name.kind, [])
+        if not 0 <= name.place < len(drawings):
+            raise StudyConflict(f"this study has no figure {name.kind[:40]!r} yet")
+        return drawings[name.place]
 
-    def map(self, across: str, up: str) -> tuple[str, str]:
-        """The map of two columns as SVG, and its caption."""
-        found = self.once(("map", across, up), lambda: self._draw_map(across, up))
-        return self._draw(("drawn map", across, up), found), found.caption
-
-    def _draw_map(self, across: str, up: str) -> Drawing:
+    def _find_map(self, across: str, up: str) -> Drawing:
         return estimate_map(self.view, self.reader.estimate_map(across, up), chosen=True)
 
-    def _draw(self, key: tuple[Any, ...], drawing: Drawing) -> str:
+    def draw(self, name: FigureName) -> tuple[str, list[Mark]]:
+        """A figure as SVG, and where its marks are."""
+        drawing, key = self.find_drawing(name), ("drawn", name)
         if key not in self._answers:
             with drawing_lock:
-                self._answers.setdefault(key, render_svg(drawing))
-        found: str = self._answers[key]
+                self._answers.setdefault(key, render_with_marks(drawing))
+        found: tuple[str, list[Mark]] = self._answers[key]
         return found
 
 

@@ -1,5 +1,5 @@
-// The only script of the lab pages. Every page works without it; it adds three things:
-// news of other people, files that are dropped, and a button that prints.
+// The only script of the lab pages. Every page works without it; it adds four things: news of other
+// people, texts and sizes of figures, files that are dropped, and a button that prints.
 "use strict";
 
 const NEWS_EVERY = 1000; // milliseconds
@@ -45,7 +45,10 @@ async function renew() {
     const fresh = page.getElementById(part.id);
     if (!fresh) continue;
     if (part.dataset.live === "items") renewItems(part, fresh);
-    else if (!isInUse(part)) part.replaceChildren(...fresh.childNodes);
+    else if (!isInUse(part)) {
+      part.replaceChildren(...fresh.childNodes);
+      part.querySelectorAll("[data-marks]").forEach(showMarks);
+    }
   }
 }
 
@@ -96,6 +99,68 @@ function tell(sentence) {
   else line.remove();
 }
 
+// ---------------------------------------------------------------- figures
+
+const NEAR = 24; // pixels from the pointer to a mark
+const SIZES = [100, 150, 225, 350]; // percent of the width
+
+// A figure gets two buttons that change its size, and shows the text of the mark nearest to the
+// pointer. Where the marks are is asked for when the pointer first comes.
+function showMarks(figure) {
+  const frame = figure.querySelector(".picture");
+  const image = frame.querySelector("img");
+  const text = document.createElement("p");
+  const ring = document.createElement("span");
+  let marks;
+  text.className = "mark-text";
+  ring.className = "mark-ring";
+  text.hidden = ring.hidden = true;
+  frame.append(text, ring);
+  frame.addEventListener("pointerenter", async () => {
+    if (marks) return;
+    marks = [];
+    const answer = await fetch(figure.dataset.marks, { credentials: "same-origin" });
+    if (answer.ok) marks = await answer.json();
+  });
+  frame.addEventListener("pointermove", (event) => {
+    const box = image.getBoundingClientRect();
+    const away = ([x, y]) => Math.hypot(box.left + x * box.width - event.clientX, box.top + y * box.height - event.clientY);
+    const near = (marks || []).map((mark) => [away(mark), mark]).filter(([distance]) => distance < NEAR);
+    const [, mark] = near.reduce((one, other) => (other[0] < one[0] ? other : one), [Infinity, null]);
+    text.hidden = ring.hidden = !mark;
+    if (!mark) return;
+    const left = mark[0] * box.width;
+    text.textContent = mark[2];
+    ring.style.left = `${left}px`;
+    ring.style.top = text.style.top = `${mark[1] * box.height}px`;
+    // The text stands on the side of the mark that has more room.
+    const atLeft = mark[0] > 0.5;
+    text.style.left = atLeft ? "" : `${left + 12}px`;
+    text.style.right = atLeft ? `${frame.clientWidth - left + 12}px` : "";
+  });
+  frame.addEventListener("pointerleave", () => { text.hidden = ring.hidden = true; });
+  const change = (step) => {
+    const place = SIZES.indexOf(parseInt(image.style.width, 10) || 100) + step;
+    const middle = frame.scrollLeft + frame.clientWidth / 2;
+    const before = image.width;
+    image.style.width = `${SIZES[Math.min(Math.max(place, 0), SIZES.length - 1)]}%`;
+    image.style.maxWidth = "none";
+    frame.scrollLeft = (middle * image.width) / before - frame.clientWidth / 2;
+    text.hidden = ring.hidden = true;
+  };
+  const buttons = document.createElement("p");
+  buttons.className = "row sizes";
+  for (const [name, step] of [["Larger", 1], ["Smaller", -1]]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "quiet";
+    button.textContent = name;
+    button.addEventListener("click", () => change(step));
+    buttons.append(button);
+  }
+  figure.insertBefore(buttons, figure.querySelector("figcaption"));
+}
+
 // ---------------------------------------------------------------- files that are dropped
 
 function acceptFiles(area) {
@@ -116,6 +181,7 @@ function acceptFiles(area) {
 
 if (document.body.dataset.news) follow(document.body);
 document.querySelectorAll("[data-drop]").forEach(acceptFiles);
+document.querySelectorAll("[data-marks]").forEach(showMarks);
 document.querySelectorAll("[data-print]").forEach((button) => button.addEventListener("click", () => print()));
 // A second click while the first one is under way would only show the same page twice.
 document.addEventListener("submit", (event) => {
