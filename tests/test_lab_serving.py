@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import socket
 import ssl
-import subprocess
 import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from threading import Thread
 
 import pytest
 import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 import kernelbandits as kb
 from kernelbandits.apps.client import LabClient, LabError
@@ -31,12 +37,22 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate for this machine, signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    now = datetime.now(UTC)
+    found = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
     folder = tmp_path_factory.mktemp("tls")
-    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    words += ["-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    words += ["-addext", "subjectAltName=DNS:localhost,DNS:lab.example,IP:127.0.0.1"]
-    files = ["-keyout", str(folder / "lab.key"), "-out", str(folder / "lab.crt")]
-    subprocess.run([*words, *files], check=True, capture_output=True)
+    (folder / "lab.crt").write_bytes(found.public_bytes(Encoding.PEM))
+    plain = PrivateFormat.TraditionalOpenSSL, NoEncryption()
+    (folder / "lab.key").write_bytes(key.private_bytes(Encoding.PEM, *plain))
     return folder / "lab.crt", folder / "lab.key"
 
 
