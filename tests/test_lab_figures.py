@@ -56,6 +56,7 @@ def test_the_text_of_a_result_stands_where_it_is_drawn(browser):
     assert [text for _, _, text in results] == [
         f"result: trial {i + 1}, y {float(i % 4) + i / 10:.4g}" for i in range(8)
     ]
+    assert marks[: len(results)] == results, "before the curve that passes through them"
     for x, y, _ in results:
         assert np.abs(points - (x, y)).max(axis=1).min() < 1e-3
     assert any(re.fullmatch(r"likely best now, 95 % interval: y [\d.]+", mark[2]) for mark in marks)

@@ -15,7 +15,7 @@ from fastapi.responses import Response
 
 from kernelbandits import checks
 from kernelbandits.apps.web.access import ROLES
-from kernelbandits.apps.web.creation import Ranges, create_from_table, preview_table
+from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
 from kernelbandits.apps.web.lab import base_address, find_asker, find_lab, find_study
 from kernelbandits.apps.web.pages import (
@@ -101,6 +101,10 @@ def create_by_table(
     preview = preview_table(upload, form, lab.library.shelf.fixed_name)
     if form.text("action") != "create":
         return show_preview(request, visitor, number, form)
+    unseen = [one for one in preview.aims.targets if one not in Aims.of(form).targets]
+    if preview.aims.more and unseen:
+        problem = f"say below whether more or less of {', '.join(unseen)} is better"
+        return show_preview(request, visitor, number, form, 422, problem)
     try:
         _, told = create_from_table(lab.library, upload, preview)
     except (ValueError, StudyConflict) as error:

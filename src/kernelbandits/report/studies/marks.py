@@ -54,20 +54,23 @@ def marks_of(figure: Figure, axis: Axes) -> list[Mark]:
 
 
 def list_points(axis: Axes) -> Iterator[tuple[str, Array]]:
-    """Yield the name of each series of a panel, and its points."""
+    """Yield the name of each series of a panel, and its points.
+
+    Dots and other marks come before curves, which pass through them.
+    """
     from matplotlib.collections import PathCollection
     from matplotlib.container import ErrorbarContainer
 
+    for dots in axis.collections:
+        if isinstance(dots, PathCollection):
+            yield str(dots.get_label()), np.asarray(dots.get_offsets(), dtype=float)
     bars = [one for one in axis.containers if isinstance(one, ErrorbarContainer)]
     names = {id(one.lines[0]): str(one.get_label()) for one in bars}
-    for line in axis.lines:
+    for line in sorted(axis.lines, key=lambda one: one.get_marker() in ("", "None", None)):
         # Lines over the whole panel, and ticks at its foot, have other units.
         if line.get_transform() == axis.transData:
             points = np.asarray(line.get_xydata(), dtype=float)
             yield names.get(id(line), str(line.get_label())), points
-    for dots in axis.collections:
-        if isinstance(dots, PathCollection):
-            yield str(dots.get_label()), np.asarray(dots.get_offsets(), dtype=float)
 
 
 def cells_of(figure: Figure, axis: Axes) -> list[Mark]:
