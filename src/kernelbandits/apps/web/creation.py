@@ -35,6 +35,8 @@ ROLES = (DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED)
 SCALES = ("automatic", "linear", "logarithmic")
 TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", "y"})
 """Names of a column that is probably the result."""
+RESULTS_HINT = "tell this file as results"
+"""The end of a notice for those who create a study by a command."""
 SHOWN_ROWS = 8
 FEWEST_LINES = 3
 """Lines for further targets on a form."""
@@ -177,7 +179,9 @@ def preview_table(
         candidates = read_roles(upload, columns, aims.targets, worksheet)
     except ValueError as error:
         return replace(found, problem=str(error))
-    return replace(found, notices=candidates.notices, results=count_results(table, columns))
+    # That the table has results is said by a field of its own.
+    notices = [one for one in candidates.notices if not one.endswith(RESULTS_HINT)]
+    return replace(found, notices=notices, results=count_results(table, columns))
 
 
 def count_results(table: Table, columns: Sequence[ColumnChoice]) -> int:

@@ -6,6 +6,7 @@ written: a form that is sent twice counts once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -30,7 +31,7 @@ from kernelbandits.apps.web.pages import (
     target_names,
 )
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.views import describe_event
+from kernelbandits.apps.web.views import describe_event, write_value
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
@@ -141,7 +142,7 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     else:
         which["x"] = study.read_point(form.starting_with("x-"))
     failed, missing = form.has("failed"), form.has("missing")
-    typed = form.text("value")
+    value: float | dict[str, float] | None = None
     try:
         value = None if failed or missing else read_values(study, form)
         told = study.tell(
@@ -156,7 +157,13 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
             worker=form.optional("worker"),
         )
     except AlreadyTold as late:
-        given = {"typed": typed, "failed": failed, "stored": late.value}
+        single, stored = not isinstance(value, dict), late.stored
+        given = {
+            "typed": form.text("value") if value is None or single else write(value),
+            "failed": failed,
+            "stored": None if stored is None else write(stored),
+            "single": single,
+        }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
     except ValueError as error:
         return show_problem(request, visitor, name, str(error), form)
@@ -189,6 +196,18 @@ def describe_told(told: Told) -> str:
     return told.sentence
 
 
+def write(value: float | Mapping[str, float]) -> str:
+    """A result in words: a number, or one for each of several targets."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {write_value(one)}" for name, one in value.items())
+    return write_value(value)
+
+
+def typed_values(form: Form) -> dict[str, str]:
+    """The fields of results, as they were typed."""
+    return {f"value{rest}": text for rest, text in form.starting_with("value").items()}
+
+
 def show_problem(request: Request, visitor: Any, name: str, problem: str, form: Form) -> Response:
     """The page of the study again, with what is wrong and what was typed."""
     answer = show_measure(
@@ -198,7 +217,7 @@ def show_problem(request: Request, visitor: Any, name: str, problem: str, form: 
         take_snapshot(request, name),
         problem=problem,
         problem_trial=form.text("trial"),
-        typed=form.text("value"),
+        typed=typed_values(form),
     )
     answer.status_code = 422
     return answer
@@ -242,7 +261,7 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
         study.correct(trial, value, failed=failed, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_trial(request, visitor, name, trial, 422, problem=str(error))
-    shown = "now counts as failed" if failed else f"now has the result {value!r}"
+    shown = "now counts as failed" if value is None else f"now has the result {write(value)}"
     return go_to(find_lab(request), f"/studies/{name}", f"Trial {trial} {shown}.")
 
 

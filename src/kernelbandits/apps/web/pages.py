@@ -118,9 +118,9 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "direction": snapshot.study.direction,
         "counts": snapshot.counts,
         "target": snapshot.study.target,
+        "targets": target_names(snapshot.study),
         "noun": "row" if snapshot.study.space is None else "point",
         "columns": snapshot.columns,
-        "targets": target_names(snapshot.study),
         "ready": True,
     }
 

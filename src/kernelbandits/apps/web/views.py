@@ -14,7 +14,7 @@ from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import format_interval, format_number, format_share, format_time
 from kernelbandits.study import Best, Study
 from kernelbandits.study.values import format_cell
-from kernelbandits.tables.export import name_in_export
+from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,8 @@ class PendingTrial:
     trial: int
     row: int | None
     cells: Mapping[str, str]
+    values: Mapping[str, str]
+    """Of several targets those that were told already."""
     why: str
     worker: str | None
     overdue: bool
@@ -58,6 +60,7 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 trial=one.trial,
                 row=one.row,
                 cells=one.cells,
+                values=one.values,
                 why=str(asked.body.get("why", "")),
                 worker=asked.worker,
                 overdue=asked.at + asked.body["lease"] < time.time(),
@@ -75,6 +78,9 @@ class TrialRow:
     cells: Mapping[str, str]
     state: str
     value: str
+    """The result; of several targets their desirability."""
+    values: Mapping[str, str]
+    """Of several targets those that were told."""
 
 
 def recent_results(snapshot: Snapshot) -> list[TrialRow]:
@@ -90,9 +96,32 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     else:
         names = name_in_export(study.space.names)
         x = {name: record[names[name]] for name in study.space.names}
-    value = "" if math.isnan(record["value"]) else format_number(record["value"], 8)
-    state = str(record["state"])
-    return TrialRow(int(record["trial"]), row, candidate_cells(study, row, x), state, value)
+    targets = study.settings.get("targets") or ()
+    # Digits of a result are shown as they were typed; a desirability was computed.
+    value = "" if math.isnan(record["value"]) else write_value(record["value"], bool(targets))
+    return TrialRow(
+        trial=int(record["trial"]),
+        row=row,
+        cells=candidate_cells(study, row, x),
+        state=str(record["state"]),
+        value=value,
+        values=target_cells(study, [one["name"] for one in targets], record),
+    )
+
+
+def write_value(value: float, computed: bool = False) -> str:
+    return format_number(value) if computed else format_number(value, 8)
+
+
+def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]) -> dict[str, str]:
+    """Target -> its value, for those of several targets that were told."""
+    if not targets:
+        return {}
+    labels = () if study.space is not None else study.candidates.labels
+    described = study.candidates.chosen if study.space is None else study.space.names
+    names = name_targets(name_in_export([*labels, *described]).values(), targets)
+    known = {name: record[names[name]] for name in targets}
+    return {name: write_value(value) for name, value in known.items() if not math.isnan(value)}
 
 
 def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
@@ -267,7 +296,10 @@ def describe_event(event: Event) -> str:
     """What happened, in a few words."""
     body, trial = event.body, event.trial
     reason = f" ({body['reason']})" if body.get("reason") else ""
-    value = "failed" if event.value is None else format_number(event.value, 8)
+    values = {name: write_value(value) for name, value in body.get("values", {}).items()}
+    value = "failed" if event.value is None else write_value(event.value)
+    if values:
+        value = ", ".join(f"{name} {text}" for name, text in values.items())
     if event.kind == "settings" and (body.get("auto") or "revised_from" in body):
         return "units of the model adapted"
     sentences = {

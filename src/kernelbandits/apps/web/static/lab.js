@@ -63,7 +63,10 @@ function renewItems(list, fresh) {
     else item.remove();
   }
   wanted.forEach((item, place) => {
-    if (!document.getElementById(item.id)) list.insertBefore(item, list.children[place] || null);
+    const known = document.getElementById(item.id);
+    if (!known) list.insertBefore(item, list.children[place] || null);
+    // Somebody told some of its values.
+    else if (known.dataset.told !== item.dataset.told && !isInUse(known)) known.replaceWith(item);
   });
 }
 
