@@ -107,9 +107,15 @@ class Snapshot:
     """
 
     def __init__(
-        self, study: Study, reader: Study, events: list[Event], latest: LatestStatus
+        self,
+        name: str,
+        study: Study,
+        reader: Study,
+        events: list[Event],
+        latest: LatestStatus,
     ) -> None:
-        self.study, self.reader, self.events, self.latest = study, reader, events, latest
+        self.name, self.study, self.reader = name, study, reader
+        self.events, self.latest = events, latest
         # A lock of each snapshot: before Python 3.12 a cached_property has one for all of them.
         self._lock = RLock()
         self._answers: dict[tuple[Any, ...], Any] = {}
@@ -262,7 +268,7 @@ class Snapshots:
             if not fresh:
                 return known
             events, latest = [*known.events, *fresh], known.latest
-        found = Snapshot(study, library.reader(name), events or study.history(), latest)
+        found = Snapshot(name, study, library.reader(name), events or study.history(), latest)
         with self._lock:
             self._found[name] = found
         return found
