@@ -446,7 +446,7 @@ def test_while_results_come_in_the_last_answer_is_shown(page, films, monkeypatch
     study.tell(row=4, value=0.85)
     shown = films.get("/studies/films")
     assert "0.75" in shown.split('id="best"')[1].split("</div>")[0]
-    assert "it is being computed again" in shown
+    assert "It is being computed again" in shown
     going.set()
     assert "being computed" not in films.get("/studies/films/settings")
 

@@ -72,8 +72,11 @@ def write_sentence(text: str) -> str:
 
     >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or ...")
     'Trial 4: 83 is odd. Correct it.'
+    >>> write_sentence("check it, and correct it if it is wrong (study correct).")
+    'Check it, and correct it if it is wrong.'
     """
-    said = text.partition(": study.correct(")[0].strip().rstrip(".")
+    said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
+    said = said.strip().rstrip(".")
     return f"{said[:1].upper()}{said[1:]}."
 
 

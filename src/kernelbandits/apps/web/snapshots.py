@@ -34,6 +34,8 @@ RECENT = 8
 """Results on the first page of a study."""
 ENDED = ("told", "failed", "withdrawn")
 """States of trials that are listed among the results."""
+LONGEST_REST = 1.0
+"""The most seconds between two computations of a status."""
 SHOWN = ("progress", "check", "dependence", "posterior")
 """The kinds of figures on the page of figures, in their order."""
 drawing_lock = Lock()
@@ -72,7 +74,7 @@ class LatestStatus:
     """The newest status of a study that is known; the next one is computed in the background.
 
     Results may come in faster than a status is computed. So one is computed at a time, and after
-    that as much time passes before the next one as it took: others need the processor too.
+    that a while passes before the next one: others need the processor too.
     """
 
     def __init__(self) -> None:
@@ -97,7 +99,7 @@ class LatestStatus:
             # If it failed, the next page tries again.
             with self._lock:
                 self._current, end = None, time.monotonic()
-                self._rest_until = end + (end - start)
+                self._rest_until = end + min(end - start, LONGEST_REST)
 
 
 class Snapshot:

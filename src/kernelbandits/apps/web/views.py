@@ -343,5 +343,4 @@ def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
     rows += [(name, format_share(value)) for name, value in shares.items() if value is not None]
     rows.append(("results known then", str(found.results)))
     rows.append(("pending then", str(found.pending)))
-    sentence = f"{found.sentence} {found.caution}".strip()
-    return sentence, rows
+    return found.sentence, rows
