@@ -6,6 +6,7 @@ written: a form that is sent twice counts once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -192,8 +193,8 @@ def read_error(value: float | dict[str, float], form: Form) -> float | None:
 
 
 def describe_told(told: Told) -> str:
-    """What was stored, in the words of a page."""
-    return told.sentence
+    """What was stored, in the words of a page: 140 and not 140.0, as everywhere on it."""
+    return re.sub(r"(\d)\.0 recorded", r"\1 recorded", told.sentence)
 
 
 def write(value: float | Mapping[str, float]) -> str:

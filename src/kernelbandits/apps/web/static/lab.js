@@ -105,7 +105,7 @@ function tell(sentence) {
 // ---------------------------------------------------------------- figures
 
 const NEAR = 24; // pixels from the pointer to a mark
-const SIZES = [100, 150, 225, 350]; // percent of the width
+const SIZES = [1, 1.5, 2.25, 3.5]; // of the width that a figure has at first
 
 // A figure gets two buttons that change its size, and shows the text of the mark nearest to the
 // pointer. Where the marks are is asked for when the pointer first comes.
@@ -142,12 +142,14 @@ function showMarks(figure) {
     text.style.right = atLeft ? `${frame.clientWidth - left + 12}px` : "";
   });
   frame.addEventListener("pointerleave", () => { text.hidden = ring.hidden = true; });
+  let size = 0;
   const change = (step) => {
-    const place = SIZES.indexOf(parseInt(image.style.width, 10) || 100) + step;
-    const middle = frame.scrollLeft + frame.clientWidth / 2;
     const before = image.width;
-    image.style.width = `${SIZES[Math.min(Math.max(place, 0), SIZES.length - 1)]}%`;
-    image.style.maxWidth = "none";
+    const middle = frame.scrollLeft + frame.clientWidth / 2;
+    const first = before / SIZES[size];
+    size = Math.min(Math.max(size + step, 0), SIZES.length - 1);
+    image.style.maxWidth = size ? "none" : "";
+    image.style.width = size ? `${SIZES[size] * first}px` : "";
     frame.scrollLeft = (middle * image.width) / before - frame.clientWidth / 2;
     text.hidden = ring.hidden = true;
   };
