@@ -8,7 +8,8 @@
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
 race and damages files.
 
-`python -m benchmarks lab [--seconds S] [--pauses P ...] [--dry]` measures the lab page and its API.
+`python -m benchmarks lab [--parts ...] [--seconds S] [--pauses P ...] [--dry]` measures the lab page
+and its API.
 
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
 where it stopped.

@@ -415,6 +415,15 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     )
 
 
+def test_a_refused_result_keeps_all_that_was_typed(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    typed = {"value": "0,83", "note": "edge of the film", "by": "Ann", "sem": "0.1"}
+    refused = films.send("/studies/films", "/studies/films/tell", 422, **typed).text
+    for text in typed.values():
+        assert f'value="{text}"' in refused
+    assert "The result (stability) needs a number" in text_of(refused)
+
+
 def test_two_results_of_ranges(page):
     browser = page.browser()
     fields = {

@@ -125,7 +125,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     page = render(
         "lab/error.html",
         title=TITLES.get(status, "Something went wrong"),
-        sentence=said["error"],
+        sentence=pages.write_sentence(said["error"]),
         known=status != 401,
         back=study_address(request, status),
     )

@@ -205,8 +205,9 @@ def write(value: float | Mapping[str, float]) -> str:
 
 
 def typed_values(form: Form) -> dict[str, str]:
-    """The fields of results, as they were typed."""
-    return {f"value{rest}": text for rest, text in form.starting_with("value").items()}
+    """The fields of a result, as they were typed."""
+    values = {f"value{rest}": text for rest, text in form.starting_with("value").items()}
+    return values | {name: form.text(name) for name in ("note", "by", "sem")}
 
 
 def show_problem(request: Request, visitor: Any, name: str, problem: str, form: Form) -> Response:
@@ -325,7 +326,7 @@ def add(request: Request, name: str, form: SentForm) -> Response:
         study.add(upload.path, key=key_of(form))
     finally:
         lab.uploads.remove(upload)
-    said = f"{format_count(len(study.candidates) - before, 'candidate')} added."
+    said = f"{format_count(len(study.candidates) - before, 'row')} added."
     return go_to(lab, f"/studies/{name}/candidates", said)
 
 

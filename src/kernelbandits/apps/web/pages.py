@@ -77,7 +77,9 @@ def write_sentence(text: str) -> str:
     """
     said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
     said = said.strip().rstrip(".")
-    return f"{said[:1].upper()}{said[1:]}."
+    # A sentence that begins with the name of a file keeps it.
+    name = "." in said.partition(" ")[0]
+    return f"{said if name else said[:1].upper() + said[1:]}."
 
 
 def go_to(lab: Lab, address: str, *sentences: str) -> Response:
