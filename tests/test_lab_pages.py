@@ -422,6 +422,10 @@ def test_a_refused_result_keeps_all_that_was_typed(page, films):
     for text in typed.values():
         assert f'value="{text}"' in refused
     assert "The result (stability) needs a number" in text_of(refused)
+    # News are asked of a page that is there, and not of the address of the form.
+    assert re.search(r'data-page="([^"]*)"', refused)[1] == "/studies/films"
+    listed = films.get("/studies/films/candidates?search=0.1&page=1")
+    assert 'data-page="/studies/films/candidates?search=0.1&amp;page=1"' in listed
 
 
 def test_two_results_of_ranges(page):

@@ -39,6 +39,7 @@ TITLES = {
     401: "Not open here",
     403: "Not allowed",
     404: "Not found",
+    405: "Not a page",
     409: "A conflict",
     413: "Too large",
     415: "Wrong content type",

@@ -367,7 +367,7 @@ def make_link(request: Request, visitor: PageVisitor, name: str, form: SentForm)
         request,
         visitor,
         "share.html",
-        **study_values(request, name, snapshot),
+        **study_values(request, name, snapshot) | {"page": f"/studies/{name}/share"},
         methods=describe_methods(snapshot.study, snapshot.status),
         citations=citations(),
         tokens={one: lab.access.token(one) for one in ROLES},

@@ -116,8 +116,11 @@ def read_said(lab: Lab, request: Request) -> list[str]:
 
 def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, Any]:
     """What all pages of a study show; none of it needs a model."""
+    asked = f"{request.url.path}?{request.url.query}".rstrip("?")
     return {
         "name": name,
+        # Where the script finds news of the page: that of a refused form has another address.
+        "page": asked if request.method == "GET" else f"/studies/{name}",
         "at": f"/studies/{name}",
         "event": snapshot.number,
         "direction": snapshot.study.direction,
@@ -309,7 +312,7 @@ def show_trial(
         visitor,
         "trial.html",
         status,
-        **study_values(request, name, snapshot),
+        **study_values(request, name, snapshot) | {"page": f"/studies/{name}/trials/{trial}"},
         trial=found,
         why=sentence,
         numbers=rows,

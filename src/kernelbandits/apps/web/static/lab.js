@@ -36,7 +36,7 @@ function follow(body) {
 }
 
 async function renew() {
-  const answer = await fetch(location.href, { credentials: "same-origin", headers: { accept: "text/html" } });
+  const answer = await fetch(document.body.dataset.page, { credentials: "same-origin", headers: { accept: "text/html" } });
   if (!answer.ok) throw new Error(answer.status);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   // Whether the answers of the model are still being computed.
