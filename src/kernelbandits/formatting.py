@@ -139,14 +139,14 @@ def column_decimals(values: Sequence[float]) -> int:
 def format_share(share: float | None) -> str:
     """Write a share or a probability in percent; a probability is never rounded to certainty.
 
-    >>> format_share(0.61), format_share(0.001), format_share(1.0), format_share(None)
+    >>> format_share(0.61), format_share(0.005), format_share(0.995), format_share(None)
     ('61 %', '< 1 %', '> 99 %', '–')
     """
     if share is None:
         return "–"
-    if share < 0.005:
+    if share <= 0.005:
         return "< 1 %"
-    return "> 99 %" if share > 0.995 else f"{100 * share:.0f} %"
+    return "> 99 %" if share >= 0.995 else f"{100 * share:.0f} %"
 
 
 def format_ranks(first: int, last: int) -> str:
