@@ -13,7 +13,8 @@ race and damages files.
 
 `python -m benchmarks parallel [--seconds S]` compares one process with several.
 
-`python -m benchmarks lab [--seconds S] [--dry]` measures the lab page and its API.
+`python -m benchmarks lab [--parts ...] [--seconds S] [--pauses P ...] [--dry]` measures the lab page
+and its API.
 
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
 where it stopped.

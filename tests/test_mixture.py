@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -329,3 +332,19 @@ class TestPlayedPoints:
             np.testing.assert_allclose(posterior.played_means, mean, atol=1e-10)
             identity = posterior.inverse_factor @ posterior.lower_factor
             np.testing.assert_allclose(identity, np.eye(len(identity)), atol=1e-9)
+
+
+def test_rows_that_are_kept_are_those_of_the_kernels(monkeypatch):
+    """Pending arms in any order, one of them twice, more than are kept; also after a copy."""
+    monkeypatch.setattr("kernelbandits.posterior.pool_mixture.LARGEST_RECENT", 3 * 8 * 2 * 12)
+    arms = kb.Arms(np.random.default_rng(4).random((12, 2)))
+    kernels = [kb.Matern((0.3, 0.4)) + 0.1 * SamePoint(), kb.Matern((0.5, 0.2)) + 0.2 * SamePoint()]
+    kept = kb.posterior.PoolMixture(kernels, [0.1, 0.2], arms)
+    for pending in ([3, 5], [5, 3, 7], [7, 7, 1, 2, 0], [11]):
+        kept.update(pending[0], 0.5)
+        plain = kb.posterior.PoolMixture(kernels, [0.1, 0.2], arms)
+        plain.learn(kept.counts, kept.tally.sums)
+        for mixture in (kept, pickle.loads(pickle.dumps(kept)), copy.deepcopy(kept)):
+            found, wanted = mixture.with_pending(pending), plain.with_pending(pending)
+            np.testing.assert_allclose(found.variances, wanted.variances, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(found.means, wanted.means, rtol=1e-9, atol=1e-12)

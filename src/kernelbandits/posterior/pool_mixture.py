@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -32,8 +32,38 @@ SPARE = 16
 """At least so many rows are added before rows of the same arm are merged."""
 LARGE = 1 << 24
 """Rows of more numbers, 128 MB, are not copied."""
+LARGEST_RECENT = 2**25
+"""Bytes of prior covariances that are kept for pending arms."""
 PATIENCE = 10
 """After a merge, so many rewards pass before an impossible variance leads to the next."""
+
+
+class RecentRows:
+    """The prior covariances k_i(arm, .) of the last arms that were told or pending.
+
+    Pending arms come again in every ask. The rows depend on the kernels only, so copies of a
+    mixture share them, and they are not stored with it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Array] = {}
+
+    def __deepcopy__(self, memo: Any) -> RecentRows:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": {}}
+
+    def of(self, arms: Sequence[int], compute: Callable[[Any], Array]) -> Array:
+        """Return the rows of some arms, (M, arms, n); `compute` gives those that are not kept."""
+        missing = [arm for arm in dict.fromkeys(arms) if arm not in self._kept]
+        if missing:
+            self._kept |= zip(missing, compute(missing).swapaxes(0, 1), strict=True)
+        rows = [self._kept[arm] for arm in arms]
+        most = LARGEST_RECENT // rows[0].nbytes
+        for arm in list(self._kept)[: max(0, len(self._kept) - most)]:
+            del self._kept[arm]
+        return np.stack(rows, axis=1)
 
 
 class PoolMixture(MixturePosterior):
@@ -86,6 +116,7 @@ class PoolMixture(MixturePosterior):
         if places is None:
             places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
         self._places: Indices = places
+        self._recent = RecentRows()
         self._audits = self._repairs = self._clamps = 0
         self._warned = False
         self._start(Tally(len(arms)))
@@ -167,7 +198,10 @@ class PoolMixture(MixturePosterior):
             # Rows never change once they are there, so a copy shares them and begins new ones.
             other._begin_rows(SPARE)
         else:
-            other._rows = self._rows[:, : self._size - self._held].copy()
+            # With room for the rows to come: to make it later would copy all rows again.
+            used = self._size - self._held
+            other._rows = np.empty((len(self.kernels), used + len(arms) + SPARE, len(self.arms)))
+            other._rows[:, :used] = self._rows[:, :used]
         if arms:
             other._condition(arms, self.means[:, arms])
             for arm in arms:
@@ -226,7 +260,7 @@ class PoolMixture(MixturePosterior):
         """
         self._moments = self._members = None
         k = len(arms)
-        residual = self._prior_rows(arms)
+        residual = self._recent.of(arms, self._prior_rows)
         for used in (*self._older, self._rows[:, : self._size - self._held]):
             residual -= used[:, :, arms].transpose(0, 2, 1) @ used
         covariances = residual[:, :, arms]
