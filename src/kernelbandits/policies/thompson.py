@@ -124,12 +124,11 @@ class GPTS(Policy):
             self._set_features(features)
 
     def _set_features(self, features: int) -> None:
-        owner = type(self).__name__
-        self.features = checks.whole(owner, "features", features)
+        self.features = checks.whole("GPTS", "features", features)
         self.terms = terms_of(self.posterior.kernel, range(self.domain.dimension))
         kernels = "a kernel of RBF, Matern and RationalQuadratic parts for a path"
         parts = f"{kernels} (grid=n draws exactly on a cover)"
-        checks.needs(len(self.terms) > 0, owner, parts, self.posterior.kernel)
+        checks.needs(len(self.terms) > 0, "GPTS", parts, self.posterior.kernel)
         self.settings["exploration"] = (
             f"a posterior path by {features} random features (approximate)"
         )
