@@ -170,11 +170,15 @@ class PrecisionLevels(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         level = self._check_level(note["level"]) if "level" in note else self._level_of(arm)
-        known = (self.levels.get(level) or self._fresh_posterior()) if level else None
+        known = (self.levels.get(level) or self._new_level(level, arm)) if level else None
         self.posterior.update(arm, reward)
         if known:
             known.update(arm, reward)
             self.levels[level] = known
+
+    def _new_level(self, level: int, arm: int) -> Any:
+        """What holds the data of a level that has none, of which the arm is to be the first."""
+        return self._fresh_posterior()
 
     def _check_level(self, level: float) -> int:
         known = checks.is_number(level) and level in range(self.top + 1)
