@@ -326,6 +326,14 @@ def test_pims_plays_the_most_probable_to_exceed_the_maximum_of_a_draw():
     check_rounds(policy, bandit, rule)
 
 
+@pytest.mark.parametrize("rule", [kb.policies.EVILL, kb.policies.PIMS])
+def test_a_joint_draw_over_too_many_arms_is_refused(rule):
+    settings = SCALES if rule is kb.policies.EVILL else {"noise_scale": R}
+    wanted = f"{rule.__name__} needs joint draws over at most 2000 arms, got '2001 arms'"
+    with pytest.raises(ValueError, match=wanted):
+        rule(np.arange(2001.0)[:, None], kb.RBF(0.3), **settings)
+
+
 def test_maillard_sampling_draws_by_its_probabilities():
     bandit = reference_bandit(0, arms=6)
     policy = kb.policies.MaillardSampling(

@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelbandits import checks, widths
+from kernelbandits.domains import Arms
 from kernelbandits.policies.about import CONFIDENCE, IMPROVEMENT, About
 from kernelbandits.policies.acquisition import LogProbabilityOfImprovement
-from kernelbandits.policies.base import Policy, noise_ridge
+from kernelbandits.policies.base import Form, Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.improvement import view_without_width
 from kernelbandits.policies.place import ArmList
 from kernelbandits.policies.round import PendingView, Round
-from kernelbandits.policies.thompson import GPTS, grid_of, joint_posterior
+from kernelbandits.policies.thompson import GPTS, grid_of
+from kernelbandits.posterior import ArmPosterior, posterior_on
+
+MOST_ARMS = 2000
+"""A joint draw over n arms needs their n x n covariance: 32 MB for this many."""
 
 
 class EVILL(GPTS):
@@ -78,7 +83,8 @@ class EVILL(GPTS):
     ) -> None:
         place = grid_of(domain, grid)
         # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
-        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=joint_posterior)
+        form = joint_form(type(self).__name__)
+        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=form)
         confidence = self._check_bounds(noise_scale, norm_bound, delta)
         if perturbation is None:
             self.width = widths.self_normalised(noise_scale, norm_bound, ridge, confidence)
@@ -143,7 +149,8 @@ class PIMS(GPTS):
         ridge = noise_ridge("PIMS", noise_scale)
         place = grid_of(domain, grid)
         # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
-        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=joint_posterior)
+        form = joint_form(type(self).__name__)
+        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=form)
         self._check_kernel()
         self.width = widths.kernel_ucb(1.0, 1.0)
         rule = "probability of exceeding the maximum of a posterior draw"
@@ -181,8 +188,22 @@ class PIMS(GPTS):
         return float(sample[now.place.greatest(sample)])
 
 
+def joint_form(owner: str) -> Form:
+    """The posterior with the covariance of all arms, or that of a box."""
+
+    def form(kernel: Any, domain: Any, ridge: float) -> Any:
+        if not isinstance(domain, Arms):
+            return posterior_on(kernel, domain, ridge)
+        needed = f"joint draws over at most {MOST_ARMS} arms"
+        checks.needs(len(domain) <= MOST_ARMS, owner, needed, f"{len(domain)} arms")
+        return ArmPosterior(kernel, domain, ridge)
+
+    return form
+
+
 def set_draws(policy: GPTS, features: int) -> None:
     """Prepare joint draws over the arms, or paths on a box."""
+    policy.joint = policy.finite
     if policy.finite:
         policy.root = policy.posterior.root()
     else:
