@@ -41,6 +41,7 @@ from kernelbandits.posterior.mixture import (
     member_means,
     member_variances,
     members_of,
+    predictors_of,
 )
 from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
@@ -74,6 +75,7 @@ __all__ = [
     "member_variances",
     "members_of",
     "posterior_on",
+    "predictors_of",
 ]
 
 LARGEST_COVARIANCE = 2000
