@@ -20,6 +20,7 @@ from kernelbandits.experiment.cells import Cell, code_fingerprint
 from kernelbandits.experiment.engines import load_loops, resolve_engine
 from kernelbandits.experiment.workers import Mapper, name_lost
 from kernelbandits.formatting import mask_password
+from kernelbandits.processes import ignore_interrupts
 from kernelbandits.runtime import MOST_WORKERS, require
 
 if TYPE_CHECKING:
@@ -91,18 +92,19 @@ def connect(cluster: str | Client, workers: int) -> Iterator[Client]:
         return
     count = checks.whole("an experiment", "workers", workers)
     checks.needs(count <= MOST_WORKERS, "an experiment", f"workers <= {MOST_WORKERS}", workers)
-    with (
-        dask.config.set(LOCAL_CLUSTER),
-        LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-        ) as started,
-        Client(started) as client,
-    ):
-        yield client
+    with dask.config.set(LOCAL_CLUSTER):
+        # The workers leave Ctrl-C to this process, which ends them.
+        with ignore_interrupts():
+            started = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        with started, Client(started) as client:
+            yield client
 
 
 @contextmanager

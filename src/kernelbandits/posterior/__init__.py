@@ -43,6 +43,7 @@ from kernelbandits.posterior.mixture import (
     member_means,
     member_variances,
     members_of,
+    predictors_of,
 )
 from kernelbandits.posterior.partial import PartialPosterior
 from kernelbandits.posterior.points import PointPosterior
@@ -84,6 +85,7 @@ __all__ = [
     "member_variances",
     "members_of",
     "posterior_on",
+    "predictors_of",
 ]
 
 LARGEST_COVARIANCE = 200

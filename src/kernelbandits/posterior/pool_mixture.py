@@ -147,22 +147,29 @@ class PoolMixture(MixturePosterior):
 
     @property
     def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
-        """The single posteriors, from counts and sums.
-
-        They have the arms played only: more is not needed to predict any point, and a pool may
-        have a million arms.
-        """
+        """The single posteriors, from counts and sums."""
         if self._members is None:
-            played = self.support if self.events else np.arange(1)
-            members = tuple(
-                PoolPosterior(kernel, self.arms.points[played], ridge)
-                for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
-            )
-            if self.events:
-                for member in members:
-                    member.learn(self.counts[played], self.tally.sums[played])
-            self._members = members
+            self._members = self._single_posteriors(np.arange(len(self.arms)))
         return self._members
+
+    @property
+    def predictors(self) -> tuple[PoolPosterior, ...]:
+        """The single posteriors over the arms played alone.
+
+        They predict the same at any points, and have no state of a million other arms.
+        """
+        return self._single_posteriors(self.support if self.events else np.arange(1))
+
+    def _single_posteriors(self, arms: Indices) -> tuple[PoolPosterior, ...]:
+        """A posterior of each member over some arms, those played among them."""
+        members = tuple(
+            PoolPosterior(kernel, self.arms.points[arms], ridge)
+            for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
+        )
+        if self.events:
+            for member in members:
+                member.learn(self.counts[arms], self.tally.sums[arms])
+        return members
 
     # ------------------------------------------------------------------ learning
 
