@@ -30,6 +30,8 @@ from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root
 
 SPARE = 16
 """At least so many rows are added before rows of the same arm are merged."""
+LARGE = 1 << 24
+"""Rows of more numbers, 128 MB, are not copied."""
 LARGEST_RECENT = 2**25
 """Bytes of prior covariances that are kept for pending arms."""
 PATIENCE = 10
@@ -147,15 +149,27 @@ class PoolMixture(MixturePosterior):
     def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
         """The single posteriors, from counts and sums."""
         if self._members is None:
-            members = tuple(
-                PoolPosterior(kernel, self.arms, ridge)
-                for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
-            )
-            if self.events:
-                for member in members:
-                    member.learn(self.counts, self.tally.sums)
-            self._members = members
+            self._members = self._single_posteriors(np.arange(len(self.arms)))
         return self._members
+
+    @property
+    def predictors(self) -> tuple[PoolPosterior, ...]:
+        """The single posteriors over the arms played alone.
+
+        They predict the same at any points, and have no state of a million other arms.
+        """
+        return self._single_posteriors(self.support if self.events else np.arange(1))
+
+    def _single_posteriors(self, arms: Indices) -> tuple[PoolPosterior, ...]:
+        """A posterior of each member over some arms, those played among them."""
+        members = tuple(
+            PoolPosterior(kernel, self.arms.points[arms], ridge)
+            for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
+        )
+        if self.events:
+            for member in members:
+                member.learn(self.counts[arms], self.tally.sums[arms])
+        return members
 
     # ------------------------------------------------------------------ learning
 
@@ -187,10 +201,14 @@ class PoolMixture(MixturePosterior):
         other._moments = other._members = None
         other._tally, other.log_dets = copy.deepcopy(self.tally), self.log_dets.copy()
         other._means, other._variances = self.means.copy(), self.variances.copy()
-        # With room for the rows to come: to make it later would copy all rows again.
-        room = self._size + len(arms) + SPARE
-        other._rows = np.empty((len(self.kernels), room, len(self.arms)))
-        other._rows[:, : self._size] = self._rows[:, : self._size]
+        if self._rows.size > LARGE:
+            # Rows never change once they are there, so a copy shares them and begins new ones.
+            other._begin_rows(SPARE)
+        else:
+            # With room for the rows to come: to make it later would copy all rows again.
+            used = self._size - self._held
+            other._rows = np.empty((len(self.kernels), used + len(arms) + SPARE, len(self.arms)))
+            other._rows[:, :used] = self._rows[:, :used]
         if arms:
             other._condition(arms, self.means[:, arms])
             for arm in arms:
@@ -233,6 +251,10 @@ class PoolMixture(MixturePosterior):
         self._means = np.zeros((members, n))
         self._variances = np.tile(self._stacked.variances[:, None], n)
         self.log_dets = np.zeros(members)
+        self._older: tuple[Array, ...] = ()
+        """Rows that are complete."""
+        self._held = 0
+        """The number of rows that are complete."""
         self._rows: Array = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
         self._moments = self._members = None
@@ -244,10 +266,10 @@ class PoolMixture(MixturePosterior):
         arm is not positive, nothing is left to learn and the row is zero.
         """
         self._moments = self._members = None
-        size, k = self._size, len(arms)
-        used = self._rows[:, :size]
+        k = len(arms)
         residual = self._recent.of(arms, self._prior_rows)
-        residual -= used[:, :, arms].transpose(0, 2, 1) @ used
+        for used in (*self._older, self._rows[:, : self._size - self._held]):
+            residual -= used[:, :, arms].transpose(0, 2, 1) @ used
         covariances = residual[:, :, arms]
         own = np.diagonal(covariances, axis1=1, axis2=2)
         counts = self.counts[arms]
@@ -282,14 +304,25 @@ class PoolMixture(MixturePosterior):
         return suspicious
 
     def _append_rows(self, rows: Array) -> None:
-        """Add rows to V; if it is full it grows by a quarter."""
-        end = self._size + rows.shape[1]
-        if end > self._rows.shape[1]:
+        """Add rows to V; if it is full it grows by a quarter, without a copy where it is large."""
+        start = self._size - self._held
+        end = start + rows.shape[1]
+        if end > self._rows.shape[1] and self._rows.size > LARGE:
+            self._begin_rows(max(SPARE, rows.shape[1]))
+            start, end = 0, rows.shape[1]
+        elif end > self._rows.shape[1]:
             larger = np.zeros((len(rows), end + max(SPARE, end // 4), rows.shape[2]))
-            larger[:, : self._size] = self._rows[:, : self._size]
+            larger[:, :start] = self._rows[:, :start]
             self._rows = larger
-        self._rows[:, self._size : end] = rows
-        self._size = end
+        self._rows[:, start:end] = rows
+        self._size += rows.shape[1]
+
+    def _begin_rows(self, room: int) -> None:
+        """Take the rows so far as complete, and make room for others."""
+        self._older = (*self._older, self._rows[:, : self._size - self._held])
+        self._held = self._size
+        # The system gives memory for zeros when they are first written to.
+        self._rows = np.zeros((len(self.kernels), room, len(self.arms)))
 
     def _merge(self) -> None:
         """Compute the state from counts and sums, with one row of V for each arm played.
