@@ -568,11 +568,12 @@ class DensitySearch:
 
         bounds = -self.below, self.above, np.ones(len(v))
         inverse: Array = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-        ends, _, evaluations = projected_bfgs(
+        found = projected_bfgs(
             log_density, v[None], *bounds, inverse_hessian=inverse, least=RISE, steps=limit - 1
         )
-        self.ends.append(self.parameters(ends[0]))
-        return "converged" if evaluations < limit else f"stopped after {evaluations} evaluations"
+        self.ends.append(self.parameters(found.rows[0]))
+        number = found.evaluations
+        return "converged" if number < limit else f"stopped after {number} evaluations"
 
     def descend(self, v: Array, value: float, limit: int) -> bool:
         """Run L-BFGS-B from v, where the function has this value; return whether it converged."""
