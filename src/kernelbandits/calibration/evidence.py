@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsymm, dsyr
@@ -126,6 +127,17 @@ class CovarianceFactor:
         return dpotri(self.lower, lower=1, overwrite_c=1)[0]  # type: ignore[no-any-return]
 
 
+class EvidenceAt(NamedTuple):
+    """The evidence of some parameters."""
+
+    value: float
+    """ln p(z | scales)"""
+    mean: float = 0.0
+    """E[mu | rewards, scales]"""
+    gradient: Array = np.empty(0)
+    """The derivatives of ln p by the parameters, if they were asked for."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """ln p(z | scales) of N standardised rewards at m points, as the sum of
@@ -210,22 +222,24 @@ class Evidence:
         """The scales that belong to these parameters."""
         return Scales.of(parameters, self.lengths, self.has_additive, self.has_nugget)
 
-    def value(self, parameters: Array) -> float:
-        """Return ln p; minus infinity if C has no Cholesky factor."""
+    def value(self, parameters: Array) -> EvidenceAt:
+        """Return ln p without its gradient; minus infinity if C has no Cholesky factor."""
         scales = self.scales(parameters)
         self._compute_pairs(scales, with_slopes=False)
         factor = self._factor(scales, temporary=True)
-        return -math.inf if factor is None else self.value_of(factor, parameters)
+        if factor is None:
+            return EvidenceAt(-math.inf)
+        return EvidenceAt(self.value_of(factor, parameters), factor.mean)
 
-    def value_and_gradient(self, parameters: Array) -> tuple[float, Array]:
+    def value_and_gradient(self, parameters: Array) -> EvidenceAt:
         """Return ln p and its gradient; minus infinity and zeros if C has no Cholesky factor."""
         scales = self.scales(parameters)
         self._compute_pairs(scales, with_slopes=True)
         factor = self._factor(scales, temporary=True)
         if factor is None:
-            return -math.inf, np.zeros_like(parameters)
-        value = self.value_of(factor, parameters)
-        return value, self._gradient(factor, scales)
+            return EvidenceAt(-math.inf, gradient=np.zeros_like(parameters))
+        value, mean = self.value_of(factor, parameters), factor.mean
+        return EvidenceAt(value, mean, self._gradient(factor, scales))
 
     def factor(self, parameters: Array) -> CovarianceFactor | None:
         """Factorise C at these parameters."""

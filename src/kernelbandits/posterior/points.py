@@ -160,11 +160,19 @@ class PointPosterior:
         if self.events - self._audited_at >= self.audit_interval or not math.isfinite(self.log_det):
             self.audit()
 
-    def learn(self, points: Any, counts: Any, sums: Any, events: int | None = None) -> None:
+    def learn(
+        self,
+        points: Any,
+        counts: Any,
+        sums: Any,
+        events: int | None = None,
+        matrix: Array | None = None,
+    ) -> None:
         """Replace everything learnt by distinct points with their counts and sums of rewards.
 
         With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
-        and its value as much in the sum.
+        and its value as much in the sum. `matrix` are the kernels of all pairs of points, if they
+        are known.
         """
         rows = self._check_points("learn", points)
         weights = events is not None
@@ -176,7 +184,8 @@ class PointPosterior:
             "points that are all different",
             f"{len(rows) - len(slot)} twice",
         )
-        matrix, variances = self.kernel(rows, rows), self.kernel.diagonal(rows)
+        matrix = self.kernel(rows, rows) if matrix is None else matrix
+        variances = self.kernel.diagonal(rows)
         finite = bool(np.isfinite(matrix).all() and np.isfinite(variances).all())
         checks.needs(
             finite, str(self.kernel), "finite values", matrix[~np.isfinite(matrix)][:1].tolist()
