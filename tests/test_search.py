@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 import kernelbandits as kb
 from kernelbandits.domains.bfgs import evaluate, projected_bfgs
-from kernelbandits.domains.search import rows_around, separate_rows
+from kernelbandits.domains.search import SearchedFunction, rows_around, separate_rows
 from kernelbandits.domains.sobol import shift_points, sobol
 
 SQUARE = kb.Box((0.0, 0.0), (1.0, 1.0))
@@ -540,6 +540,45 @@ def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cos
     assert sizes[:3] == [64] * 3
     assert sizes[3] <= 33
     assert sizes[6] <= 17
+
+
+def test_a_sketch_decides_where_to_look_and_the_function_what_is_found():
+    """The tops of the sketch are 0.1 beside those of the function, and in another order."""
+    tops, sizes = np.array([[0.2, 0.3], [0.7, 0.8]]), []
+
+    def hills(x: np.ndarray, heights: Any, shift: float) -> tuple[np.ndarray, np.ndarray]:
+        away = x[:, None] - tops - shift
+        each = heights * np.exp(-20 * (away**2).sum(2))
+        return each.sum(1), (-40 * away * each[..., None]).sum(1)
+
+    def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(x))
+        return hills(x, np.array([1.0, 1.1]), 0.0)
+
+    def rough(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return hills(x, np.array([1.1, 1.0]), 0.1)
+
+    sketch = SearchedFunction(rough, lambda x: rough(x)[0])
+    found = kb.domains.maximise(function, SQUARE, scale=0.2, sketch=sketch)
+    alone = kb.domains.maximise(function, SQUARE, scale=0.2)
+    np.testing.assert_allclose(found.row, tops[1], atol=1e-3)
+    assert found.value == pytest.approx(alone.value, abs=1e-8)
+    assert max(sizes[: sizes.index(256)]) <= 20, "the sketch is evaluated at the candidates"
+
+
+def test_starts_that_cannot_become_the_highest_stop():
+    """From ten starts to ten hills of different heights, few rows are evaluated in the end."""
+    tops, sizes = np.linspace(0.05, 0.95, 10)[:, None], []
+
+    def hills(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(x))
+        away = x[:, None] - tops
+        each = np.linspace(0.5, 1.0, 10) * np.exp(-2000 * (away**2).sum(2))
+        return each.sum(1), (-4000 * away * each[..., None]).sum(1)
+
+    ends = projected_bfgs(hills, tops + 0.005, np.zeros(1), np.ones(1), np.full(1, 0.02))
+    assert ends.values.max() == pytest.approx(1.0, abs=1e-8)
+    assert sizes[4] == 1
 
 
 # ---------------------------------------------------------------- sides, rows of one's own, what a function tells

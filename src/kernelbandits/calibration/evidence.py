@@ -132,10 +132,10 @@ class EvidenceAt(NamedTuple):
 
     value: float
     """ln p(z | scales)"""
-    mean: float = 0.0
+    mean: float
     """E[mu | rewards, scales]"""
-    gradient: Array = np.empty(0)
-    """The derivatives of ln p by the parameters, if they were asked for."""
+    gradient: Array
+    """The derivatives of ln p by the parameters; empty if they were not asked for."""
 
 
 @dataclass(frozen=True)
@@ -222,24 +222,26 @@ class Evidence:
         """The scales that belong to these parameters."""
         return Scales.of(parameters, self.lengths, self.has_additive, self.has_nugget)
 
-    def value(self, parameters: Array) -> EvidenceAt:
-        """Return ln p without its gradient; minus infinity if C has no Cholesky factor."""
-        scales = self.scales(parameters)
-        self._compute_pairs(scales, with_slopes=False)
-        factor = self._factor(scales, temporary=True)
-        if factor is None:
-            return EvidenceAt(-math.inf)
-        return EvidenceAt(self.value_of(factor, parameters), factor.mean)
+    def value(self, parameters: Array) -> float:
+        """Return ln p; minus infinity if C has no Cholesky factor."""
+        return self.at(parameters, with_gradient=False).value
 
-    def value_and_gradient(self, parameters: Array) -> EvidenceAt:
+    def value_and_gradient(self, parameters: Array) -> tuple[float, Array]:
         """Return ln p and its gradient; minus infinity and zeros if C has no Cholesky factor."""
+        found = self.at(parameters)
+        return found.value, found.gradient
+
+    def at(self, parameters: Array, with_gradient: bool = True) -> EvidenceAt:
+        """Return ln p, the mean and, unless it is not needed, the gradient."""
         scales = self.scales(parameters)
-        self._compute_pairs(scales, with_slopes=True)
+        self._compute_pairs(scales, with_slopes=with_gradient)
         factor = self._factor(scales, temporary=True)
         if factor is None:
-            return EvidenceAt(-math.inf, gradient=np.zeros_like(parameters))
+            return EvidenceAt(-math.inf, 0.0, np.zeros_like(parameters))
         value, mean = self.value_of(factor, parameters), factor.mean
-        return EvidenceAt(value, mean, self._gradient(factor, scales))
+        # The gradient uses the factor up.
+        gradient = self._gradient(factor, scales) if with_gradient else np.empty(0)
+        return EvidenceAt(value, mean, gradient)
 
     def factor(self, parameters: Array) -> CovarianceFactor | None:
         """Factorise C at these parameters."""

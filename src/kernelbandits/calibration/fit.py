@@ -659,12 +659,12 @@ class DensitySearch:
     def value(self, v: Array) -> float:
         """Return -ln p(z | parameters) + |v|^2 / 2."""
         parameters = self.parameters(v)
-        return self._record(parameters, v, self.evidence.value(parameters))
+        return self._record(parameters, v, self.evidence.at(parameters, with_gradient=False))
 
     def value_and_gradient(self, v: Array) -> tuple[float, Array]:
         """Return the value and its gradient in v."""
         parameters = self.parameters(v)
-        found = self.evidence.value_and_gradient(parameters)
+        found = self.evidence.at(parameters)
         return self._record(parameters, v, found), v - self.sds * found.gradient
 
     def _record(self, parameters: Array, v: Array, found: EvidenceAt) -> float:

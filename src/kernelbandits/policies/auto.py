@@ -154,7 +154,7 @@ class Auto(IndexPolicy):
         ours="everything: the model and its prior, the widths, the initial design",
         by_name_only=("delta",),
     )
-    revision = 2
+    revision = 3
     takes_kernel = False
     learns_failures = True
 
