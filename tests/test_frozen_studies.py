@@ -149,7 +149,7 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     rows = [one.row for one in restore("auto-repeats-sqlite", str(tmp_path / "a.db")).ask(3)]
 
     class Changed(kb.Auto):
-        revision = 3
+        revision = 4
 
         def __init__(self, domain, *, first=1, nu=1.5, **settings):
             super().__init__(domain, first=first, nu=nu, **settings)
@@ -158,9 +158,9 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     monkeypatch.setattr("kernelbandits.study.rules.parameters_of", lambda _: parameters_of(kb.Auto))
     study = restore("auto-repeats-sqlite", str(tmp_path / "b.db"))
     assert [one.row for one in study.ask(3)] == rows
-    assert (study.settings["revision"], study.settings["defaults"]) == (3, 1)
+    assert (study.settings["revision"], study.settings["defaults"]) == (4, 1)
     fresh = kb.Study.create(tmp_path / "c.db", study.candidates.points)
-    assert (fresh.settings["revision"], fresh.settings["defaults"]) == (3, 3)
+    assert (fresh.settings["revision"], fresh.settings["defaults"]) == (4, 4)
     assert study._session.driver.policy.calibrator.nu == 2.5
     assert fresh._session.driver.policy.calibrator.nu == 1.5
 

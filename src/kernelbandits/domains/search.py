@@ -46,8 +46,9 @@ LARGEST_COUNT = 2**20
 """The most candidates, and the most starts."""
 REACHED = 1e-6
 """An ascent that ends within this distance of the best value counts as having reached it."""
-ENOUGH = 1e-9
-"""An ascent ends when its predicted rise is below this, relative to how much the starts differ."""
+ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-7
+"""An ascent ends when its predicted rise is below this, relative to how much the starts differ. With
+a sketch the function takes long, and the last digits of its maximum are not worth it."""
 ROUNDED = 3
 """How many ends of an ascent that moved freely on grids are rounded."""
 TRIED = 8
@@ -56,8 +57,9 @@ EXCHANGES = 50
 """The most exchanges of separate values."""
 
 
-SKETCHED, SETTLED = 10, 3
-"""The most steps of an ascent by a sketch, and how many of its ends ascend by the function."""
+SKETCHED, SETTLED, SETTLING = 10, 3, 15
+"""The most steps of an ascent by a sketch, how many of its ends then ascend by the function, and the
+most steps of these."""
 
 
 class SearchedFunction(NamedTuple):
@@ -160,7 +162,7 @@ def maximise(
     rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u)
     heights = evaluate_values(*((function, values) if sketch is None else sketch), rows)
     first = separate_rows(rows, heights, lengths, climbs)
-    least = ENOUGH * value_range(heights[first])
+    least = (ENOUGH if sketch is None else ENOUGH_BY_SKETCH) * value_range(heights[first])
     return Search(function, box, lengths, steps, least, values, sketch).run(rows[first], len(rows))
 
 
@@ -334,12 +336,14 @@ class Search:
             return self.ascend(rows, moving)
         rough = replace(self, function=self.sketch.function, steps=min(self.steps, SKETCHED))
         found = rough.ascend(rows, moving)
-        heights = evaluate_values(self.function, self.values, found.rows)
-        best = separate_rows(found.rows, heights, self.scale, SETTLED)
+        likely = separate_rows(found.rows, found.values, self.scale, 2 * SETTLED)
+        heights = evaluate_values(self.function, self.values, found.rows[likely])
+        best = likely[np.argsort(-heights, kind="stable")[:SETTLED]]
         shapes = found.inverse_hessians
         known = None if shapes is None else shapes[best]
-        settled = self.ascend(found.rows[best], moving, inverse_hessians=known)
-        evaluations = found.evaluations + len(found.rows) + settled.evaluations
+        fine = replace(self, steps=min(self.steps, SETTLING))
+        settled = fine.ascend(found.rows[best], moving, inverse_hessians=known)
+        evaluations = found.evaluations + len(likely) + settled.evaluations
         return settled._replace(evaluations=evaluations)
 
     def ascend(

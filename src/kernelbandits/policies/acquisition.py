@@ -29,7 +29,7 @@ LEAST_SD = 1e-100
 """A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
 AGREEING = 200
-"""With so many points measured the members of a mixture have their maxima at about the same places."""
+"""With so many points measured, the members of a mixture have about the same maxima."""
 NO_CHANCE = -1e300
 """Stands for the logarithm of 0: a point that certainly improves nothing is played last."""
 
