@@ -286,8 +286,8 @@ class ScaleFit:
 
     def label_sample(self, fitted: Calibration) -> Calibration:
         """Return a fit to some of the points as one that says to how many of all."""
-        numbers = {"rewards": self.summary.rewards, "points": len(self.points)}
-        return replace(fitted, sample=fitted.points, **numbers)
+        rewards, points = self.summary.rewards, len(self.points)
+        return replace(fitted, sample=fitted.points, rewards=rewards, points=points)
 
     def evidence_under(self, scales: Calibration) -> Callable[[Array, Array], float]:
         """Return ln p of other rewards at these points, standardised, under the scales of a fit.
