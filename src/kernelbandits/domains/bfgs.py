@@ -36,8 +36,8 @@ PRECISION = 1e-12
 ROUND, FEW = 3, 5
 """Every `ROUND` steps the lower half of the active starts stops, unless only `FEW` are left."""
 HOPE = 20.0
-"""A start stops below a height to beat, or below another start, if this many times its predicted
-rise does not reach it. On a quadratic the rise that is left is half of the predicted one."""
+"""A start stops below a height to beat if this many times its predicted rise does not reach it. On
+a quadratic the rise that is left is half of the predicted one."""
 
 
 class Limits(Protocol):
@@ -143,6 +143,7 @@ def ascend(
     inverse_hessian: Array | None = None,
     least: float | None = None,
     beat: float = -math.inf,
+    rivals: bool = False,
     steps: int = STEPS,
 ) -> Ascent:
     """Move each start up to a local maximum within its limits.
@@ -170,6 +171,8 @@ def ascend(
         rounding.
     beat
         A height that is known already: a start that will not rise above it stops.
+    rivals
+        Whether a start that will not rise above the highest of the others stops too.
     steps
         The most steps of any start.
 
@@ -191,7 +194,8 @@ def ascend(
             going &= upper_half(active.values)
         if step > ROUND or inverse_hessian is not None:
             # H has learnt the curvature, and the predicted rise can be relied on.
-            going &= active.values + HOPE * predicted > max(beat, float(heights.max()))
+            highest = max(beat, float(heights.max())) if rivals else beat
+            going &= active.values + HOPE * predicted > highest
         active.keep(going)
         if not len(active.numbers):
             break

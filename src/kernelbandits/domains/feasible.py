@@ -432,6 +432,7 @@ class FeasibleSet:
         steps: int = STEPS,
         beat: float = -math.inf,
         least: float | None = None,
+        rivals: bool = False,
     ) -> tuple[Array, Array, int]:
         """Ascend to local maxima within the constraints; only the coordinates `moving` move."""
         search = self.to_search(rows)
@@ -453,7 +454,7 @@ class FeasibleSet:
             return rows, heights, len(rows)
         metric = np.matmul(projector * local[:, None, :] ** 2, projector)
         ones = np.ones(self.dimension)
-        known: Any = {"beat": beat, "steps": steps, "least": least}
+        known: Any = {"beat": beat, "steps": steps, "least": least, "rivals": rivals}
         found = ascend(scaled, here, limits, ones, metric, **known)
         ends = self.to_rows(np.clip(found.rows * units, self.lower, self.upper))
         return ends, found.values, found.evaluations

@@ -37,7 +37,7 @@ VARIABLES = 2, 8
 FARTHEST = 2.5
 """The largest distance, in scales, of the rows around those given as near."""
 INCUMBENTS = 64
-"""Of the rows given as near so many are evaluated themselves, the most promising ones."""
+"""Of the rows given as near, a quick search evaluates so many themselves, the first ones."""
 POOL = 20
 """Starts are chosen among this many times as many rows, the best ones."""
 EVERY = 2048
@@ -46,9 +46,9 @@ LARGEST_COUNT = 2**20
 """The most candidates, and the most starts."""
 REACHED = 1e-6
 """An ascent that ends within this distance of the best value counts as having reached it."""
-ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-7
-"""An ascent ends when its predicted rise is below this, relative to how much the starts differ. With
-a sketch the function takes long, and the last digits of its maximum are not worth it."""
+ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-8
+"""A quick ascent ends when its predicted rise is below this, relative to how much the starts
+differ. With a sketch the function takes long, and the last digits are not worth it."""
 ROUNDED = 3
 """How many ends of an ascent that moved freely on grids are rounded."""
 TRIED = 8
@@ -57,9 +57,9 @@ EXCHANGES = 50
 """The most exchanges of separate values."""
 
 
-SKETCHED, SETTLED, SETTLING = 10, 3, 15
-"""The most steps of an ascent by a sketch, how many of its ends then ascend by the function, and the
-most steps of these."""
+SKETCHED, SETTLED, SETTLING = 10, 3, 20
+"""The most steps of an ascent by a sketch, how many of its ends then ascend by the function, and
+the most steps of these."""
 
 
 class SearchedFunction(NamedTuple):
@@ -95,6 +95,7 @@ def maximise(
     steps: int = STEPS,
     u: float = 0.5,
     values: Values | None = None,
+    quick: bool = False,
     sketch: SearchedFunction | None = None,
 ) -> Maximum:
     """Search the row of a box at which a function is largest.
@@ -131,6 +132,10 @@ def maximise(
         equal height.
     values
         The function without its gradient, if that is faster.
+    quick
+        Whether the last digits of the maximum are not worth their time: an ascent then ends a
+        little earlier, and where another start is certainly higher, and of the rows `near` only
+        the first 64 are evaluated themselves.
     sketch
         A cheaper function with maxima at about the same places. Starts are chosen and moved by it,
         and only the best of their ends ascend by the function itself.
@@ -159,11 +164,14 @@ def maximise(
     lengths, close = check_scales(scale, np.subtract(box.upper, box.lower)), check_near(box, near)
     if isinstance(box, MixedBox) and box.count <= EVERY:
         return search_all(function, box, u, values)
-    rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u)
+    known = close[:INCUMBENTS] if quick else close
+    rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u, known)
     heights = evaluate_values(*((function, values) if sketch is None else sketch), rows)
     first = separate_rows(rows, heights, lengths, climbs)
-    least = (ENOUGH if sketch is None else ENOUGH_BY_SKETCH) * value_range(heights[first])
-    return Search(function, box, lengths, steps, least, values, sketch).run(rows[first], len(rows))
+    least = None
+    if quick:
+        least = (ENOUGH if sketch is None else ENOUGH_BY_SKETCH) * value_range(heights[first])
+    return Search(function, box, lengths, steps, values, least, sketch).run(rows[first], len(rows))
 
 
 def search_all(
@@ -217,9 +225,15 @@ def check_count(name: str, given: int | None, usual: int) -> int:
 
 
 def candidate_rows(
-    box: Box | MixedBox, near: Array, scale: Array, candidates: int, about: int, u: float
+    box: Box | MixedBox,
+    near: Array,
+    scale: Array,
+    candidates: int,
+    about: int,
+    u: float,
+    known: Array,
 ) -> Array:
-    """Return Sobol points, the rows `near` and rows around these.
+    """Return Sobol points, rows around those `near`, and the rows `known`.
 
     Sobol points are evenly spread only in powers of two, so their number is rounded up to one.
     """
@@ -233,7 +247,7 @@ def candidate_rows(
         around = box.feasible.pull_inside(box.unconstrained.nearest(around))
     else:
         around = box.nearest(around)
-    return np.vstack([spread, near[:INCUMBENTS], around])
+    return np.vstack([spread, known, around])
 
 
 def next_power(count: int) -> int:
@@ -296,9 +310,10 @@ class Search:
     scale: Array
     steps: int
     """The most steps of one ascent."""
-    least: float
-    """An ascent ends when it is expected to rise by less."""
     values: Values | None = None
+    least: float | None = None
+    """An ascent ends when it is expected to rise by less; None for rounding. With a number, starts
+    that will not become the highest stop."""
     sketch: SearchedFunction | None = None
 
     def run(self, rows: Array, evaluated: int) -> Maximum:
@@ -358,8 +373,9 @@ class Search:
         A start that will not rise above the height to `beat` stops early.
         """
         if is_constrained(self.box):
-            limited = self.function, rows, moving, self.scale, self.steps, beat, self.least
-            return Ascent(*self.box.feasible.ascend(*limited))
+            limited = self.function, rows, moving, self.scale, self.steps, beat
+            early = self.least, self.least is not None
+            return Ascent(*self.box.feasible.ascend(*limited, *early))
         lower = np.where(moving, self.box.lower, rows)
         upper = np.where(moving, self.box.upper, rows)
         return projected_bfgs(
@@ -371,6 +387,7 @@ class Search:
             beat=beat,
             steps=self.steps,
             least=self.least,
+            rivals=self.least is not None,
             inverse_hessian=inverse_hessians,
         )
 

@@ -134,6 +134,7 @@ class Region:
             steps=steps,
             u=shift,
             values=exact.values,
+            quick=getattr(surface, "quick", False),
             sketch=None if rough is None else self._in_box(rough),
         )
         search = {
