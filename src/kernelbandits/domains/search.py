@@ -46,7 +46,7 @@ LARGEST_COUNT = 2**20
 """The most candidates, and the most starts."""
 REACHED = 1e-6
 """An ascent that ends within this distance of the best value counts as having reached it."""
-ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-8
+ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-9
 """A quick ascent ends when its predicted rise is below this, relative to how much the starts
 differ. With a sketch the function takes long, and the last digits are not worth it."""
 ROUNDED = 3
