@@ -211,14 +211,14 @@ class TestFewEvaluations:
         assert len({one.lengthscales for one in members}) == 8
 
     def test_the_evidence_of_members_of_many_points_is_that_of_the_normal_law(self, monkeypatch):
-        """It is not computed exactly there; within one unit for draws about the mode."""
+        """It is not computed exactly there, but about right for draws about the mode."""
         monkeypatch.setattr(fits, "EXPECTED", 100)
-        points, counts, sums, squares = self.data()
-        _, members = calibrate_members(points, counts, sums, squares)
-        fit = check_arguments(points, counts, sums, squares, None, False, 2.5)
+        _, members = calibrate_members(*self.data(), prior=PRIOR)
+        fit = check_arguments(*self.data(), PRIOR, False, 2.5)
         search = fit.search()
         errors = [one.evidence - search.evidence.value(fit.parameters(one)) for one in members]
-        assert np.median(np.abs(errors)) < 1.5
+        # The draws themselves are some four units below the mode.
+        assert np.median(np.abs(errors)) < 1
 
 
 class TestMembers:
