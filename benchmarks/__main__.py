@@ -11,7 +11,10 @@ rounds.
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
 race and damages files.
 
-`python -m benchmarks lab [--seconds S] [--dry]` measures the lab page and its API.
+`python -m benchmarks parallel [--seconds S]` compares one process with several.
+
+`python -m benchmarks lab [--parts ...] [--seconds S] [--pauses P ...] [--dry]` measures the lab page
+and its API.
 
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
 where it stopped.
@@ -37,6 +40,7 @@ from benchmarks import (
     durability,
     imports,
     lab,
+    parallel,
     race,
     regret,
     rivals,
@@ -72,6 +76,7 @@ def main() -> None:
     samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
+    parallel.arguments(commands.add_parser("parallel", help=parallel.__doc__))
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
@@ -81,6 +86,8 @@ def main() -> None:
         scale.run(quick=arguments.quick, skip=arguments.skip)
     elif arguments.command == "lab":
         lab.run(arguments)
+    elif arguments.command == "parallel":
+        parallel.run(arguments)
     elif arguments.command == "regret":
         regret.run(arguments)
     elif arguments.command == "search":

@@ -32,7 +32,15 @@ LINEAR = {name for name, entry in POLICIES.items() if issubclass(entry.construct
 """Those that take rewards as linear in x: their k(x, x) is |x|^2."""
 every_index_policy = pytest.mark.parametrize("name", INDEXED)
 every_ranked_policy = pytest.mark.parametrize("name", RANKED)
-DETERMINISTIC: set[str] = {"adaptive-tree", "oful", "rarely-switching-oful"}
+DETERMINISTIC: set[str] = {
+    "adaptive-tree",
+    "oful",
+    "rarely-switching-oful",
+    "lin-ucb",
+    "sup-lin-ucb",
+    "lin-rel",
+    "sup-lin-rel",
+}
 """Those that meet no ties on the cloud, so that the seed changes nothing."""
 NOISE_FREE = {"gp-ucb-plus", "exploit-plus"}
 """Those whose guarantee is for rewards without noise, whatever k(x, x)."""
@@ -40,7 +48,14 @@ OWN_FORM: set[str] = {
     "oful",
     "rarely-switching-oful",
     "lin-ts",
+    "lin-ucb",
+    "sup-lin-ucb",
+    "lin-rel",
+    "sup-lin-rel",
     "gp-ts",
+    "evill",
+    "pims",
+    "bkb",
     "tv-gp-ucb",
     "streaming-ucb",
     "wgp-ucb",

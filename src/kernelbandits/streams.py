@@ -148,9 +148,26 @@ class GeneratorRandomness:
         return self.rng.standard_normal(n)
 
 
+@dataclass(frozen=True)
+class ShiftedRounds:
+    """Random numbers for a policy that counts its rounds from a later round of the game on."""
+
+    randomness: Randomness
+    by: int
+    """How many rounds were played before the first round of the policy."""
+
+    def uniform(self, purpose: str, t: int) -> float:
+        """Return the uniform number of its round t."""
+        return self.randomness.uniform(purpose, t + self.by)
+
+    def normal(self, purpose: str, t: int, n: int) -> Array:
+        """Return the n standard normal numbers of its round t."""
+        return self.randomness.normal(purpose, t + self.by, n)
+
+
 def as_randomness(rng: Any) -> Randomness:
     """Return `Streams` unchanged, and wrap a numpy Generator."""
-    if isinstance(rng, Streams):
+    if isinstance(rng, (Streams, ShiftedRounds)):
         return rng
     if isinstance(rng, np.random.Generator):
         return GeneratorRandomness(rng)

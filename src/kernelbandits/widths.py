@@ -79,6 +79,21 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", EqualTerms(terms))
 
 
+def enlarged(
+    noise_scale: float, norm_bound: float, ridge: float, delta: float, error: float
+) -> Width:
+    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1) / ridge).
+
+    Bogunovic & Krause (2021), for a function that is within `error` of one of norm D.
+    """
+    share = noise_scale**2 / ridge
+    square = 2 * share * math.log(1 / delta)
+    return Width(
+        "D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1)/ridge)",
+        lambda t: (norm_bound + error * np.sqrt((t - 1) / ridge), square, share),
+    )
+
+
 def chowdhury_gopalan(
     noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1
 ) -> Width:

@@ -21,7 +21,7 @@ from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.policies.base import valid_loop
 from kernelbandits.posterior import NO_BOUNDS, ArmPosterior, PoolPosterior, ShortList
 from kernelbandits.problems import Instance, MovingInstance
-from kernelbandits.runtime import available_memory, check_memory, is_installed, require
+from kernelbandits.runtime import available_memory, is_installed, require, require_memory
 from kernelbandits.streams import Streams
 
 ENGINES = ("auto", "numba", "numpy")
@@ -146,7 +146,8 @@ def state_memory(policy: Policy, horizon: int) -> None:
     n, held = len(posterior.mean), posterior.memory(posterior.distinct)
     most = min(n, posterior.distinct + horizon)
     least = posterior.memory(min(most, posterior.distinct + FIRST_ROWS)) - held
-    check_memory("play", least, f"{n} arms and the first {FIRST_ROWS} of them that are played")
+    purpose = f"play on {n} arms, with the rows of the first {FIRST_ROWS} that are played,"
+    require_memory(purpose, least, "fewer arms or rounds need less")
     free, needed = available_memory(), posterior.memory(most) - held
     if free is not None and needed > free:
         warnings.warn(

@@ -139,13 +139,14 @@ class GPTS(Policy):
             self.draws = PoolDraws(self.terms, self.domain.points, self.features, horizon)
 
     def _set_features(self, features: int) -> None:
-        self.features = checks.whole("GPTS", "features", features)
+        owner = type(self).__name__
+        self.features = checks.whole(owner, "features", features)
         self.terms = terms_of(self.posterior.kernel, range(self.domain.dimension))
         kernels = "a kernel of RBF, Matern and RationalQuadratic parts for a path"
         parts = f"{kernels} (grid=n draws exactly on a cover)"
         if self.finite:
             parts = f"{kernels} over more than {LARGEST_JOINT} arms"
-        checks.needs(len(self.terms) > 0, "GPTS", parts, self.posterior.kernel)
+        checks.needs(len(self.terms) > 0, owner, parts, self.posterior.kernel)
         self.settings["exploration"] = (
             f"a posterior path by {features} random features (approximate)"
         )

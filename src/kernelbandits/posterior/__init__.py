@@ -12,6 +12,7 @@ The forms differ in what they hold in memory, not in the result: `ArmPosterior` 
 `PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
 `PartialPosterior` keeps some arms of a pool up to date.
+`SketchedPosterior` is an approximation in the span of some of the arms.
 `MixturePosterior` is the average of several of them, `PoolMixture` one whose members are updated
 together.
 
@@ -42,6 +43,7 @@ from kernelbandits.posterior.mixture import (
     member_means,
     member_variances,
     members_of,
+    predictors_of,
 )
 from kernelbandits.posterior.partial import PartialPosterior
 from kernelbandits.posterior.points import PointPosterior
@@ -49,6 +51,7 @@ from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
 from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
+from kernelbandits.posterior.sketched import SketchedPosterior
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.stacked import StackedPosteriors
 from kernelbandits.posterior.sufficient import Factorisation, Tally
@@ -72,6 +75,7 @@ __all__ = [
     "Posterior",
     "RefitPosterior",
     "ShortList",
+    "SketchedPosterior",
     "Spectrum",
     "StackedPosteriors",
     "State",
@@ -81,6 +85,7 @@ __all__ = [
     "member_variances",
     "members_of",
     "posterior_on",
+    "predictors_of",
 ]
 
 LARGEST_COVARIANCE = 200

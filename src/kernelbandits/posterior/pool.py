@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dtrtrs
 from kernelbandits.checks import Array, Indices
 from kernelbandits.posterior.base import EPS, Posterior, prior_variance
 from kernelbandits.posterior.sufficient import Factorisation, lower_root
-from kernelbandits.runtime import check_memory, single_threaded
+from kernelbandits.runtime import require_memory, single_threaded
 
 MOST_KEPT = 1 << 20
 """The most numbers kept in prior columns: 8 MB."""
@@ -210,8 +210,9 @@ class PoolPosterior(Posterior):
             return
         size = max(needed, min(max(16, 2 * held), held + max(1, CHUNK_NUMBERS // n)))
         if (size - held) * n >= CHUNK_NUMBERS // 2:
-            purpose = f"the rows of {size} of {n} arms"
-            check_memory("a pool", 8 * ((size - held) * n + 4 * size**2), purpose)
+            needed_bytes = 8 * ((size - held) * n + 4 * size**2)
+            advice = "fewer arms or rounds need less"
+            require_memory(f"a pool with the rows of {size} of {n} arms", needed_bytes, advice)
         if not self._rows.flags.owndata:
             self._rows = self._rows.copy()
         self._rows.resize((size, n), refcheck=False)

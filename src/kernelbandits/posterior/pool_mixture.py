@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -32,8 +32,38 @@ SPARE = 16
 """At least so many rows are added before rows of the same arm are merged."""
 LARGE = 1 << 24
 """Rows of more numbers, 128 MB, are not copied."""
+LARGEST_RECENT = 2**25
+"""Bytes of prior covariances that are kept for pending arms."""
 PATIENCE = 10
 """After a merge, so many rewards pass before an impossible variance leads to the next."""
+
+
+class RecentRows:
+    """The prior covariances k_i(arm, .) of the last arms that were told or pending.
+
+    Pending arms come again in every ask. The rows depend on the kernels only, so copies of a
+    mixture share them, and they are not stored with it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Array] = {}
+
+    def __deepcopy__(self, memo: Any) -> RecentRows:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": {}}
+
+    def of(self, arms: Sequence[int], compute: Callable[[Any], Array]) -> Array:
+        """Return the rows of some arms, (M, arms, n); `compute` gives those that are not kept."""
+        missing = [arm for arm in dict.fromkeys(arms) if arm not in self._kept]
+        if missing:
+            self._kept |= zip(missing, compute(missing).swapaxes(0, 1), strict=True)
+        rows = [self._kept[arm] for arm in arms]
+        most = LARGEST_RECENT // rows[0].nbytes
+        for arm in list(self._kept)[: max(0, len(self._kept) - most)]:
+            del self._kept[arm]
+        return np.stack(rows, axis=1)
 
 
 class PoolMixture(MixturePosterior):
@@ -86,6 +116,7 @@ class PoolMixture(MixturePosterior):
         if places is None:
             places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
         self._places: Indices = places
+        self._recent = RecentRows()
         self._audits = self._repairs = self._clamps = 0
         self._warned = False
         self._start(Tally(len(arms)))
@@ -118,15 +149,27 @@ class PoolMixture(MixturePosterior):
     def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
         """The single posteriors, from counts and sums."""
         if self._members is None:
-            members = tuple(
-                PoolPosterior(kernel, self.arms, ridge)
-                for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
-            )
-            if self.events:
-                for member in members:
-                    member.learn(self.counts, self.tally.sums)
-            self._members = members
+            self._members = self._single_posteriors(np.arange(len(self.arms)))
         return self._members
+
+    @property
+    def predictors(self) -> tuple[PoolPosterior, ...]:
+        """The single posteriors over the arms played alone.
+
+        They predict the same at any points, and have no state of a million other arms.
+        """
+        return self._single_posteriors(self.support if self.events else np.arange(1))
+
+    def _single_posteriors(self, arms: Indices) -> tuple[PoolPosterior, ...]:
+        """A posterior of each member over some arms, those played among them."""
+        members = tuple(
+            PoolPosterior(kernel, self.arms.points[arms], ridge)
+            for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
+        )
+        if self.events:
+            for member in members:
+                member.learn(self.counts[arms], self.tally.sums[arms])
+        return members
 
     # ------------------------------------------------------------------ learning
 
@@ -162,7 +205,10 @@ class PoolMixture(MixturePosterior):
             # Rows never change once they are there, so a copy shares them and begins new ones.
             other._begin_rows(SPARE)
         else:
-            other._rows = self._rows[:, : self._size - self._held].copy()
+            # With room for the rows to come: to make it later would copy all rows again.
+            used = self._size - self._held
+            other._rows = np.empty((len(self.kernels), used + len(arms) + SPARE, len(self.arms)))
+            other._rows[:, :used] = self._rows[:, :used]
         if arms:
             other._condition(arms, self.means[:, arms])
             for arm in arms:
@@ -221,7 +267,7 @@ class PoolMixture(MixturePosterior):
         """
         self._moments = self._members = None
         k = len(arms)
-        residual = self._prior_rows(arms)
+        residual = self._recent.of(arms, self._prior_rows)
         for used in (*self._older, self._rows[:, : self._size - self._held]):
             residual -= used[:, :, arms].transpose(0, 2, 1) @ used
         covariances = residual[:, :, arms]
