@@ -22,12 +22,12 @@ def draw(kept: dict[str, Any], path: Path) -> None:
         left, right = panels.flat
         draw_lines(left, arms_series(kept))
         draw_lines(right, rounds_series(kept))
-        for axis, size in ((left, "arms"), (right, "rounds")):
+        for axis, size, place in ((left, "arms", "lower right"), (right, "rounds", "upper right")):
             axis.set_xlabel(size)
             axis.set_ylabel("microseconds a round")
             axis.set_xscale("log")
             axis.set_yscale("log")
-            axis.legend(fontsize=8.5, frameon=False, loc="upper left")
+            axis.legend(fontsize=8.5, frameon=False, loc=place)
         left.set_title("one round against the number of arms", fontsize=11)
         right.set_title("one round against the number of rounds", fontsize=11)
         right.set_ylim(0.3, 300)

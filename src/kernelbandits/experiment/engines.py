@@ -39,7 +39,7 @@ LOOK_AHEAD = 64
 MOST_ROUNDS = 1 << 62
 FIRST_PLAY = -4
 """An arm of a short list was played for the first time."""
-SAMPLE_NUMBERS = 1 << 20
+SAMPLE_NUMBERS = 1 << 18
 """About so many normal numbers of Thompson sampling are drawn at a time."""
 
 
@@ -284,8 +284,9 @@ def play_samples(
 ) -> None:
     """Play Thompson sampling, with the normal numbers of some rounds in tables."""
     warn_beyond(policy, horizon)
-    size = max(64, min(TABLE_ROUNDS, SAMPLE_NUMBERS // len(policy.domain)))
-    for ends in chunks(horizon, size):
+    fitting = max(64, min(TABLE_ROUNDS, SAMPLE_NUMBERS // len(policy.domain)))
+    # A power of two, as the blocks of the streams: others would be drawn twice.
+    for ends in chunks(horizon, 1 << (fitting.bit_length() - 1)):
         drawn = policy.sample_tables(*ends, streams)
         tables = drawn.widths, drawn.ties, drawn.prior, drawn.noise
         play_chunk("play_samples", policy, draw_chunk(tables, instance, streams, record, *ends))

@@ -20,7 +20,7 @@ from kernelbandits.policies.acquisition import StandardDeviation
 from kernelbandits.policies.base import Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import PartialPosterior, Posterior
+from kernelbandits.posterior import PartialPosterior, Posterior, as_trusted
 from kernelbandits.widths import Width
 
 
@@ -113,13 +113,19 @@ class Elimination(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         ends = self.posterior.events + 1 in self._ends
+        if isinstance(self.batch_posterior, PartialPosterior):
+            # What evaluates the kernel comes first: if that fails, the reward has changed nothing.
+            self.batch_posterior.keep(arm)
         self.posterior.update(arm, reward)
         if self.batch_posterior is not self.posterior:
             self.batch_posterior.update(arm, reward)
         if ends:
             self.survivors = self._eliminate()
             if not self.reuse_data:
-                self.batch_posterior = self._partial_posterior(self.survivors)
+                kernel, ridge = as_trusted(self.posterior.kernel), self.posterior.ridge
+                self.batch_posterior = PartialPosterior(
+                    kernel, self.domain.points, ridge, self.survivors
+                )
 
     def _eliminate(self) -> Indices:
         """The survivors with mean + width sd >= max (mean - width sd)."""

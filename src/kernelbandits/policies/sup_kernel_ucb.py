@@ -18,7 +18,7 @@ from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import PartialPosterior, Posterior
+from kernelbandits.posterior import PartialPosterior, Posterior, as_trusted
 from kernelbandits.widths import Width
 
 
@@ -272,4 +272,9 @@ class SupKernelUCB(PrecisionLevels):
         if level == 1:
             return self._fresh_posterior()
         view = self.climb_levels()
-        return self._partial_posterior(view.alive if view.level == level else np.array([arm]))
+        alive = view.alive if view.level == level else np.array([arm])
+        kernel, ridge = as_trusted(self.posterior.kernel), self.posterior.ridge
+        level_posterior = PartialPosterior(kernel, self.domain.points, ridge, alive)
+        # The kernel is evaluated before anything is learnt.
+        level_posterior.keep(arm)
+        return level_posterior

@@ -39,22 +39,35 @@ class PartialPosterior:
         self.kernel, self.points, self.ridge = kernel, points, ridge
         self.counts: Indices = np.zeros(len(points), dtype=np.int64)
         """How often each arm was played."""
-        self._keep(np.unique(np.asarray(arms, dtype=np.int64)))
+        self.arms: Indices = np.unique(np.asarray(arms, dtype=np.int64))
+        """The arms that are kept up to date."""
+        self._made: Posterior | None = None
 
-    def _keep(self, arms: Indices) -> None:
-        """Keep these arms, with what was learnt so far."""
-        known = self._sums() if self.events else None
-        small = len(arms) <= SMALL
-        form: type[Posterior] = ArmPosterior if small else PoolPosterior
-        self.arms, self._inner = arms, form(self.kernel, self.points[arms], self.ridge)
-        if known is not None:
-            self._inner.learn(self.counts[arms], known[arms])
+    @property
+    def _inner(self) -> Posterior:
+        """The posterior of the arms kept, made when it is first needed."""
+        if self._made is None:
+            self._made = self._make(self.arms)
+        return self._made
 
-    def _sums(self) -> Array:
-        """The sum of the rewards of each arm."""
-        sums = np.zeros(len(self.points))
-        sums[self.arms] = self._inner.tally.sums
-        return sums
+    def _make(self, arms: Indices) -> Posterior:
+        form: type[Posterior] = ArmPosterior if len(arms) <= SMALL else PoolPosterior
+        return form(self.kernel, self.points[arms], self.ridge)
+
+    def keep(self, arm: int) -> None:
+        """Keep an arm from now on, with what was learnt so far.
+
+        The kernel is evaluated here. If it fails, nothing has changed.
+        """
+        known = self._inner
+        if arm in self.arms:
+            return
+        arms = np.union1d(self.arms, [arm])
+        wider, sums = self._make(arms), np.zeros(len(self.points))
+        if self.events:
+            sums[self.arms] = known.tally.sums
+            wider.learn(self.counts[arms], sums[arms])
+        self.arms, self._made = arms, wider
 
     @property
     def events(self) -> int:
@@ -63,8 +76,7 @@ class PartialPosterior:
 
     def update(self, arm: int, reward: float) -> None:
         """Condition on one reward."""
-        if arm not in self.arms:
-            self._keep(np.union1d(self.arms, [arm]))
+        self.keep(arm)
         self._inner.update(int(np.searchsorted(self.arms, arm)), reward)
         self.counts[arm] += 1
 
