@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -82,6 +83,15 @@ class Rewards:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy the lists, which hold numbers and points that never change; the default is slow."""
+        other = copy.copy(self)
+        held = {
+            name: part.copy() for name, part in vars(self).items() if isinstance(part, (list, dict))
+        }
+        vars(other).update(held)
+        return other
 
     def add(self, row: Array, reward: float) -> RewardsBefore:
         """Add one reward at a point, and return what `restore` needs to undo it."""

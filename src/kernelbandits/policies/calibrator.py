@@ -704,8 +704,12 @@ class Calibrator:
         """How many rewards each arm has; of arms at one point the first has them all."""
         counts = np.zeros(len(self.domain))
         if self.rewards.events:
-            counts[self._arms_of(self.rewards.points)] = self.rewards.counts
+            counts[self.first_arms_played()] = self.rewards.counts
         return counts
+
+    def first_arms_played(self) -> list[int]:
+        """The first arm at each point that has rewards, in the order of the points."""
+        return self._arms_of(self.rewards.points)
 
     def measured_arms(self) -> Indices:
         """The arms that have rewards, or are at the same point as one that has."""

@@ -26,12 +26,19 @@ from kernelbandits.posterior.base import (
 )
 from kernelbandits.posterior.mixture import MixturePosterior, mix_moments
 from kernelbandits.posterior.pool import PoolPosterior
-from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root
+from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root, lower_roots
 
 SPARE = 16
-"""At least so many rows are added before rows of the same arm are merged."""
+"""At least so many rows of arms measured again are added before they are merged."""
 PATIENCE = 10
 """After a merge, so many rewards pass before an impossible variance leads to the next."""
+SMALL_SPARE = 64
+"""The same with so few arms that their prior covariance is kept."""
+SMALL = 2**18
+"""The prior covariance of all arms is kept if it has at most so many numbers; of more arms, rows
+are computed when they are needed."""
+LARGEST_LEFT_OUT_ERROR = 1e-6
+"""Predictions of results left out have at most this relative error, or are not given."""
 
 
 class PoolMixture(MixturePosterior):
@@ -43,8 +50,8 @@ class PoolMixture(MixturePosterior):
         rows = F^-1 R,   mean += rows' F^-1 (rewards - mean(arms)),   variance -= sum of rows^2.
 
     That is one pass over V for all members, O(M n m). When arms measured again have added a
-    quarter more rows than there are arms, V is computed again from counts and sums, with one row
-    for each arm measured. `members` are the same posteriors as single ones, made when asked for.
+    quarter more rows than there are arms measured, or 64 with few arms, V is computed again from
+    counts and sums, with one row for each arm measured. `members` are the same posteriors as single ones, made when asked for.
 
     Parameters
     ----------
@@ -134,10 +141,17 @@ class PoolMixture(MixturePosterior):
         suspicious = self._condition([arm], np.full((len(self.ridges), 1), value))
         self.tally.add(arm, value)
         self._report_conditioning()
-        repeats = self._size - self._distinct
         patient = self.events - self._merged_at < PATIENCE
-        if repeats >= max(SPARE, self._distinct // 4) or (suspicious and not patient):
+        if self._has_many_repeats() or (suspicious and not patient):
             self._merge()
+
+    def _has_many_repeats(self) -> bool:
+        """Whether arms measured again have added so many rows that merging them pays.
+
+        With few arms a row costs little, and a merge as much as the rewards of many rounds.
+        """
+        least = SPARE if self._prior_matrix is None else SMALL_SPARE
+        return self._size - self._distinct >= max(least, self._distinct // 4)
 
     def learn(self, *totals: Any) -> None:
         """Replace everything learnt by counts and sums of rewards, one of each for an arm."""
@@ -168,8 +182,29 @@ class PoolMixture(MixturePosterior):
         for arm in map(self._check_arm, places):
             self._condition([arm], self.means[:, [arm]])
             self.tally.add(arm, float(self.mean[arm]))
-            if self._size - self._distinct >= max(SPARE, self._distinct // 4):
+            if self._has_many_repeats():
                 self._merge()
+
+    def leave_out_each(self, arms: Sequence[int]) -> tuple[Array, Array] | None:
+        """Predict the mean reward of each arm played from the other arms; None if inaccurate.
+
+        With v the posterior variance of an arm, z its mean reward and d = ridge / count,
+
+            prediction = z - (z - mean) / (1 - v / d),   variance = d / (1 - v / d)
+
+        under each member, (M, arms) arrays. They need no factorisation, but 1 - v / d loses digits
+        where there is little noise. `arms` are the arms played, in any order, each at a point of
+        its own; there is no answer if others were played.
+        """
+        if sorted(arms) != self.support.tolist():
+            return None
+        counts = self.counts[arms]
+        noise = self.ridges[:, None] / counts
+        if self.conditioning * self._largest_ratio * counts.max() > LARGEST_LEFT_OUT_ERROR:
+            return None
+        left = 1 - self.variances[:, arms] / noise
+        results = self.tally.sums[arms] / counts
+        return results - (results - self.means[:, arms]) / left, noise / left
 
     def audit(self) -> bool:
         """Compute everything again from counts and sums; return whether it had been damaged."""
@@ -226,15 +261,14 @@ class PoolMixture(MixturePosterior):
             empty = ~(own[:, 0] > 0)
             self._clamps += int((own[:, 0] < 0).sum())
             residual[empty] = covariances[empty] = 0.0
-        evidence = covariances + self.ridges[:, None, None] * np.eye(k)
+        gaps = (rewards - self.means[:, arms])[:, :, None]
         if k == 1:
-            factors = np.sqrt(evidence)
+            factors = np.sqrt(covariances + self.ridges[:, None, None])
             residual /= factors
-            steps = (rewards - self.means[:, arms])[:, :, None] / factors
+            steps = gaps / factors
         else:
-            pairs = zip(evidence, self.ridges.tolist(), strict=True)
-            factors = np.array([lower_root(one, least=ridge) for one, ridge in pairs])
-            gaps = (rewards - self.means[:, arms])[:, :, None]
+            evidence = covariances + self.ridges[:, None, None] * np.eye(k)
+            factors = lower_roots(evidence, self.ridges.tolist())
             residual, steps = (
                 np.asarray(np.linalg.solve(factors, right), dtype=np.float64)
                 for right in (residual, gaps)
@@ -296,7 +330,23 @@ class PoolMixture(MixturePosterior):
 
     def _prior_rows(self, arms: Any, out: Array | None = None) -> Array:
         """Return k_i(arm, .) of some arms, an (M, arms, n) array."""
-        rows = self._prior_kernels.of(np.asarray(arms), out)
+        if self._prior_matrix is not None:
+            return self._prior_matrix.take(arms, axis=1, out=out)
+        return self._compute_prior_rows(np.asarray(arms), out)
+
+    @cached_property
+    def _prior_matrix(self) -> Array | None:
+        """k_i of all pairs of arms, (M, n, n); None where there are many.
+
+        It is computed at once: rows computed one by one may differ in their last digits, and the
+        state would depend on which arms were played first.
+        """
+        n = len(self.arms)
+        small = len(self.kernels) * n * n <= SMALL
+        return self._compute_prior_rows(np.arange(n), None) if small else None
+
+    def _compute_prior_rows(self, arms: Indices, out: Array | None) -> Array:
+        rows = self._prior_kernels.of(arms, out)
         if self._stacked.nuggets.any():
             for row, place in enumerate(self._places[arms]):
                 same = np.flatnonzero(self._places == place)
@@ -354,8 +404,12 @@ class PoolMixture(MixturePosterior):
     @property
     def conditioning(self) -> float:
         """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
-        worst = float((self._stacked.variances / self.ridges).max())
-        return EPS * worst * max(1, self.tally.most)
+        return EPS * self._largest_ratio * max(1, self.tally.most)
+
+    @cached_property
+    def _largest_ratio(self) -> float:
+        """k(x, x) / ridge of the member that has relatively the least noise."""
+        return float((self._stacked.variances / self.ridges).max())
 
     def _report_conditioning(self) -> None:
         """Warn once if variances have lost more than ten of their sixteen digits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +130,23 @@ class Driver:
             )
             self.policy.calibrator.known_fits |= known
             self._fits_seen = len(state.fits)
+
+    def find_fitter(self, state: State, since: float) -> str | None:
+        """The worker whose result made a fit due that is not stored yet; None if no fit is due.
+
+        None too if that result came before `since`: then whoever told it makes no fit.
+        """
+        if not isinstance(self.policy, Auto) or not state.results:
+            return None
+        known = self.policy.n_rewards if state.version == self.version else 0
+        values = sum(state.counts.values())
+        due = self.policy.calibrator.last_fit(known, values)
+        if not due or any(event.body["results"] == due for event in state.fits):
+            return None
+        # Fits are due at numbers of values, and failures stand among the results.
+        later = (trial for trial in reversed(state.results) if trial.value is not None)
+        told = next(islice(later, values - due, None)).told
+        return told.worker if told is not None and told.at > since else None
 
     def draft_fits(self, state: State) -> list[Draft]:
         """The fits that were made here and are not stored yet, as events."""

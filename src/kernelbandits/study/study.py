@@ -672,9 +672,11 @@ class Study:
     def _remark_errors(self, told: Sequence[Told]) -> list[str]:
         """Say once that a named policy does not weigh results by their standard errors."""
         state = self._session.state
-        first = [one for one in state.results if one.sem is not None][: len(told)]
         fresh = {one.trial for one in told if one.sem is not None}
-        if state.settings.policy == AUTO or not first or first[0].number not in fresh:
+        if state.settings.policy == AUTO or not fresh:
+            return []
+        first = next((one for one in state.results if one.sem is not None), None)
+        if first is None or first.number not in fresh:
             return []
         return [
             f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
