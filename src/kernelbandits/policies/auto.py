@@ -745,10 +745,11 @@ class Auto(IndexPolicy):
         these lose digits, and on a box, the model is factorised.
         """
         posterior, rewards, found = self.posterior, self.rewards, None
-        if isinstance(posterior, PoolMixture) and not self.calibrator.penalties.numbers:
+        stacked = isinstance(posterior, PoolMixture) and not self.calibrator.penalties.numbers
+        if stacked and len(rewards) >= FEWEST_POINTS:
             arms = self.calibrator.first_arms_played()
             found = posterior.leave_out_each(arms)
-        if found is None or len(rewards) < FEWEST_POINTS:
+        if found is None:
             return super().leave_one_out()
         return mix_predictions(
             *found,

@@ -693,11 +693,10 @@ class Calibrator:
 
     def _by_place(self, counts: Array, sums: Array) -> tuple[Array, ...]:
         """Totals of the points played as a posterior learns them: of every arm, or with points."""
-        rows = self.rewards.points
         if not self.finite:
-            return rows, counts, sums
+            return self.rewards.points, counts, sums
         every = np.zeros((2, len(self.domain)))
-        every[:, self._arms_of(rows)] = counts, sums
+        every[:, self.first_arms_played()] = counts, sums
         return every[0], every[1]
 
     def arm_counts(self) -> Array:
@@ -709,7 +708,7 @@ class Calibrator:
 
     def first_arms_played(self) -> list[int]:
         """The first arm at each point that has rewards, in the order of the points."""
-        return self._arms_of(self.rewards.points)
+        return [self._arm_at[key] for key in self.rewards.keys]
 
     def measured_arms(self) -> Indices:
         """The arms that have rewards, or are at the same point as one that has."""
@@ -725,10 +724,6 @@ class Calibrator:
         """The point of each arm, as bytes."""
         # Adding 0.0 turns -0.0 into 0.0, which is the same point with other bytes.
         return [row.tobytes() for row in self.domain.points + 0.0]
-
-    def _arms_of(self, rows: Array) -> list[int]:
-        """The first arm at each of some points."""
-        return [self._arm_at[row.tobytes()] for row in rows]
 
     @cached_property
     def _arm_at(self) -> dict[bytes, int]:

@@ -32,11 +32,13 @@ SPARE = 16
 """At least so many rows of arms measured again are added before they are merged."""
 PATIENCE = 10
 """After a merge, so many rewards pass before an impossible variance leads to the next."""
-SMALL_SPARE = 64
-"""The same with so few arms that their prior covariance is kept."""
 SMALL = 2**18
-"""The prior covariance of all arms is kept if it has at most so many numbers; of more arms, rows
+"""The covariance of all arms is kept if it has at most so many numbers; of more arms, prior rows
 are computed when they are needed."""
+FOLDED = 64
+"""With so few arms: how many rows are added before they are subtracted from the covariance, ..."""
+LONGEST = 1024
+"""... and after how many rewards that gathered rounding is computed again from counts and sums."""
 LARGEST_LEFT_OUT_ERROR = 1e-6
 """Predictions of results left out have at most this relative error, or are not given."""
 
@@ -50,8 +52,9 @@ class PoolMixture(MixturePosterior):
         rows = F^-1 R,   mean += rows' F^-1 (rewards - mean(arms)),   variance -= sum of rows^2.
 
     That is one pass over V for all members, O(M n m). When arms measured again have added a
-    quarter more rows than there are arms measured, or 64 with few arms, V is computed again from
-    counts and sums, with one row for each arm measured. `members` are the same posteriors as single ones, made when asked for.
+    quarter more rows than there are arms, V is computed again from counts and sums, with one row
+    for each arm measured. With few arms k_i is replaced by cov_i after every 64 rewards, and V
+    begins anew. `members` are the same posteriors as single ones, made when asked for.
 
     Parameters
     ----------
@@ -101,6 +104,9 @@ class PoolMixture(MixturePosterior):
         """Tell whether kernels have one form, so that their posteriors can be updated together."""
         return StackedKernels.of(kernels) is not None
 
+    _base: Array | None
+    """cov_i of all pairs of arms, (M, n, n), from which the rows of V are subtracted; None where
+    there are many arms, and k_i takes its place."""
     _members: tuple[PoolPosterior, ...] | None
     """The members, if they were asked for since the last reward."""
 
@@ -142,16 +148,25 @@ class PoolMixture(MixturePosterior):
         self.tally.add(arm, value)
         self._report_conditioning()
         patient = self.events - self._merged_at < PATIENCE
-        if self._has_many_repeats() or (suspicious and not patient):
+        self._tidy_rows(suspicious and not patient)
+
+    def _tidy_rows(self, suspicious: bool = False) -> None:
+        """Keep V short: compute the state again, or subtract V from the covariance."""
+        if self._base is None:
+            due = self._size - self._distinct >= max(SPARE, self._distinct // 4)
+        else:
+            due = self.events - self._merged_at >= LONGEST
+        if due or suspicious:
             self._merge()
+        elif self._base is not None and self._size >= FOLDED:
+            self._fold_rows()
 
-    def _has_many_repeats(self) -> bool:
-        """Whether arms measured again have added so many rows that merging them pays.
-
-        With few arms a row costs little, and a merge as much as the rewards of many rounds.
-        """
-        least = SPARE if self._prior_matrix is None else SMALL_SPARE
-        return self._size - self._distinct >= max(least, self._distinct // 4)
+    def _fold_rows(self) -> None:
+        """Subtract V' V from the covariance of all arms, and begin V anew."""
+        rows = self._rows[:, : self._size]
+        # A new array: copies with pending arms share the old one.
+        self._base = self._base - rows.transpose(0, 2, 1) @ rows
+        self._size = 0
 
     def learn(self, *totals: Any) -> None:
         """Replace everything learnt by counts and sums of rewards, one of each for an arm."""
@@ -182,8 +197,7 @@ class PoolMixture(MixturePosterior):
         for arm in map(self._check_arm, places):
             self._condition([arm], self.means[:, [arm]])
             self.tally.add(arm, float(self.mean[arm]))
-            if self._has_many_repeats():
-                self._merge()
+            self._tidy_rows()
 
     def leave_out_each(self, arms: Sequence[int]) -> tuple[Array, Array] | None:
         """Predict the mean reward of each arm played from the other arms; None if inaccurate.
@@ -236,6 +250,7 @@ class PoolMixture(MixturePosterior):
         self.log_dets = np.zeros(members)
         self._rows: Array = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
+        self._base = self._prior_matrix
         self._moments = self._members = None
 
     def _condition(self, arms: list[int], rewards: Array) -> bool:
@@ -247,7 +262,7 @@ class PoolMixture(MixturePosterior):
         self._moments = self._members = None
         size, k = self._size, len(arms)
         used = self._rows[:, :size]
-        residual = self._prior_rows(arms)
+        residual = self._prior_rows(arms) if self._base is None else self._base.take(arms, axis=1)
         residual -= used[:, :, arms].transpose(0, 2, 1) @ used
         covariances = residual[:, :, arms]
         own = np.diagonal(covariances, axis1=1, axis2=2)
@@ -269,10 +284,8 @@ class PoolMixture(MixturePosterior):
         else:
             evidence = covariances + self.ridges[:, None, None] * np.eye(k)
             factors = lower_roots(evidence, self.ridges.tolist())
-            residual, steps = (
-                np.asarray(np.linalg.solve(factors, right), dtype=np.float64)
-                for right in (residual, gaps)
-            )
+            both = np.linalg.solve(factors, np.concatenate([residual, gaps], axis=2))
+            residual, steps = both[:, :, :-1], both[:, :, -1:]
         self._means += (residual * steps).sum(1)
         self._variances -= np.square(residual).sum(1)
         pivots = np.diagonal(factors, axis1=1, axis2=2)
@@ -327,6 +340,8 @@ class PoolMixture(MixturePosterior):
             small = direct < self._stacked.variances[i] / 2
             self._variances[i, played] = np.where(small, direct, left)
             self.log_dets[i] = 2 * np.log(factor.diagonal()).sum()
+        if self._base is not None:
+            self._fold_rows()
 
     def _prior_rows(self, arms: Any, out: Array | None = None) -> Array:
         """Return k_i(arm, .) of some arms, an (M, arms, n) array."""

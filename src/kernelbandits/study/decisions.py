@@ -763,17 +763,40 @@ def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
 
 
 def choose_undone(state: State, n: int) -> list[Event]:
-    """The last n events that can be undone, the last first."""
-    found = list(state.undoable())
-    if not found:
+    """The events of the last n steps that can be undone, the last first.
+
+    A step is what one command wrote: all rows of an ask, all lines of a file.
+    """
+    steps: list[list[Event]] = []
+    for event in state.undoable():
+        if steps and is_of_same_command(event, steps[-1][-1]):
+            steps[-1].append(event)
+        else:
+            steps.append([event])
+        if len(steps) > n:
+            break
+    if not steps:
         raise StudyConflict(
             "undo needs an event that can be undone, got none: nothing is left to undo"
         )
-    if len(found) < n:
+    if len(steps) < n:
         raise StudyConflict(
-            f"undo needs at most {len(found)} events, because no more can be undone, got {n}"
+            f"undo needs at most {format_count(len(steps), 'step')}, because no more can be "
+            f"undone, got {n}"
         )
-    return found[:n]
+    return [event for step in steps[:n] for event in step]
+
+
+def is_of_same_command(event: Event, later: Event) -> bool:
+    """Whether two events were written by one command: in one transaction, with related keys."""
+    if event.at != later.at or event.key is None or later.key is None:
+        return False
+    table = event.body.get("table")
+    if table is not None or later.body.get("table") is not None:
+        return bool(table == later.body.get("table"))
+    call, _, number = later.key.rpartition("/")
+    # A replicate has the key of the first result and its number behind it.
+    return number.isdigit() and call in (event.key, event.key.rpartition("/")[0])
 
 
 def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:

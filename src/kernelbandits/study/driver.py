@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -83,6 +84,7 @@ class Driver:
         self._reasons: Reasons | None = None
         self._fits_seen = 0
         self._choices: dict[int, tuple[Trial, Choice]] = {}
+        self._waiting: tuple[list[Trial], list[Choice]] = [], []
         self.streams = Streams(settings.seed)
         with self._listening():
             self._build(settings, spread)
@@ -196,6 +198,16 @@ class Driver:
             self._choices[id(trial)] = known
         return known[1]
 
+    def _choices_of(self, pending: Sequence[Trial]) -> list[Choice]:
+        """The choices of pending trials; in a batch, those of the ask before and one more."""
+        known, choices = self._waiting
+        if len(known) > len(pending) or not all(map(operator.is_, known, pending)):
+            known, choices = [], []
+        fresh = pending[len(known) :]
+        choices = choices + [self.choice(trial) for trial in fresh if self.knows(trial.row)]
+        self._waiting = [*pending], choices
+        return choices
+
     def _make_choice(self, trial: Trial) -> Choice:
         arm = self._arm[trial.row]
         return Choice(self.policy.domain.points[arm], arm, trial.note)
@@ -212,7 +224,7 @@ class Driver:
         if batch is not None:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.table, there)
-        waiting = [self.choice(trial) for trial in pending if self.knows(trial.row)]
+        waiting = self._choices_of(pending)
         with self._listening():
             choice = self._ask(t, waiting, free)
         assert choice.arm is not None
@@ -401,7 +413,7 @@ class SpaceDriver(Driver):
             checks.needs(self.policy.restricts_arms, "ask", needed, self.settings.policy)
             part = Part(self.places.space, batch.values)
         self._check_free(used, part)
-        waiting = [self.choice(trial) for trial in pending]
+        waiting = self._choices_of(pending)
         with self._listening():
             choice = self.policy.ask(t, self.streams, pending=waiting, arms=part)
         row = self.places.add(choice.x)
