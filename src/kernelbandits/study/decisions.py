@@ -768,11 +768,14 @@ def choose_undone(state: State, n: int) -> list[Event]:
     A step is what one command wrote: all rows of an ask, all lines of a file.
     """
     steps: list[list[Event]] = []
+    last: str | None = None
     for event in state.undoable():
-        if steps and is_of_same_command(event, steps[-1][-1]):
+        command = command_of(state, event)
+        if steps and command is not None and command == last:
             steps[-1].append(event)
         else:
             steps.append([event])
+        last = command
         if len(steps) > n:
             break
     if not steps:
@@ -787,16 +790,15 @@ def choose_undone(state: State, n: int) -> list[Event]:
     return [event for step in steps[:n] for event in step]
 
 
-def is_of_same_command(event: Event, later: Event) -> bool:
-    """Whether two events were written by one command: in one transaction, with related keys."""
-    if event.at != later.at or event.key is None or later.key is None:
-        return False
-    table = event.body.get("table")
-    if table is not None or later.body.get("table") is not None:
-        return bool(table == later.body.get("table"))
-    call, _, number = later.key.rpartition("/")
-    # A replicate has the key of the first result and its number behind it.
-    return number.isdigit() and call in (event.key, event.key.rpartition("/")[0])
+def command_of(state: State, event: Event) -> str | None:
+    """What all events of one command have in common, and no others; None if there is nothing."""
+    if event.key is None or "table" in event.body:
+        return event.body.get("table")
+    call, _, number = event.key.rpartition("/")
+    first = state.keys.get(call)
+    # Replicates have the key of the first result with a number behind it.
+    replicate = number.isdigit() and first is not None and first.at == event.at
+    return call if event.kind == "asked" or replicate else event.key
 
 
 def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:

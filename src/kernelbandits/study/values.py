@@ -312,14 +312,19 @@ class TargetStatus:
     """What its own model says of the candidate recommended, with the 95 % interval."""
     mean_low: float | None
     mean_high: float | None
+    range_known: bool = True
+    """False where no range was given, and too few different values were measured."""
 
     @property
     def sentence(self) -> str:
-        span = "given" if self.range_given else "measured so far"
+        span = f"range {self.low:g} to {self.high:g}"
+        span += " (given)" if self.range_given else " (measured so far)"
+        if not self.range_known:
+            span = "no range known yet"
         parts = [f"{self.wanted}; {format_count(self.results, 'value')}"]
         if self.best_value is not None:
             parts.append(f"best {self.best_value:g} (trial {self.best_trial})")
-        parts.append(f"range {self.low:g} to {self.high:g} ({span})")
+        parts.append(span)
         if self.mean is not None and self.mean_low is not None and self.mean_high is not None:
             known = format_interval(self.mean, self.mean_low, self.mean_high)
             parts.append(f"of the likely best {known}")
