@@ -564,7 +564,8 @@ class Auto(IndexPolicy):
         Where failures outnumber rewards, each one beyond them counts as the least mean reward so
         far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
         arms it is all within 0.15 fitted lengthscales of the point, or all within 0.02, and there
-        failures must outnumber the rewards by more than two: a place gets a third chance.
+        failures must outnumber the rewards by more than two: a place gets a third chance. So does
+        a value of a category that never gave a reward.
         """
         self._fail_at(self._check_choice("fail", choice))
 

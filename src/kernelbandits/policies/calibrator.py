@@ -329,7 +329,8 @@ class Calibrator:
         if self.finite:
             numbers = self.rewards.unmatched_rows([self.domain.points[arm] for arm in self.failed])
         else:
-            numbers = self.rewards.unmatched_rows_near(self.failed, self.lengthscales)
+            categories = [block for block in self.blocks if len(block) > 1]
+            numbers = self.rewards.unmatched_rows_near(self.failed, self.lengthscales, categories)
         if not numbers:
             return NO_PENALTIES
         return FailurePenalties(numbers, float((self.unit_sums() / self.rewards.counts).min()))
