@@ -267,6 +267,11 @@ class TestPoolMixture:
         for one, other in zip(mixture.members, single.members, strict=True):
             np.testing.assert_allclose(one.mean, other.mean, atol=1e-12)
             assert (one.kernel, one.ridge) == (other.kernel, other.ridge)
+        for (mean, covariance), one in zip(
+            mixture.moments_at(mixture.points[:9]), single.members, strict=True
+        ):
+            np.testing.assert_allclose(mean, one.mean[:9], atol=1e-10)
+            np.testing.assert_allclose(covariance, one.covariance(one.points[:9]), atol=1e-10)
         mean, sd = mixture.at(mixture.points[:4])
         np.testing.assert_allclose(mean, mixture.mean[:4], atol=1e-10)
         np.testing.assert_allclose(sd, mixture.sd[:4], atol=1e-9)
@@ -293,7 +298,7 @@ class TestPoolMixture:
         """Of eight arms, some measured often: each member predicts from the other seven."""
         mixture, _ = self.pair()
         rng = np.random.default_rng(3)
-        for n in range(200):
+        for _ in range(200):
             mixture.update(int(rng.integers(8)), float(rng.normal()))
         played = [5, 0, 7, 2, 1, 3, 6, 4]
         predictions, variances = mixture.leave_out_each(played)
@@ -318,7 +323,7 @@ class TestPoolMixture:
         assert mixture.leave_out_each([0, 1]) is None
 
     def test_the_state_is_computed_again_after_many_rewards(self):
-        mixture, single = self.pair()
+        mixture, _ = self.pair()
         for n in range(1100):
             mixture.update(n % 5, np.sin(n))
         learnt = self.pair()[0]

@@ -277,3 +277,13 @@ def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     assert document("history", "f.db") == before
     one = document("create", "h.db", "--candidates", "films.csv", "--target", "y:minimize")
     assert (one["target"], one["direction"]) == ("y", "minimize")
+
+
+def test_one_result_says_neither_a_range_nor_a_loss(lab):
+    play(lab, 1)
+    status = lab.status()
+    assert all("no range known yet" in one.sentence for one in status.targets)
+    assert "at least 5 results are needed (so far: 1)" in status.stop.sentence
+    assert (status.stop.may_stop, status.stop.left) == (False, None)
+    play(lab, 1)
+    assert all(one.range_known for one in lab.status().targets)

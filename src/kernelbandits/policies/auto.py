@@ -752,8 +752,10 @@ class Auto(IndexPolicy):
             found = posterior.leave_out_each(arms)
         if found is None:
             return super().leave_one_out()
+        predictions, variances = found
         return mix_predictions(
-            *found,
+            predictions,
+            variances,
             points=rewards.points,
             counts=rewards.counts,
             means=rewards.origin + rewards.sums / rewards.counts,

@@ -15,6 +15,7 @@ from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
 from kernelbandits.posterior.mixture import members_of
+from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
@@ -230,13 +231,14 @@ def draw_from_posterior(posterior: Any, points: Array) -> Array:
     covariance of the mixture would be different: its members agree about some points and disagree
     about others, and one of them may have a tail that the average does not show.
     """
-    members = members_of(posterior)
-    number = -(-DRAWS // len(members))
+    if isinstance(posterior, PoolMixture):
+        moments = [*posterior.moments_at(points)]
+    else:
+        members = members_of(posterior)
+        moments = [(member.at(points)[0], member.covariance(points)) for member in members]
+    number = -(-DRAWS // len(moments))
     return np.vstack(
-        [
-            draw_functions(member.at(points)[0], member.covariance(points), number, place)
-            for place, member in enumerate(members)
-        ]
+        [draw_functions(*moment, number, place) for place, moment in enumerate(moments)]
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +26,13 @@ from kernelbandits.posterior.base import (
 )
 from kernelbandits.posterior.mixture import MixturePosterior, mix_moments
 from kernelbandits.posterior.pool import PoolPosterior
-from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root, lower_roots
+from kernelbandits.posterior.sufficient import (
+    Factorisation,
+    Tally,
+    check_totals,
+    lower_root,
+    lower_roots,
+)
 
 SPARE = 16
 """At least so many rows of arms measured again are added before they are merged."""
@@ -104,6 +110,9 @@ class PoolMixture(MixturePosterior):
         """Tell whether kernels have one form, so that their posteriors can be updated together."""
         return StackedKernels.of(kernels) is not None
 
+    _rows: Array
+    _size: int
+    """V of all members, (M, rows, n), and how many of its rows are used."""
     _base: Array | None
     """cov_i of all pairs of arms, (M, n, n), from which the rows of V are subtracted; None where
     there are many arms, and k_i takes its place."""
@@ -139,6 +148,23 @@ class PoolMixture(MixturePosterior):
             self._members = members
         return self._members
 
+    def moments_at(self, points: Array) -> Iterator[tuple[Array, Array]]:
+        """Mean and covariance of f at any points under each member, from counts and sums.
+
+        They are those of `members`, without what these learn of all other arms.
+        """
+        played = self.support
+        where, counts, sums = self.points[played], self.counts[played], self.tally.sums[played]
+        for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True):
+            prior = kernel(points, points)
+            if not len(played):
+                yield np.zeros(len(points)), prior
+                continue
+            exact = Factorisation.of(kernel(where, where), counts, sums, ridge)
+            cross = kernel(points, where)
+            explained = exact.explained_root(cross)
+            yield exact.mean(cross), prior - explained.T @ explained
+
     # ------------------------------------------------------------------ learning
 
     def update(self, place: Any, reward: float) -> None:
@@ -163,9 +189,10 @@ class PoolMixture(MixturePosterior):
 
     def _fold_rows(self) -> None:
         """Subtract V' V from the covariance of all arms, and begin V anew."""
+        assert self._base is not None
         rows = self._rows[:, : self._size]
         # A new array: copies with pending arms share the old one.
-        self._base = self._base - rows.transpose(0, 2, 1) @ rows
+        self._base = np.asarray(self._base - rows.transpose(0, 2, 1) @ rows)
         self._size = 0
 
     def learn(self, *totals: Any) -> None:
@@ -248,7 +275,7 @@ class PoolMixture(MixturePosterior):
         self._means = np.zeros((members, n))
         self._variances = np.tile(self._stacked.variances[:, None], n)
         self.log_dets = np.zeros(members)
-        self._rows: Array = np.zeros((members, SPARE, n))
+        self._rows = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
         self._base = self._prior_matrix
         self._moments = self._members = None

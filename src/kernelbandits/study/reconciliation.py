@@ -264,7 +264,7 @@ def remark_stored(steps: Sequence[TellStep]) -> list[str]:
         *remarks,
         f"{format_count(len(known), 'line')} with the value of a stored result of the same "
         "candidate were not counted again; if they are further measurements, tell them with "
-        "--replicates (replicates=True)"
+        "--replicates (replicates=True)",
     ]
 
 

@@ -912,8 +912,9 @@ class Study:
     def undo_all(self, n: int, *, key: str | None = None) -> list[Event]:
         """Undo the last n steps, or none of them, and return the events that undid them.
 
-        A step is what one call or command wrote, such as the four rows of `ask(4)`. These are the last ones when this is called. What others write meanwhile stays; if it needs
-        one of the steps, nothing is undone.
+        A step is what one call or command wrote, such as the four rows of `ask(4)`. These are the
+        last ones when this is called. What others write meanwhile stays; if it needs one of the
+        steps, nothing is undone.
         """
         size, session, call = checks.whole("undo", "n", n), self._session, call_key("undo", key)
         with session.lock:

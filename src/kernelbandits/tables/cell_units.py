@@ -25,7 +25,8 @@ def move_units_to_headers(table: Table) -> Table:
     for name, column in table.columns.items():
         unit = None if name in table.labels else find_unit(column)
         title = name if bare(name) != name else f"{name} ({unit})"
-        if unit is None or title in table.columns or unit not in title:
+        taken = title != name and title in table.columns
+        if unit is None or taken or unit not in title:
             columns[name] = column
             continue
         cells = tuple(remove_unit(cell) for cell in column.texts)

@@ -379,7 +379,9 @@ def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
 def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
     """Detail -> its column; beside one of the candidates called note it is note (result)."""
     free = {loose(name): name for name in table.columns if name not in layout.used_columns}
-    words = {name: (loose(other), name) for name, other in name_details(DETAILS).items()}
+    words: dict[str, tuple[str, ...]] = {
+        name: (loose(other), name) for name, other in name_details(DETAILS).items()
+    }
     # As in a study of several targets, where each has its own.
     words["sem"] = (*words["sem"], loose(f"{layout.value} sem"))
     return {

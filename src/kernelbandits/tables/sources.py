@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.tables.cells import plain, storable, text_of
 from kernelbandits.tables.cell_units import move_units_to_headers
+from kernelbandits.tables.cells import plain, storable, text_of
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.encodings import read_content
 from kernelbandits.tables.headers import NAMELESS, distinct

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -121,10 +121,9 @@ def undo(
 
 def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
     there = {event.seq: event for event in study.history()}
-    sentences, rest = list[str](), list(events)
-    while rest:
-        kind = rest[0].body["kind"]
-        alike = [*takewhile(lambda event: event.body["kind"] == kind, rest)]
+    sentences: list[str] = []
+    for kind, group in groupby(events, key=lambda event: str(event.body["kind"])):
+        alike = [*group]
         if kind in MANY and len(alike) >= FEWEST_SUMMARISED:
             trials = sorted({event.trial or 0 for event in alike})
             what, now = MANY[kind]
@@ -132,7 +131,6 @@ def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
             sentences.append(f"Undone: {count} (trials {describe_numbers(trials)}). {now}")
         else:
             sentences += [describe_undo(there, event.body) for event in alike]
-        rest = rest[len(alike) :]
     return sentences
 
 
