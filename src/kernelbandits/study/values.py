@@ -151,8 +151,11 @@ class Told(Readable):
             known = "" if self.value is None else f"; desirability {self.value:.3g}"
             what += "; the rest is missing" if self.missing else still or known
         if self.replicates:
-            what += f", its replicates as trials {', '.join(map(str, self.replicates))}"
-        if self.corrected:
+            noun = "replicate as trial" if len(self.replicates) == 1 else "replicates as trials"
+            what += f", its {noun} {', '.join(map(str, self.replicates))}"
+        if self.corrected and self.values:
+            what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
+        elif self.corrected:
             what = f"corrected from {write_result(self.was)} to {write_result(self.value)}"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (

@@ -158,12 +158,14 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
     )
     value = "failed" if event.value is None else repr(event.value)
+    left = "The trial has no result now."
     if event.body.get("values"):
         value = ", ".join(f"{name} {one!r}" for name, one in event.body["values"].items())
         restored = "Its values before apply again."
+        left = "The trial has only those of its values that were told before."
     again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
-        "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
+        "told": f"the result {value} of trial {event.trial}. {left}",
         "missing": f"that the value of trial {event.trial} is missing. It is pending again.",
         "failed": f"the failure of trial {event.trial}. The trial has no result now.",
         "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
