@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -211,11 +211,6 @@ class Rewards:
     def points(self) -> Array:
         """(m, d): the distinct points, in the order of their first reward."""
         return np.array(self._rows)
-
-    @property
-    def keys(self) -> Iterable[bytes]:
-        """The distinct points as bytes, in the same order."""
-        return self._slot.keys()
 
     @property
     def counts(self) -> Array:

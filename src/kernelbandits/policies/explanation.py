@@ -14,8 +14,7 @@ from kernelbandits.markup import html_card, html_pairs, html_paragraphs
 from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
-from kernelbandits.posterior.mixture import members_of
-from kernelbandits.posterior.pool_mixture import PoolMixture
+from kernelbandits.posterior.mixture import predictors_of
 from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
@@ -231,14 +230,13 @@ def draw_from_posterior(posterior: Any, points: Array) -> Array:
     covariance of the mixture would be different: its members agree about some points and disagree
     about others, and one of them may have a tail that the average does not show.
     """
-    if isinstance(posterior, PoolMixture):
-        moments = [*posterior.moments_at(points)]
-    else:
-        members = members_of(posterior)
-        moments = [(member.at(points)[0], member.covariance(points)) for member in members]
-    number = -(-DRAWS // len(moments))
+    members = predictors_of(posterior)
+    number = -(-DRAWS // len(members))
     return np.vstack(
-        [draw_functions(*moment, number, place) for place, moment in enumerate(moments)]
+        [
+            draw_functions(member.at(points)[0], member.covariance(points), number, place)
+            for place, member in enumerate(members)
+        ]
     )
 
 
