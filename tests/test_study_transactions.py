@@ -652,6 +652,7 @@ def test_these_commands_import_no_policy(tmp_path, words):
         "formatting",
         "markup",
         "outputs",
+        "row_index",
         "runtime",
         "storage",
         "study",
