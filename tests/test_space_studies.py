@@ -560,7 +560,7 @@ def test_a_space_file_on_the_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--target", "y"), "one of --candidates FILE, --space FILE, or variables"),
+        (("--target", "y"), "one of --candidates FILE, --space FILE, variables"),
         (("--real", "a=0:1", "--candidates", "a.csv", "--target", "y"), "got more than one"),
         (("--real", "a=1:0", "--target", "y"), "variable 'a': Real needs low <= high"),
         (("--real", "a=0:1 log", "--target", "y"), "log"),
