@@ -357,6 +357,32 @@ def test_failures_count_where_they_outnumber_the_rewards_near_by_more_than_two(s
     assert rewards.unmatched_rows_near(rows, lengths) == expected
 
 
+def test_a_value_of_a_category_that_always_fails_counts_from_the_third_failure():
+    """The first two coordinates are a category, the third is a number."""
+    rewards, one, other = Rewards(), (1.0, 0.0), (0.0, 1.0)
+    rewards.add(np.array([*one, 0.5]), 1.0)
+    rows = [np.array([*value, x]) for x in (0.1, 0.3, 0.6, 0.9) for value in (one, other)]
+    lengths = np.full(3, 0.1)
+    assert rewards.unmatched_rows_near(rows, lengths) == []
+    assert rewards.unmatched_rows_near(rows, lengths, [(0, 1)]) == [5, 7]
+    rewards.add(np.array([*other, 0.2]), 1.0)
+    assert rewards.unmatched_rows_near(rows, lengths, [(0, 1)]) == []
+
+
+def test_a_category_that_always_fails_is_left_alone():
+    """Solvent B never works: without the rule it is asked for 13 of 40 times."""
+    space = kb.MixedBox({"x": kb.Real(0, 1), "solvent": kb.Category(("A", "B", "C"))})
+    auto, failures = kb.Auto(space, goal="find", seed=1), 0
+    for _ in range(24):
+        choice = auto.ask()
+        if choice.x["solvent"] == "B":
+            auto.fail(choice)
+            failures += 1
+        else:
+            auto.tell(choice, -((choice.x["x"] - 0.3) ** 2))
+    assert failures <= 6
+
+
 # ---------------------------------------------------------------- units
 
 

@@ -25,6 +25,7 @@ from kernelbandits.tables import csv_files, encodings
 from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
 from kernelbandits.tables.cells import canonical
 from kernelbandits.tables.headers import bare, find
+from kernelbandits.tables.results import read_results
 
 FILMS = "Cs,solvent,T (°C),y\n0.25,DMF,100,\n0.5,DMSO,120,3\n0.75,DMF,140,\n1,GBL,100,4\n"
 
@@ -562,9 +563,27 @@ def test_numbers_in_a_column_of_text_are_noticed(table):
     )
 
 
-def test_numbers_with_units_are_text_with_a_notice(table):
-    found = read_candidates(table("a,b\n10 mM,1\n20 mM,2\n10 mM,3\n"))
-    assert any("write the unit in the header" in notice for notice in found.notices)
+def test_a_unit_that_every_cell_has_moves_into_the_header(table):
+    found = read_candidates(table("a,b,T [°C]\n10 mM,1,20°C\n2.5 mM,2,30 °C\n10 mM,3,20 °C\n"))
+    assert found.kinds == {"a (mM)": "number", "b": "number", "T [°C]": "number"}
+    assert found.numbers("a (mM)").tolist() == [10.0, 2.5, 10.0]
+    assert any("has the unit mM in every cell and is read as numbers" in n for n in found.notices)
+
+
+@pytest.mark.parametrize(
+    "cells", [("10 mM", "20 µM"), ("13C", "12C"), ("10 mM", "20"), ("1 x 2", "3 x 4")]
+)
+def test_cells_without_one_common_unit_stay_text(table, cells):
+    found = read_candidates(table("a,b\n{},1\n{},2\n{},3\n".format(*cells, cells[0])))
+    assert found.kinds.get("a") != "number"
+
+
+def test_results_in_another_unit_than_that_of_the_study_are_refused(table):
+    found = read_candidates(table("a,y\n10 mM,\n20 mM,\n"), target="y")
+    [told] = read_results(table("a,y\n20 mM,0.5\n"), found, "y")
+    assert (told.row, told.value) == (1, 0.5)
+    with pytest.raises(ValueError, match=r"in the unit of the study, got 'a \(µM\)'; convert"):
+        read_results(table("a,y\n20 µM,0.5\n"), found, "y")
 
 
 def test_very_many_words_are_noticed():

@@ -128,7 +128,7 @@ def test_an_addition_is_undone_only_while_nobody_uses_its_rows(lab):
     lab.release(one.trial)
     count = len(lab.history())
     with pytest.raises(StudyConflict, match="rows that nobody used"):
-        lab.undo_all(10)
+        lab.undo_all(2)  # the ask of ten rows, and the rows
     assert (len(lab.history()), len(lab.candidates)) == (count, 10)
 
 
@@ -234,3 +234,17 @@ def test_changes_on_the_command_line(tmp_path, monkeypatch):
         done = study(*wrong)
         assert (done.code, done.err.count("\n")) == (2, 1), done
     assert Path("films.db").exists()
+
+
+def test_a_list_of_studies_has_the_rows_of_now(lab, where):
+    from kernelbandits.storage import studies
+
+    def rows():
+        return [one.rows for one in studies(where) if one.place == lab.place]
+
+    assert rows() == [len(FIRST)]
+    lab.add(MORE)
+    assert rows() == [len(FIRST) + len(MORE)]
+    lab.undo()
+    lab.tell(x={"Cs": 0.123, "solvent": "DMF", "T": 100}, value=0.5)
+    assert rows() == [len(FIRST)]

@@ -321,7 +321,43 @@ class TestPoolMixture:
         mixture, _ = self.pair()
         for n in range(500):
             mixture.update(n % 3, 1.0)
-        assert mixture._rows.shape[1] <= 3 + 2 * 16 + 16
+        assert mixture._rows.shape[1] <= 2 * 64
+
+    def test_results_left_out_are_predicted_as_by_factorising_without_them(self):
+        """Of eight arms, some measured often: each member predicts from the other seven."""
+        mixture, _ = self.pair()
+        rng = np.random.default_rng(3)
+        for _ in range(200):
+            mixture.update(int(rng.integers(8)), float(rng.normal()))
+        played = [5, 0, 7, 2, 1, 3, 6, 4]
+        predictions, variances = mixture.leave_out_each(played)
+        counts, sums = mixture.counts, mixture.tally.sums
+        for i, (kernel, ridge) in enumerate(zip(mixture.kernels, self.RIDGES, strict=True)):
+            for j, arm in enumerate(played):
+                rest = [one for one in played if one != arm]
+                points = mixture.points[[arm, *rest]]
+                k = kernel(points, points)
+                inverse = np.linalg.inv(k[1:, 1:] + np.diag(ridge / counts[rest]))
+                mean = k[0, 1:] @ inverse @ (sums[rest] / counts[rest])
+                left = k[0, 0] - k[0, 1:] @ inverse @ k[1:, 0]
+                assert predictions[i, j] == pytest.approx(mean, rel=1e-6, abs=1e-8)
+                assert variances[i, j] == pytest.approx(left + ridge / counts[arm], rel=1e-6)
+        assert mixture.leave_out_each(played[:-1]) is None
+
+    def test_results_left_out_are_not_predicted_where_digits_are_lost(self):
+        arms = kb.Arms(few_values(), blocks=BLOCKS)
+        mixture = PoolMixture(fitted_kernels(5, BLOCKS), (1e-8,) * 3, arms)
+        mixture.update(0, 1.0)
+        mixture.update(1, 2.0)
+        assert mixture.leave_out_each([0, 1]) is None
+
+    def test_the_state_is_computed_again_after_many_rewards(self):
+        mixture, _ = self.pair()
+        for n in range(1100):
+            mixture.update(n % 5, np.sin(n))
+        learnt = self.pair()[0]
+        learnt.learn(mixture.counts, mixture.tally.sums)
+        self.agree(mixture, learnt, rtol=1e-8)
 
     def test_arms_that_do_not_exist_are_refused(self):
         mixture, _ = self.pair()

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from conftest import run_command
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study import AlreadyTold, Target
 from kernelbandits.study.targets import combine, combine_errors, find_front, parse_target
@@ -277,3 +278,35 @@ def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     assert document("history", "f.db") == before
     one = document("create", "h.db", "--candidates", "films.csv", "--target", "y:minimize")
     assert (one["target"], one["direction"]) == ("y", "minimize")
+
+
+def test_one_result_says_neither_a_range_nor_a_loss(lab):
+    play(lab, 1)
+    status = lab.status()
+    assert all("no range known yet" in one.sentence for one in status.targets)
+    assert "at least 5 results are needed (so far: 1)" in status.stop.sentence
+    assert (status.stop.may_stop, status.stop.left) == (False, None)
+    play(lab, 1)
+    assert all(one.range_known for one in lab.status().targets)
+
+
+def test_corrections_and_next_commands_name_the_targets_they_concern(tmp_path):
+    place = tmp_path / "lab.db"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        made = kb.Study.create(place, TABLE, targets=TARGETS, label="sample", seed=1)
+        [one] = made.ask()
+        made.tell(one.trial, {"stability": 0.5})
+        shown = run_command("study", "status", str(place)).stdout
+        assert f" {one.trial} --value efficiency=VALUE" in " ".join(shown.split())
+        made.tell(one.trial, {"efficiency": 1.5})
+        name = one.label["sample"]
+        [told] = made.tell_all(
+            [{"sample": name, "stability": 0.7, "efficiency": 1.5}], corrected=True
+        )
+    assert told.corrected
+    assert ": corrected, now stability 0.7, efficiency 1.5; desirability" in told.sentence
+    assert "the correction of trial" in run_command("study", "undo", str(place)).stdout
+    told = run_command("study", "undo", str(place)).stdout
+    assert "efficiency 1.5" in told
+    assert "only those of its values that were told before" in told

@@ -221,6 +221,24 @@ def test_results_outside_the_space_are_refused_and_nothing_is_stored(tmp_path, x
         assert len(study.history()) == 1
 
 
+def test_a_point_told_by_the_digits_shown_is_the_one_suggested(tmp_path):
+    """Six digits of each component, which no longer sum to one to the last digit."""
+    study = kb.Study.create(tmp_path / "mix.db", MIXTURE, target="strength", seed=2)
+    first, second = study.ask(2)
+    shown = {name: float(f"{value:.6g}") for name, value in first.x.items()}
+    assert shown != dict(first.x)
+    with pytest.warns(kb.DataNotice, match="is shown with these digits"):
+        told = study.tell(x=shown, value=1.5)
+    assert (told.trial, told.x) == (first.trial, first.x)
+    shown = {name: f"{value:.6g}" for name, value in second.x.items()}
+    with pytest.warns(kb.DataNotice, match="is shown with these digits"):
+        [told] = study.tell_all([{**shown, "strength": 2.5}])
+    assert told.trial == second.trial
+    # A point that is given with more digits is another one.
+    more = {"A": 0.1234567, "B": 0.5, "C": 0.3765433}
+    assert study.tell(x=more, value=0.5).trial == 3
+
+
 def test_a_point_of_a_table_is_its_row(tmp_path):
     with kb.Study.create(tmp_path / "a.db", [[0.0], [1.0]]) as study:
         assert study.space is None
@@ -542,7 +560,7 @@ def test_a_space_file_on_the_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--target", "y"), "one of --candidates FILE, --space FILE, or variables"),
+        (("--target", "y"), "one of --candidates FILE, --space FILE, variables"),
         (("--real", "a=0:1", "--candidates", "a.csv", "--target", "y"), "got more than one"),
         (("--real", "a=1:0", "--target", "y"), "variable 'a': Real needs low <= high"),
         (("--real", "a=0:1 log", "--target", "y"), "log"),

@@ -162,6 +162,21 @@ def test_replicates_are_stored_together_or_not_at_all(tmp_path):
     assert len(lab.history()) == count
 
 
+def test_an_error_that_comes_later_is_said_and_taken_with_corrected(tmp_path):
+    lab = kb.Study.create(tmp_path / "a.db", POINTS, target="y", seed=1)
+    lab.tell_all([{"row": 1, "y": 0.5}, {"row": 2, "y": 0.7}])
+    later = [{"row": 1, "y": 0.5, "y sem": 0.02}, {"row": 2, "y": 0.7}]
+    with pytest.warns(DataNotice, match="1 line with a stored value and another standard error"):
+        lab.tell_all(later)
+    assert lab.history()[-1].kind == "settings"
+    told = lab.tell_all(later, corrected=True)
+    assert [(one.accepted, one.corrected) for one in told] == [(True, True), (False, False)]
+    assert lab._session.state.trials[1].sem == 0.02
+    events = len(lab.history())
+    assert not any(one.accepted for one in lab.tell_all(later, corrected=True))
+    assert len(lab.history()) == events
+
+
 def test_a_missing_value_is_no_failure(tmp_path):
     lab = kb.Study.create(tmp_path / "a.db", POINTS, seed=1)
     [lost, broken] = lab.ask(2)

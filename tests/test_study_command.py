@@ -222,6 +222,9 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
         said("allow", "films.db", "--label", "A4")
     if words[0] == "explain" and "--label" in words:
         said("ask", "films.db", "--n", "28")
+    if words[0] == "undo":
+        for _ in range(3):
+            said("ask", "films.db")
     if words[0] == "tell":
         Path("results.csv").write_text("row,stability\n1,0.5\n")
     sheets = [Sheet("Films", ["Cs", "stability"], [[0.1, None]]), Sheet("Notes", ["a"], [[1]])]
@@ -868,7 +871,7 @@ def test_several_events_are_undone_at_once_the_last_first(told):
     assert [event["body"]["kind"] for event in document("undo", told, "--n", 1)] == ["asked"]
     done = study("undo", told, "--n", 99, "--format", "json")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: undo needs at most 6 events, because no more can be undone, got 99\n"
+    assert done.err == "error: undo needs at most 6 steps, because no more can be undone, got 99\n"
     assert len(document("undo", told, "--n", 6)) == 6
     assert study("undo", told, "--n", 1).err.startswith(
         "error: undo needs an event that can be undone"

@@ -22,7 +22,7 @@ import kernelbandits as kb
 from conftest import run_command
 from kernelbandits.policies.calibrator import Calibrator
 from kernelbandits.storage import Damaged, Draft, StorageFull
-from kernelbandits.study import decisions, fits
+from kernelbandits.study import decisions, fits, session
 from kernelbandits.study.events import State, events_before
 
 POINTS = np.random.default_rng(5).random((24, 2))
@@ -329,6 +329,41 @@ def test_a_fit_made_for_rows_that_somebody_else_got_is_stored_all_the_same(tmp_p
     assert made == []
 
 
+def test_a_fit_that_is_due_is_left_to_the_worker_whose_result_made_it_due(where, made, monkeypatch):
+    """The other one asks meanwhile, and finds the fit when it looks again."""
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    play(study, 3)
+    study.tell(row=20, value=truth(20), worker="a")
+    made.clear()
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        study.ask(worker="a")
+
+    monkeypatch.setattr(session.time, "sleep", wait)
+    (one,) = other.ask(worker="b")
+    assert (made, len(waits)) == ([4], 1)
+    assert study.replay(one.trial).same is True
+    assert made == [4]
+
+
+def test_nobody_waits_long_for_a_fit_that_does_not_come(tmp_path, made, monkeypatch):
+    study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
+    play(study, 3)
+    monkeypatch.setattr(session, "FIT_PATIENCE", 0.02)
+    study.tell(row=20, value=truth(20), worker="killed")
+    made.clear()
+    other.ask(worker="b")
+    assert made == [4]
+    # Nor where nobody is named, as on the command line: who asks may be who told.
+    monkeypatch.setattr(session.time, "sleep", None)
+    monkeypatch.setattr(session, "FIT_PATIENCE", 60.0)
+    study.tell(row=21, value=truth(21), worker="killed")
+    other.ask()
+    assert made == [4, 5]
+
+
 def test_a_fit_comes_back_to_the_last_bit(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", POINTS, noise=0.1)
     play(study, 9)
@@ -422,7 +457,7 @@ def test_undo_of_many_after_a_late_result_undoes_all_or_nothing(where):
     before = kinds(study)
     # The ask of a trial that was released cannot be undone, also when its late result has been.
     possible = 2
-    with pytest.raises(kb.StudyConflict, match=f"undo needs at most {possible} events"):
+    with pytest.raises(kb.StudyConflict, match=f"undo needs at most {possible} steps"):
         study.undo_all(possible + 1)
     assert kinds(study) == before
     undone = study.undo_all(possible)
@@ -430,6 +465,28 @@ def test_undo_of_many_after_a_late_result_undoes_all_or_nothing(where):
     assert undone[1].trial == third.trial
     assert study.status().told == 0
     assert second.trial not in study._session.state.pending
+
+
+def test_undo_takes_back_all_that_one_command_wrote(where):
+    study = kb.Study.create(where, POINTS)
+    study.tell(row=3, value=1.0)
+    study.ask(4)
+    undone = study.undo_all(1)
+    assert [event.body["kind"] for event in undone] == ["asked"] * 4
+    assert study.status().pending == 0
+    study.tell_all([{"row": row, "value": truth(row)} for row in range(10, 15)])
+    study.tell(row=7, value=[1.0, 2.0, 3.0])
+    assert study.undo().body["value"] == 3.0
+    assert study.status().told == 6
+    study.tell(row=8, value=1.5, key="plate/1")
+    study.tell(row=9, value=2.5, key="plate/2")
+    assert study.undo().body["value"] == 2.5
+    assert len(study.undo_all(3)) == 1 + 5 + 1
+    with pytest.raises(kb.StudyConflict, match="nothing is left to undo"):
+        study.undo()
+    study.ask(2)
+    with pytest.raises(kb.StudyConflict, match="at most 1 step, because no more can be undone"):
+        study.undo_all(2)
 
 
 def test_undo_leaves_what_others_write_meanwhile(where):
@@ -595,6 +652,7 @@ def test_these_commands_import_no_policy(tmp_path, words):
         "formatting",
         "markup",
         "outputs",
+        "row_index",
         "runtime",
         "storage",
         "study",

@@ -45,7 +45,7 @@ def test_a_sheet_has_a_column_for_each_target_and_tells_what_is_there(lab, tmp_p
     changes = {(1, "stability"): 1 / 3, (1, "stability sem"): 0.02, (1, "by"): "CD"}
     changes |= {(2, "stability"): 0.5, (2, "mean"): "missing", (3, "failed"): "yes"}
     edit(path, changes)
-    with pytest.warns(DataNotice, match="1 of 4 trials have no result yet"):
+    with pytest.warns(DataNotice, match="1 of 4 trials has no result yet"):
         told = lab.tell_sheet(path)
     assert [(one.needs, one.missing) for one in told] == [
         (("mean",), False),

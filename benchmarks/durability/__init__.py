@@ -21,6 +21,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--backends", nargs="+", default=list(BACKENDS), choices=BACKENDS)
     parser.add_argument("--kills", type=int, help="how many workers are killed, by default 1000")
+    parser.add_argument(
+        "--resume",
+        type=float,
+        metavar="HOURS",
+        help="leave out what was measured in the last HOURS, so that a run that ended goes on",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=120.0,
+        help="begin nothing new after so many minutes: no more studies to be killed or raced in, "
+        "and no further experiment",
+    )
     parser.add_argument("--seed", type=int, default=1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sqlite3
 import tempfile
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from benchmarks.durability.places import BACKENDS, places, scratch
 from benchmarks.rows import Goal, Row
 
 NONE = Goal("<=", 0)
+DATE = "%Y-%m-%d %H:%M UTC"
+"""How `machine.facts` writes the date."""
 INTRODUCTION = (
     "Workers are processes that ask and tell on one study of 94 candidates, or of a space of six "
     "variables with constraints, and note what was "
@@ -71,6 +75,8 @@ class Bench:
     seed: int
     console: Console
     space: Table = field(default_factory=space)
+    end: float = math.inf
+    """When nothing new is begun, by the monotonic clock."""
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -93,7 +99,7 @@ class Bench:
     def kill(self, table: Table, folder: Path, title: str) -> list[Row]:
         with self.progress("kills", self.size.kills) as tick:
             found = kills.run(
-                self.nursery, self.fresh, table, folder, self.size.kills, self.seed, tick
+                self.nursery, self.fresh, table, folder, self.size.kills, self.seed, tick, self.end
             )
         verdict = sum((one.verdict for one in found[1:]), found[0].verdict)
         killed, told = sum(one.kills for one in found), sum(one.acknowledged for one in found)
@@ -127,7 +133,9 @@ class Bench:
 
     def race(self, table: Table, folder: Path, number: int, title: str) -> list[Row]:
         with self.progress("races", number) as tick:
-            found = races.run(self.nursery, self.fresh, table, folder, number, self.seed, tick)
+            found = races.run(
+                self.nursery, self.fresh, table, folder, number, self.seed, tick, end=self.end
+            )
         faults = [fault for one in found for fault in one.faults]
         won = [sum(one.won[side] for one in found) for side in (0, 1)]
         note = f"won {won[0]} : {won[1]}; the other tenth with one key, counted once"
@@ -163,9 +171,11 @@ class Bench:
         model = "with the model" if player == "study" else "the protocol alone"
         title = f"{self.backend}: {size.workers} workers x {size.trials} ask and tell, {model}"
         goal = Goal(">=", 300) if (player, self.backend) == ("study", "SQLite") else None
+        spent, cores = found.spent_between(0, found.trials), os.cpu_count() or 1
         note = (
             f"{found.trials} trials; {found.verdict}; "
-            f"slowest worker took {found.slowest:.2f} x the fastest"
+            f"slowest worker took {found.slowest:.2f} x the fastest; {1e3 * spent:.1f} ms of the "
+            f"processor each, at most {cores / spent:.3g} /s on {cores} cores without other work"
         )
         return [
             Row(title, found.rate, "/s", goal, note),
@@ -287,24 +297,40 @@ def salvage_row(looks: list[damage.Looked]) -> Row:
 
 def measured(given: argparse.Namespace) -> None:
     """All of it; what was measured before stays in the results until it is measured again."""
-    console = Console(stderr=True)
+    console, end = Console(stderr=True), time.monotonic() + 60 * given.minutes
     with machine.threads.threadpool_limits(1):
         for backend in given.backends:
-            on_backend(backend, given, console)
+            on_backend(backend, given, console, end)
 
 
-def on_backend(backend: str, given: argparse.Namespace, console: Console) -> None:
+def on_backend(backend: str, given: argparse.Namespace, console: Console, end: float) -> None:
     size = QUICK if given.quick else Size()
     size = size if given.kills is None else replace(size, kills=given.kills)
     with scratch() as folder, places(backend, folder) as fresh, Nursery(folder / "said") as nursery:
-        bench = Bench(backend, fresh, nursery, folder, films(), size, given.seed, console)
+        bench = Bench(backend, fresh, nursery, folder, films(), size, given.seed, console, end=end)
+        known = set() if given.quick else measured_since(given.resume)
         for section in SECTIONS:
-            if section not in given.skip:
+            if time.monotonic() > end:
+                console.print(f"{backend}: no time is left for {section}; --resume goes on")
+            elif section not in given.skip and f"{backend} {section}" not in known:
                 facts = machine.facts() | circumstances()
                 rows = getattr(bench, section)()
                 Console().print(tables.as_table(rows))
                 if not given.quick:
                     keep(f"{backend} {section}", rows, facts)
+
+
+def measured_since(hours: float | None) -> set[str]:
+    """The parts in results/durability.json that were measured in the last so many hours."""
+    path = tables.RESULTS / "durability.json"
+    if hours is None or not path.exists():
+        return set()
+    parts, now = json.loads(path.read_text()), datetime.now(UTC)
+    dates = {name: part["circumstances"]["date"] for name, part in parts.items()}
+    times = {name: datetime.strptime(f"{date}", DATE) for name, date in dates.items()}
+    return {
+        name for name, at in times.items() if now - at.replace(tzinfo=UTC) < timedelta(hours=hours)
+    }
 
 
 def keep(part: str, rows: list[Row], facts: dict[str, Any]) -> None:

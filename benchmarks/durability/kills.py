@@ -5,6 +5,7 @@ Then everything is compared.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,10 +51,13 @@ def run(
     kills: int,
     seed: int,
     tick: Tick,
+    end: float = math.inf,
 ) -> list[Outcome]:
-    """So many kills, a hundred a study."""
-    outcomes = []
+    """So many kills, a hundred a study; no further study after `end`, by the monotonic clock."""
+    outcomes: list[Outcome] = []
     for number, start in enumerate(range(0, kills, PER_STUDY)):
+        if outcomes and time.monotonic() > end:
+            break
         here = folder / f"kills-{number}"
         here.mkdir(parents=True)
         torment = Torment(nursery, fresh(), here, np.random.default_rng([seed, number]))

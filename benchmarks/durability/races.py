@@ -5,6 +5,8 @@ One wins, the other is told what is stored.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +41,13 @@ def run(
     seed: int,
     tick: Any,
     task: str = TASK,
+    end: float = math.inf,
 ) -> list[Outcome]:
-    outcomes = []
+    """So many races; no further study after `end`, by the monotonic clock."""
+    outcomes: list[Outcome] = []
     for number, start in enumerate(range(0, races, PER_STUDY)):
+        if outcomes and time.monotonic() > end:
+            break
         many, here = min(PER_STUDY, races - start), folder / f"races-{number}"
         here.mkdir(parents=True)
         outcomes.append(raced(nursery, fresh(), table, here, many, seed + number, task))

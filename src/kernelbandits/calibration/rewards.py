@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -91,6 +91,10 @@ class Rewards:
             if isinstance(value, (list, dict)):
                 setattr(other, name, value.copy())
         return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Rewards:
+        # The lists hold numbers and points that never change; the default is slow.
+        return self.copy()
 
     def add(self, row: Array, reward: float) -> RewardsBefore:
         """Add one reward at a point, and return what `restore` needs to undo it."""
@@ -180,12 +184,17 @@ class Rewards:
                 numbers.append(number)
         return numbers
 
-    def unmatched_rows_near(self, rows: Sequence[Array], lengths: Array) -> list[int]:
+    def unmatched_rows_near(
+        self, rows: Sequence[Array], lengths: Array, categories: Sequence[Sequence[int]] = ()
+    ) -> list[int]:
         """Return the same on a box, where hardly any point comes twice.
 
         Row i is returned if for r = 0.15 or r = 0.02, with distances in lengthscales,
 
-        #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r}.
+        #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r},
+
+        or if it is at least the third with a value of a category that never gave a reward. A
+        category is given by its coordinates.
         """
         given = np.array(rows)
         to_rows = squared_distances(given, given, lengths)
@@ -194,6 +203,11 @@ class Rewards:
         for reach in REACHES:
             failures = np.tril(to_rows < reach**2).sum(1)
             unmatched |= failures > (to_points < reach**2) @ self.counts + SPARED
+        for block in categories:
+            values, rewarded = given[:, list(block)], self.points[:, list(block)]
+            alike = (values[:, None] == values[None]).all(2)
+            works = (values[:, None] == rewarded[None]).all(2).any(1)
+            unmatched |= (np.tril(alike).sum(1) > SPARED) & ~works
         return np.flatnonzero(unmatched).tolist()
 
     @property

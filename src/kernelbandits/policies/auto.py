@@ -46,10 +46,11 @@ from kernelbandits.policies.fitted_model import FittedModel, model_members
 from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
+from kernelbandits.policies.leave_one_out import FEWEST_POINTS, LeaveOneOut, mix_predictions
 from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
 from kernelbandits.policies.plain_settings import read_setting, write_setting
 from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
-from kernelbandits.posterior import member_means, member_variances, members_of
+from kernelbandits.posterior import PoolMixture, member_means, member_variances, members_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
@@ -377,8 +378,7 @@ class Auto(IndexPolicy):
             # the estimate counts, not what f itself may be.
             step = smooth / np.sqrt(smooth + noises[:, None])
         scores = LogExpectedImprovement(best).score(means, step)
-        for score, mean, variance, noise in zip(scores, means, variances, noises, strict=True):
-            score[seen] = score_repeats(mean[seen], variance[seen], noise)
+        scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
         return logmeanexp(scores)
 
     def _score_lookahead(self, now: Round) -> LookaheadScores:
@@ -601,7 +601,8 @@ class Auto(IndexPolicy):
         Where failures outnumber rewards, each one beyond them counts as the least mean reward so
         far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
         arms it is all within 0.15 fitted lengthscales of the point, or all within 0.02, and there
-        failures must outnumber the rewards by more than two: a place gets a third chance.
+        failures must outnumber the rewards by more than two: a place gets a third chance. So does
+        a value of a category that never gave a reward.
         """
         self._fail_at(self._check_choice("fail", choice))
 
@@ -775,6 +776,30 @@ class Auto(IndexPolicy):
             lengthscales=lengths,
         )
 
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Predict the mean reward of each point from the others (`Policy.leave_one_out`).
+
+        The variances of arms that were updated together say it without a factorisation; where
+        these lose digits, and on a box, the model is factorised.
+        """
+        posterior, rewards, found = self.posterior, self.rewards, None
+        stacked = isinstance(posterior, PoolMixture) and not self.calibrator.penalties.numbers
+        if stacked and len(rewards) >= FEWEST_POINTS:
+            arms = self.calibrator.first_arms_played()
+            found = posterior.leave_out_each(arms)
+        if found is None:
+            return super().leave_one_out()
+        predictions, variances = found
+        return mix_predictions(
+            predictions,
+            variances,
+            points=rewards.points,
+            counts=rewards.counts,
+            means=rewards.origin + rewards.sums / rewards.counts,
+            standardised=posterior.tally.sums[arms] / rewards.counts,
+            units=self.units,
+        )
+
     def nugget_evidence(self) -> float:
         """ln p(rewards | the fit) - ln p(rewards | the fit without its nugget); 0 without rewards.
 
@@ -878,20 +903,22 @@ def best_of_others(mean: Array, seen: Indices) -> Array:
     return others
 
 
-def score_repeats(mean: Array, variance: Array, noise: float) -> Array:
+def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
     """ln of what one more measurement of each of these arms is expected to add to the best.
 
     A further reward moves the estimate of an arm by a normal amount of variance
     s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
     h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be
     worse than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
-    added, and the score says so even where rounding leaves a variance.
+    added, and the score says so even where rounding leaves a variance. Means and variances have a
+    row for each member, which has a noise of its own.
     """
-    if noise <= NOISELESS:
-        return np.full(len(mean), NO_CHANCE)
-    rivals = best_of_others(mean, np.arange(len(mean)))
-    step = reward_step(np.maximum(variance, 0.0), noise)
-    return LogExpectedImprovement(0.0).score(-np.abs(mean - rivals), step)
+    every = np.arange(means.shape[1])
+    rivals = np.array([best_of_others(mean, every) for mean in means])
+    steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
+    scores = LogExpectedImprovement(0.0).score(-np.abs(means - rivals), steps)
+    scores[noises <= NOISELESS] = NO_CHANCE
+    return scores
 
 
 def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:

@@ -353,7 +353,8 @@ class Calibrator:
         if self.finite:
             numbers = self.rewards.unmatched_rows([self.domain.points[arm] for arm in self.failed])
         else:
-            numbers = self.rewards.unmatched_rows_near(self.failed, self.lengthscales)
+            categories = [block for block in self.blocks if len(block) > 1]
+            numbers = self.rewards.unmatched_rows_near(self.failed, self.lengthscales, categories)
         if not numbers:
             return NO_PENALTIES
         return FailurePenalties(numbers, float((self.unit_sums() / self.rewards.counts).min()))
@@ -717,19 +718,23 @@ class Calibrator:
 
     def _by_place(self, counts: Array, sums: Array) -> tuple[Array, ...]:
         """Totals of the points played as a posterior learns them: of every arm, or with points."""
-        rows = self.rewards.points
         if not self.finite:
-            return rows, counts, sums
+            return self.rewards.points, counts, sums
         every = np.zeros((2, len(self.domain)))
-        every[:, self._arms_of(rows)] = counts, sums
+        every[:, self.first_arms_played()] = counts, sums
         return every[0], every[1]
 
     def arm_counts(self) -> Array:
         """How many rewards each arm has; of arms at one point the first has them all."""
         counts = np.zeros(len(self.domain))
         if self.rewards.events:
-            counts[self._arms_of(self.rewards.points)] = self.rewards.counts
+            counts[self.first_arms_played()] = self.rewards.counts
         return counts
+
+    def first_arms_played(self) -> list[int]:
+        """The first arm at each point that has rewards, in the order of the points."""
+        arms: list[int] = self.domain.index.find(self.rewards.points).tolist()
+        return arms
 
     def measured_arms(self) -> Indices:
         """The arms that have rewards, or are at the same point as one that has."""
@@ -740,11 +745,6 @@ class Calibrator:
         """The first arm at the point of each arm."""
         first: Indices = self.domain.index.first
         return first
-
-    def _arms_of(self, rows: Array) -> Indices:
-        """The first arm at each of some points."""
-        found: Indices = self.domain.index.find(rows)
-        return found
 
     def unit_sums(self, units: Standard | None = None) -> Array:
         """The sum of the rewards at each point, in some units; by default the posterior's."""

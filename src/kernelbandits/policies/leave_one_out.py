@@ -194,6 +194,19 @@ def predict_left_out(
         for matrix, one in zip(matrices, members, strict=True)
     ]
     predictions, variances = (np.array(part) for part in zip(*parts, strict=True))
+    return mix_predictions(predictions, variances, points, counts, means, standardised, units)
+
+
+def mix_predictions(
+    predictions: Array,
+    variances: Array,
+    points: Array,
+    counts: Array,
+    means: Array,
+    standardised: Array,
+    units: Standard,
+) -> LeaveOneOut:
+    """Average what the members predict, (members, points) arrays, with equal weights."""
     predicted, variance = mix_moments(predictions, np.sqrt(variances))
     reach = HALF_INTERVAL * np.sqrt(variance)
     ends = units.original(predicted - reach), units.original(predicted + reach)

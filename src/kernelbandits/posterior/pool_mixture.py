@@ -26,16 +26,25 @@ from kernelbandits.posterior.base import (
 )
 from kernelbandits.posterior.mixture import MixturePosterior, mix_moments
 from kernelbandits.posterior.pool import PoolPosterior
-from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root
+from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root, lower_roots
 
 SPARE = 16
-"""At least so many rows are added before rows of the same arm are merged."""
+"""At least so many rows of arms measured again are added before they are merged."""
 LARGE = 1 << 24
 """Rows of more numbers, 128 MB, are not copied."""
 LARGEST_RECENT = 2**25
 """Bytes of prior covariances that are kept for pending arms."""
 PATIENCE = 10
 """After a merge, so many rewards pass before an impossible variance leads to the next."""
+SMALL = 2**18
+"""The covariance of all arms is kept if it has at most so many numbers; of more arms, prior rows
+are computed when they are needed."""
+FOLDED = 64
+"""With so few arms: how many rows are added before they are subtracted from the covariance, ..."""
+LONGEST = 1024
+"""... and after how many rewards that gathered rounding is computed again from counts and sums."""
+LARGEST_LEFT_OUT_ERROR = 1e-6
+"""Predictions of results left out have at most this relative error, or are not given."""
 
 
 class RecentRows:
@@ -76,7 +85,8 @@ class PoolMixture(MixturePosterior):
 
     That is one pass over V for all members, O(M n m). When arms measured again have added a
     quarter more rows than there are arms, V is computed again from counts and sums, with one row
-    for each arm measured. `members` are the same posteriors as single ones, made when asked for.
+    for each arm measured. With few arms k_i is replaced by cov_i after every 64 rewards, and V
+    begins anew. `members` are the same posteriors as single ones, made when asked for.
 
     Parameters
     ----------
@@ -127,6 +137,12 @@ class PoolMixture(MixturePosterior):
         """Tell whether kernels have one form, so that their posteriors can be updated together."""
         return StackedKernels.of(kernels) is not None
 
+    _rows: Array
+    _size: int
+    """V of all members, (M, rows, n), and how many of its rows are used."""
+    _base: Array | None
+    """cov_i of all pairs of arms, (M, n, n), from which the rows of V are subtracted; None where
+    there are many arms, and k_i takes its place."""
     _members: tuple[PoolPosterior, ...] | None
     """The members, if they were asked for since the last reward."""
 
@@ -179,10 +195,27 @@ class PoolMixture(MixturePosterior):
         suspicious = self._condition([arm], np.full((len(self.ridges), 1), value))
         self.tally.add(arm, value)
         self._report_conditioning()
-        repeats = self._size - self._distinct
         patient = self.events - self._merged_at < PATIENCE
-        if repeats >= max(SPARE, self._distinct // 4) or (suspicious and not patient):
+        self._tidy_rows(suspicious and not patient)
+
+    def _tidy_rows(self, suspicious: bool = False) -> None:
+        """Keep V short: compute the state again, or subtract V from the covariance."""
+        if self._base is None:
+            due = self._size - self._distinct >= max(SPARE, self._distinct // 4)
+        else:
+            due = self.events - self._merged_at >= LONGEST
+        if due or suspicious:
             self._merge()
+        elif self._base is not None and self._size >= FOLDED:
+            self._fold_rows()
+
+    def _fold_rows(self) -> None:
+        """Subtract V' V from the covariance of all arms, and begin V anew."""
+        assert self._base is not None
+        rows = self._rows[:, : self._size]
+        # A new array: copies with pending arms share the old one.
+        self._base = np.asarray(self._base - rows.transpose(0, 2, 1) @ rows)
+        self._size = 0
 
     def learn(self, *totals: Any) -> None:
         """Replace everything learnt by counts and sums of rewards, one of each for an arm."""
@@ -220,8 +253,28 @@ class PoolMixture(MixturePosterior):
         for arm in map(self._check_arm, places):
             self._condition([arm], self.means[:, [arm]])
             self.tally.add(arm, float(self.mean[arm]))
-            if self._size - self._distinct >= max(SPARE, self._distinct // 4):
-                self._merge()
+            self._tidy_rows()
+
+    def leave_out_each(self, arms: Sequence[int]) -> tuple[Array, Array] | None:
+        """Predict the mean reward of each arm played from the other arms; None if inaccurate.
+
+        With v the posterior variance of an arm, z its mean reward and d = ridge / count,
+
+            prediction = z - (z - mean) / (1 - v / d),   variance = d / (1 - v / d)
+
+        under each member, (M, arms) arrays. They need no factorisation, but 1 - v / d loses digits
+        where there is little noise. `arms` are the arms played, in any order, each at a point of
+        its own; there is no answer if others were played.
+        """
+        if sorted(arms) != self.support.tolist():
+            return None
+        counts = self.counts[arms]
+        noise = self.ridges[:, None] / counts
+        if self.conditioning * self._largest_ratio * counts.max() > LARGEST_LEFT_OUT_ERROR:
+            return None
+        left = 1 - self.variances[:, arms] / noise
+        results = self.tally.sums[arms] / counts
+        return results - (results - self.means[:, arms]) / left, noise / left
 
     def audit(self) -> bool:
         """Compute everything again from counts and sums; return whether it had been damaged."""
@@ -255,8 +308,9 @@ class PoolMixture(MixturePosterior):
         """Rows that are complete."""
         self._held = 0
         """The number of rows that are complete."""
-        self._rows: Array = np.zeros((members, SPARE, n))
+        self._rows = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
+        self._base = self._prior_matrix
         self._moments = self._members = None
 
     def _condition(self, arms: list[int], rewards: Array) -> bool:
@@ -267,7 +321,10 @@ class PoolMixture(MixturePosterior):
         """
         self._moments = self._members = None
         k = len(arms)
-        residual = self._recent.of(arms, self._prior_rows)
+        if self._base is None:
+            residual = self._recent.of(arms, self._prior_rows)
+        else:
+            residual = self._base.take(arms, axis=1)
         for used in (*self._older, self._rows[:, : self._size - self._held]):
             residual -= used[:, :, arms].transpose(0, 2, 1) @ used
         covariances = residual[:, :, arms]
@@ -282,19 +339,16 @@ class PoolMixture(MixturePosterior):
             empty = ~(own[:, 0] > 0)
             self._clamps += int((own[:, 0] < 0).sum())
             residual[empty] = covariances[empty] = 0.0
-        evidence = covariances + self.ridges[:, None, None] * np.eye(k)
+        gaps = (rewards - self.means[:, arms])[:, :, None]
         if k == 1:
-            factors = np.sqrt(evidence)
+            factors = np.sqrt(covariances + self.ridges[:, None, None])
             residual /= factors
-            steps = (rewards - self.means[:, arms])[:, :, None] / factors
+            steps = gaps / factors
         else:
-            pairs = zip(evidence, self.ridges.tolist(), strict=True)
-            factors = np.array([lower_root(one, least=ridge) for one, ridge in pairs])
-            gaps = (rewards - self.means[:, arms])[:, :, None]
-            residual, steps = (
-                np.asarray(np.linalg.solve(factors, right), dtype=np.float64)
-                for right in (residual, gaps)
-            )
+            evidence = covariances + self.ridges[:, None, None] * np.eye(k)
+            factors = lower_roots(evidence, self.ridges.tolist())
+            both = np.linalg.solve(factors, np.concatenate([residual, gaps], axis=2))
+            residual, steps = both[:, :, :-1], both[:, :, -1:]
         self._means += (residual * steps).sum(1)
         self._variances -= np.square(residual).sum(1)
         pivots = np.diagonal(factors, axis1=1, axis2=2)
@@ -360,10 +414,28 @@ class PoolMixture(MixturePosterior):
             small = direct < self._stacked.variances[i] / 2
             self._variances[i, played] = np.where(small, direct, left)
             self.log_dets[i] = 2 * np.log(factor.diagonal()).sum()
+        if self._base is not None:
+            self._fold_rows()
 
     def _prior_rows(self, arms: Any, out: Array | None = None) -> Array:
         """Return k_i(arm, .) of some arms, an (M, arms, n) array."""
-        rows = self._prior_kernels.of(np.asarray(arms), out)
+        if self._prior_matrix is not None:
+            return self._prior_matrix.take(arms, axis=1, out=out)
+        return self._compute_prior_rows(np.asarray(arms), out)
+
+    @cached_property
+    def _prior_matrix(self) -> Array | None:
+        """k_i of all pairs of arms, (M, n, n); None where there are many.
+
+        It is computed at once: rows computed one by one may differ in their last digits, and the
+        state would depend on which arms were played first.
+        """
+        n = len(self.arms)
+        small = len(self.kernels) * n * n <= SMALL
+        return self._compute_prior_rows(np.arange(n), None) if small else None
+
+    def _compute_prior_rows(self, arms: Indices, out: Array | None) -> Array:
+        rows = self._prior_kernels.of(arms, out)
         if self._stacked.nuggets.any():
             for row, place in enumerate(self._places[arms]):
                 same = np.flatnonzero(self._places == place)
@@ -421,8 +493,12 @@ class PoolMixture(MixturePosterior):
     @property
     def conditioning(self) -> float:
         """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
-        worst = float((self._stacked.variances / self.ridges).max())
-        return EPS * worst * max(1, self.tally.most)
+        return EPS * self._largest_ratio * max(1, self.tally.most)
+
+    @cached_property
+    def _largest_ratio(self) -> float:
+        """k(x, x) / ridge of the member that has relatively the least noise."""
+        return float((self._stacked.variances / self.ridges).max())
 
     def _report_conditioning(self) -> None:
         """Warn once if variances have lost more than ten of their sixteen digits."""

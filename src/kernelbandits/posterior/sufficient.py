@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -193,6 +193,15 @@ def lower_root(matrix: Array, least: float) -> Array:
     values, vectors = np.linalg.eigh(matrix)
     upper: Array = np.linalg.qr((vectors * np.sqrt(np.maximum(values, least))).T)[1]
     return (upper * np.sign(upper.diagonal())[:, None]).T
+
+
+def lower_roots(matrices: Array, least: Sequence[float]) -> Array:
+    """Return the lower Cholesky factors of several matrices, as `lower_root` does of one."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        pairs = zip(matrices, least, strict=True)
+        return np.array([lower_root(one, least=bound) for one, bound in pairs])
 
 
 @dataclass(frozen=True)

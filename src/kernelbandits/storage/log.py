@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -161,11 +162,16 @@ class Log:
         return health.examine(self._session, looks)
 
     def summary(self) -> tuple[int, int, float]:
-        """The number of rows and of events, and the time of the first event."""
-        created = self._backend.statements.created
+        """The number of rows and of events now, and the time of the first event."""
+        texts = self._backend.statements
         head = self._session.read(self._read_head)
-        since = self._session.read(lambda connection: fetch_one(connection, created))
-        return self._header.rows, head.seq, since
+        since = self._session.read(lambda connection: fetch_one(connection, texts.created))
+        added = self._session.read(lambda connection: fetch(connection, texts.additions))
+        try:
+            rows = self._header.rows + count_added_rows(added)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise self._backend.damage_error("its added rows cannot be read") from None
+        return rows, head.seq, since
 
     def close(self) -> None:
         self._session.close()
@@ -262,6 +268,19 @@ class Turn:
                 raise self._log._backend.damage_error("its head cannot be moved")
             self._head = Head(seq, check, now)
         return build_events(rows)
+
+
+def count_added_rows(events: Iterable[tuple[int, str, str]]) -> int:
+    """How many rows were added to a table, by number, kind and body of the events that say so.
+
+    Additions that were undone do not count, nor do points off the table.
+    """
+    read = [(seq, kind, json.loads(body)) for seq, kind, body in events]
+    undone = {body["of"] for _, kind, body in read if kind == "undone"}
+    added = [body for seq, kind, body in read if kind == "added" and seq not in undone]
+    return sum(
+        len(next(iter(body["columns"].values()))) for body in added if not body.get("off_table")
+    )
 
 
 @dataclass(frozen=True)

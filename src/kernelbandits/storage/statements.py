@@ -74,6 +74,8 @@ class Statements:
     time: str
     created: str
     """The time of the first event."""
+    additions: str
+    """Number, kind and body of the events that added rows, and of those that undid any event."""
     version: str
     study: str
     candidates: str
@@ -103,6 +105,7 @@ SQLITE = Statements(
     move_head='UPDATE head SET seq = ?, "check" = ? WHERE seq = ?',
     time=f"SELECT {SQLITE_TIME}",
     created='SELECT "at" FROM events WHERE seq = 1',
+    additions="SELECT seq, kind, body FROM events WHERE kind IN ('added', 'undone')",
     version="SELECT version FROM study",
     study="SELECT * FROM study",
     candidates="SELECT * FROM candidates ORDER BY 1",
@@ -148,6 +151,7 @@ def postgres_statements(schema: str) -> Statements:
         move_head=f'UPDATE {s}head SET seq = %s, "check" = %s WHERE seq = %s',
         time=f"SELECT {POSTGRES_TIME}",
         created=f'SELECT "at" FROM {s}events WHERE seq = 1',
+        additions=f"SELECT seq, kind, body FROM {s}events WHERE kind IN ('added', 'undone')",
         version=f"SELECT version FROM {s}study",
         study=f"SELECT * FROM {s}study",
         candidates=f"SELECT * FROM {s}candidates ORDER BY 1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -247,8 +248,8 @@ class Answers:
         """
         count = sum(self.state.counts.values())
         if count >= FIRST:
-            values = {trial.value for trial in self.state.results if trial.value is not None}
-            return "all results are equal" if len(values) == 1 else ""
+            values = (trial.value for trial in self.state.results if trial.value is not None)
+            return "" if are_different(values) else "all results are equal"
         reason = f"before {FIRST} results the probability of being the best is not meaningful"
         return f"{format_count(count, 'result')} so far; {reason}"
 
@@ -285,6 +286,13 @@ class Answers:
     def probability_within(self, arm: int, tolerance: float) -> float:
         """P(max f - f(arm) <= tolerance): that stopping now with this arm loses no more."""
         return float((self.draw_losses(arm) <= tolerance).mean())
+
+
+def are_different(values: Iterable[float]) -> bool:
+    """Whether not all values are the same; of many, the first two mostly say it."""
+    rest = iter(values)
+    first = next(rest)
+    return any(value != first for value in rest)
 
 
 class SpaceAnswers(Answers):

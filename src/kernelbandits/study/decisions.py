@@ -763,17 +763,42 @@ def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
 
 
 def choose_undone(state: State, n: int) -> list[Event]:
-    """The last n events that can be undone, the last first."""
-    found = list(state.undoable())
-    if not found:
+    """The events of the last n steps that can be undone, the last first.
+
+    A step is what one command wrote: all rows of an ask, all lines of a file.
+    """
+    steps: list[list[Event]] = []
+    last: str | None = None
+    for event in state.undoable():
+        command = command_of(state, event)
+        if steps and command is not None and command == last:
+            steps[-1].append(event)
+        else:
+            steps.append([event])
+        last = command
+        if len(steps) > n:
+            break
+    if not steps:
         raise StudyConflict(
             "undo needs an event that can be undone, got none: nothing is left to undo"
         )
-    if len(found) < n:
+    if len(steps) < n:
         raise StudyConflict(
-            f"undo needs at most {len(found)} events, because no more can be undone, got {n}"
+            f"undo needs at most {format_count(len(steps), 'step')}, because no more can be "
+            f"undone, got {n}"
         )
-    return found[:n]
+    return [event for step in steps[:n] for event in step]
+
+
+def command_of(state: State, event: Event) -> str | None:
+    """What all events of one command have in common, and no others; None if there is nothing."""
+    if event.key is None or "table" in event.body:
+        return event.body.get("table")
+    call, _, number = event.key.rpartition("/")
+    first = state.keys.get(call)
+    # Replicates have the key of the first result with a number behind it.
+    replicate = number.isdigit() and first is not None and first.at == event.at
+    return call if event.kind == "asked" or replicate else event.key
 
 
 def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +85,7 @@ class Driver:
         self._reasons: Reasons | None = None
         self._fits_seen = 0
         self._choices: dict[int, tuple[Trial, Choice]] = {}
+        self._waiting: tuple[list[Trial], list[Choice]] = [], []
         self.streams = Streams(settings.seed)
         with self._listening():
             self._build(settings, spread)
@@ -137,6 +140,23 @@ class Driver:
             self.policy.calibrator.known_fits |= known
             self._fits_seen = len(state.fits)
 
+    def find_fitter(self, state: State, since: float) -> str | None:
+        """The worker whose result made a fit due that is not stored yet; None if no fit is due.
+
+        None too if that result came before `since`: then whoever told it makes no fit.
+        """
+        if not isinstance(self.policy, Auto) or not state.results:
+            return None
+        known = self.policy.n_rewards if state.version == self.version else 0
+        values = sum(state.counts.values())
+        due = self.policy.calibrator.last_fit(known, values)
+        if not due or any(event.body["results"] == due for event in state.fits):
+            return None
+        # Fits are due at numbers of values, and failures stand among the results.
+        later = (trial for trial in reversed(state.results) if trial.value is not None)
+        told = next(islice(later, values - due, None)).told
+        return told.worker if told is not None and told.at > since else None
+
     def draft_fits(self, state: State) -> list[Draft]:
         """The fits that were made here and are not stored yet, as events."""
         if not isinstance(self.policy, Auto) or not self.policy.calibrator.made_fits:
@@ -185,6 +205,16 @@ class Driver:
             self._choices[id(trial)] = known
         return known[1]
 
+    def _choices_of(self, pending: Sequence[Trial]) -> list[Choice]:
+        """The choices of pending trials; in a batch, those of the ask before and one more."""
+        known, choices = self._waiting
+        if len(known) > len(pending) or not all(map(operator.is_, known, pending)):
+            known, choices = [], []
+        fresh = pending[len(known) :]
+        choices = choices + [self.choice(trial) for trial in fresh if self.knows(trial.row)]
+        self._waiting = [*pending], choices
+        return choices
+
     def _make_choice(self, trial: Trial) -> Choice:
         arm = self.arm(trial.row)
         return Choice(self.policy.domain.points[arm], arm, trial.note)
@@ -201,7 +231,7 @@ class Driver:
         if batch is not None:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.table, there)
-        waiting = [self.choice(trial) for trial in pending if self.knows(trial.row)]
+        waiting = self._choices_of(pending)
         with self._listening():
             choice = self._ask(t, waiting, free)
         assert choice.arm is not None
@@ -390,7 +420,7 @@ class SpaceDriver(Driver):
             checks.needs(self.policy.restricts_arms, "ask", needed, self.settings.policy)
             part = Part(self.places.space, batch.values)
         self._check_free(used, part)
-        waiting = [self.choice(trial) for trial in pending]
+        waiting = self._choices_of(pending)
         with self._listening():
             choice = self.policy.ask(t, self.streams, pending=waiting, arms=part)
         row = self.places.add(choice.x)

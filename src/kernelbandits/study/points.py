@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import Box, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.variables import Number, Variable
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.values import describe_candidate, format_cell
 from kernelbandits.tables.cells import parse_number
 
 SUFFIXES = (".toml", ".json")
@@ -49,6 +50,8 @@ class Points:
         self._points: list[dict[str, Any]] = []
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
+        self._shown: dict[tuple[str, ...], list[int]] = {}
+        """The values of a point as they are shown -> the numbers of the points shown so."""
         self._rows = np.zeros((0, space.dimension))
         self._encoded = 0
 
@@ -115,6 +118,8 @@ class Points:
         known = self._numbers.get(json.dumps(x, default=repr)) if type(x) is dict else None
         if known is not None:
             return known
+        if owner == "tell" and (shown := self._find_shown(x)) is not None:
+            return shown
         reason = self.space.why_not(x)
         if reason is not None:
             raise ValueError(f"{owner} needs {reason}")
@@ -124,7 +129,29 @@ class Points:
             self._numbers[text] = len(self._points)
             self._points.append(point)
             self._texts.append(text)
+            self._shown.setdefault(show_values(point), []).append(self._numbers[text])
         return self._numbers[text]
+
+    def _find_shown(self, x: Any) -> int | None:
+        """The number of the one point that is shown to a user as this one, where it is no point
+        met itself.
+
+        A suggestion is shown with six digits. Who tells these digits back means the point that was
+        suggested; the rounded one would be another point, and may break a constraint.
+        """
+        if not isinstance(x, Mapping) or set(x) != set(self.chosen):
+            return None
+        given = {name: x[name] for name in self.chosen}
+        found = self._shown.get(show_values(given), [])
+        rounded = all(value == float(format_cell(value)) for value in floats_of(given))
+        if len(found) != 1 or not rounded or given == self._points[found[0]]:
+            return None
+        text = (
+            f"{describe_candidate(given)} is taken for the point that was suggested or measured "
+            "before and is shown with these digits; to tell another one, give more digits"
+        )
+        warnings.warn(text, DataNotice, stacklevel=2)
+        return found[0]
 
     def find(self, x: Any) -> int | None:
         """The number of a point, if it was met."""
@@ -218,6 +245,15 @@ class Points:
         if "x" not in event.body or event.row is not None:
             return event
         return replace(event, row=self.add(event.body["x"]))
+
+
+def show_values(x: Mapping[str, Any]) -> tuple[str, ...]:
+    """The values of a point as a user sees them."""
+    return tuple(map(format_cell, x.values()))
+
+
+def floats_of(x: Mapping[str, Any]) -> list[float]:
+    return [value for value in x.values() if isinstance(value, float)]
 
 
 def describe_variable(variable: Variable) -> str:

@@ -37,6 +37,8 @@ class TellStep:
     stored: Trial | None = None
     """The trial whose result it is already, or which it corrects; None if it is to be told."""
     corrects: bool = False
+    other_error: bool = False
+    """Whether it has the stored value and another standard error, which is not stored."""
 
 
 class ResultsDiffer(AlreadyTold):
@@ -109,7 +111,7 @@ def reconcile(
         steps |= dict(zip(places, given, strict=True))
     if found.differences:
         raise ResultsDiffer(found.differences, place)
-    return [steps[i] for i in range(len(lines))]
+    return [found.compare_error(steps[i]) for i in range(len(lines))]
 
 
 class ResultComparison:
@@ -175,6 +177,19 @@ class ResultComparison:
             self.differences += [(lines[i], tuple(stored)) for i in other]
         return [steps.get(i, TellStep(line)) for i, line in enumerate(lines)]
 
+    def compare_error(self, step: TellStep) -> TellStep:
+        """The same step; a line whose standard error alone is new corrects the stored result."""
+        line, error = step.line, step.line.remark.get("sem")
+        known = step.stored or (None if line.table is None else stored_trial(self.state, line))
+        if step.corrects or known is None or error is None:
+            return step
+        same = known.state == "told" and known.value == line.result.value
+        if not same or known.sem == error or self.repeats == REPLICATES:
+            return step
+        if self.repeats == CORRECTED:
+            return TellStep(line, known, corrects=True)
+        return replace(step, other_error=True)
+
     def _count_pending(self, kind: int) -> int:
         """How many pending trials of a candidate wait for a result that names its row only."""
         return sum(
@@ -235,12 +250,21 @@ def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -
 def remark_stored(steps: Sequence[TellStep]) -> list[str]:
     """Say which lines were not counted because their value is stored already."""
     known = [step for step in steps if step.stored is not None and not step.corrects]
-    if not known:
-        return []
+    errors = [step for step in steps if step.other_error]
+    remarks = []
+    if errors:
+        number = format_count(len(errors), "line")
+        remarks.append(
+            f"{number} with a stored value and another standard error: the stored error stays; to "
+            "store the new one, tell them with --corrected (corrected=True)"
+        )
+    if len(known) <= len(errors):
+        return remarks
     return [
+        *remarks,
         f"{format_count(len(known), 'line')} with the value of a stored result of the same "
         "candidate were not counted again; if they are further measurements, tell them with "
-        "--replicates (replicates=True)"
+        "--replicates (replicates=True)",
     ]
 
 

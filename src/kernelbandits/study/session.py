@@ -28,6 +28,10 @@ ATTEMPTS = 3
 MOST_ATTEMPTS = 50
 LONGEST_HOLD = 0.5
 """Seconds for which the lock may be held to choose rows."""
+FIT_PATIENCE = 0.5
+"""Seconds for which a worker waits for a fit that another one is making; then it makes it too."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.04
+"""Seconds between two looks at the log while it waits; each pause is twice the one before."""
 
 
 class StudySession:
@@ -114,7 +118,7 @@ class StudySession:
         with self.lock:
             plan: AskPlan | None = None
             for attempt in range(1, MOST_ATTEMPTS):
-                now, start = self.refresh(), time.monotonic()
+                now, start = self._await_fit(asker), time.monotonic()
                 if written := asker.find_written(self.state):
                     # A call that is repeated with its key.
                     return [*asker.find_held(self.state, now), *written][: asker.n]
@@ -132,6 +136,21 @@ class StudySession:
             raise StorageBusy(
                 f"{self.log.place}: others kept asking for the same rows; nothing was written"
             )
+
+    def _await_fit(self, asker: Asker) -> float:
+        """See what others have done, and the fit that one of them is making; return the time.
+
+        Workers find at the same moment that a fit is due. It is left to the one whose result made
+        it due, or all would spend their processors on the same fit.
+        """
+        now, end, pause = self.refresh(), time.monotonic() + FIT_PATIENCE, FIRST_PAUSE
+        while time.monotonic() < end:
+            fitter = self.driver.find_fitter(self.state, now - FIT_PATIENCE)
+            if asker.worker is None or fitter in (None, asker.worker):
+                break
+            time.sleep(pause)
+            now, pause = self.refresh(), min(2 * pause, LONGEST_PAUSE)
+        return now
 
     def _write_plan(self, asker: Asker, plan: AskPlan) -> AskPlan | None:
         """Write the asks of a plan if its rows are still free; return what holds of the plan."""

@@ -114,7 +114,9 @@ class TargetTeller(Teller):
         self.keys[one.key] = self.trials[trial] = event
         known |= fresh
         concerned = self._pending_trials_of(one.result, trial)
-        return Told(trial, row, None, True, one.key if one.given else None, event.seq, *concerned)
+        key = one.key if one.given else None
+        corrected = kind == "corrected"
+        return Told(trial, row, None, True, key, event.seq, *concerned, corrected=corrected)
 
     def _new_errors(self, one: Keyed, trial: int) -> dict[str, float]:
         """The standard errors that a line adds to stored values; others are refused."""

@@ -252,7 +252,8 @@ def read_sheet(path: str | Path, state: State, place: Place) -> tuple[list[Resul
     results = [reader.read(i) for i in lines]
     found = [one for one in results if one is not None]
     blank = len(results) - len(found)
-    notices = [f"{file}: {blank} of {len(table)} trials have no result yet"] if blank else []
+    verb = "has" if blank == 1 else "have"
+    notices = [f"{file}: {blank} of {len(table)} trials {verb} no result yet"] if blank else []
     return found, notices
 
 

@@ -43,7 +43,10 @@ def stop(answers: Answers) -> Stop:
     values = {trial.value for trial in answers.state.results if trial.value is not None}
     if reason := nothing_left(answers, values):
         return Stop("none", f"Yes: {reason}.", True, 0.0)
-    if answers.state.settings.centre is None and (len(first) < FIRST or len(values) == 1):
+    # The units of a desirability are known, but not what the model of a few results is worth.
+    settings = answers.state.settings
+    known = settings.centre is not None and not settings.several
+    if not known and (len(first) < FIRST or len(values) == 1):
         reason = "all results are equal"
         if len(first) < FIRST:
             reason = f"at least {FIRST} results are needed (so far: {len(first)})"

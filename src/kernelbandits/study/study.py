@@ -680,9 +680,11 @@ class Study:
     def _remark_errors(self, told: Sequence[Told]) -> list[str]:
         """Say once that a named policy does not weigh results by their standard errors."""
         state = self._session.state
-        first = [one for one in state.results if one.sem is not None][: len(told)]
         fresh = {one.trial for one in told if one.sem is not None}
-        if state.settings.policy == AUTO or not first or first[0].number not in fresh:
+        if state.settings.policy == AUTO or not fresh:
+            return []
+        first = next((one for one in state.results if one.sem is not None), None)
+        if first is None or first.number not in fresh:
             return []
         return [
             f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
@@ -908,14 +910,19 @@ class Study:
             return self._events_of(call)
 
     def undo(self, *, key: str | None = None) -> Event:
-        """Undo the last ask, result, correction, withdrawal or change of settings or table."""
+        """Undo the last ask, result, correction, withdrawal or change of settings or table.
+
+        What one call wrote is undone together: all rows of `ask(4)`, all lines of a file. Returned
+        is the event that undid the last of them; `undo_all(1)` returns all.
+        """
         return self.undo_all(1, key=key)[0]
 
     def undo_all(self, n: int, *, key: str | None = None) -> list[Event]:
-        """Undo the last n steps, or none of them.
+        """Undo the last n steps, or none of them, and return the events that undid them.
 
-        These are the last ones when this is called. What others write meanwhile stays; if it needs
-        one of the steps, nothing is undone.
+        A step is what one call or command wrote, such as the four rows of `ask(4)`. These are the
+        last ones when this is called. What others write meanwhile stays; if it needs one of the
+        steps, nothing is undone.
         """
         size, session, call = checks.whole("undo", "n", n), self._session, call_key("undo", key)
         with session.lock:
@@ -932,7 +939,7 @@ class Study:
             return self._events_of(call)
 
     def last_step(self) -> Event | None:
-        """What `undo` would take back now; None if there is nothing left to undo."""
+        """The last event of what `undo` would take back now; None if nothing is left to undo."""
         with self._session.lock:
             self._session.refresh()
             found = next(self._session.state.undoable(), None)

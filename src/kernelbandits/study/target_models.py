@@ -109,6 +109,8 @@ def describe_target(
         low=span[0],
         high=span[1],
         range_given=target.range is not None,
+        range_known=target.range is not None
+        or len({trial.values[target.name] for trial in known}) > (target.aim is None),
         best_trial=None if best is None else best.number,
         best_value=None if best is None else best.values[target.name],
         mean=estimate[0],

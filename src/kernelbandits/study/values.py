@@ -156,8 +156,11 @@ class Told(Readable):
             known = "" if self.value is None else f"; desirability {self.value:.3g}"
             what += "; the rest is missing" if self.missing else still or known
         if self.replicates:
-            what += f", its replicates as trials {', '.join(map(str, self.replicates))}"
-        if self.corrected:
+            noun = "replicate as trial" if len(self.replicates) == 1 else "replicates as trials"
+            what += f", its {noun} {', '.join(map(str, self.replicates))}"
+        if self.corrected and self.values:
+            what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
+        elif self.corrected:
             what = f"corrected from {write_result(self.was)} to {write_result(self.value)}"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
@@ -317,14 +320,19 @@ class TargetStatus:
     """What its own model says of the candidate recommended, with the 95 % interval."""
     mean_low: float | None
     mean_high: float | None
+    range_known: bool = True
+    """False where no range was given, and too few different values were measured."""
 
     @property
     def sentence(self) -> str:
-        span = "given" if self.range_given else "measured so far"
+        span = f"range {self.low:g} to {self.high:g}"
+        span += " (given)" if self.range_given else " (measured so far)"
+        if not self.range_known:
+            span = "no range known yet"
         parts = [f"{self.wanted}; {format_count(self.results, 'value')}"]
         if self.best_value is not None:
             parts.append(f"best {self.best_value:g} (trial {self.best_trial})")
-        parts.append(f"range {self.low:g} to {self.high:g} ({span})")
+        parts.append(span)
         if self.mean is not None and self.mean_low is not None and self.mean_high is not None:
             known = format_interval(self.mean, self.mean_low, self.mean_high)
             parts.append(f"of the likely best {known}")

@@ -22,6 +22,11 @@ def bare(name: str) -> str:
     return found[1] if found else name
 
 
+def unit_of(name: str) -> str:
+    """Return the unit at the end of a name, without its brackets; "" if it has none."""
+    return name[len(bare(name)) :].strip().strip("()[]/").strip()
+
+
 def loose(name: str) -> str:
     """Return a name in lower case, with single blanks, for comparison."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

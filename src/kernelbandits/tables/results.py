@@ -24,7 +24,7 @@ from kernelbandits.tables.export import (
     name_details,
     name_in_export,
 )
-from kernelbandits.tables.headers import bare, find, find_strictly, loose
+from kernelbandits.tables.headers import bare, find, find_strictly, loose, unit_of
 from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
 
@@ -236,8 +236,16 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
 def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
     """Column of the candidates -> column of the table, as far as they are there."""
     names = [name for name in table.columns if name not in taken]
-    found = {name: find(names, name) or find(names, bare(name)) for name in wanted}
-    return {name: column for name, column in found.items() if column is not None}
+    matches = ((name, find(names, name) or find(names, bare(name))) for name in wanted)
+    found = {name: column for name, column in matches if column is not None}
+    for name, column in found.items():
+        units = {unit_of(name), unit_of(column)} - {""}
+        if len(units) > 1:
+            raise ValueError(
+                f"{table.source} needs column {name!r} in the unit of the study, got {column!r}; "
+                f"convert its values, or call it {name!r} if they are in that unit"
+            )
+    return found
 
 
 def notice_others(
@@ -371,7 +379,11 @@ def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
 def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
     """Detail -> its column; beside one of the candidates called note it is note (result)."""
     free = {loose(name): name for name in table.columns if name not in layout.used_columns}
-    words = {name: (loose(other), name) for name, other in name_details(DETAILS).items()}
+    words: dict[str, tuple[str, ...]] = {
+        name: (loose(other), name) for name, other in name_details(DETAILS).items()
+    }
+    # As in a study of several targets, where each has its own.
+    words["sem"] = (*words["sem"], loose(f"{layout.value} sem"))
     return {
         name: free[found]
         for name, known in words.items()

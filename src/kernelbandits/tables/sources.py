@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.tables.cell_units import move_units_to_headers
 from kernelbandits.tables.cells import plain, storable, text_of
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.encodings import check_file
@@ -46,9 +47,9 @@ def read_table(
         What the columns of a numpy file without names are called.
     """
     if isinstance(source, (str, PathLike)):
-        return read_file(source, worksheet, preferred, names)
+        return move_units_to_headers(read_file(source, worksheet, preferred, names))
     checks.needs(worksheet is None, "worksheet", "a workbook", type(source).__name__)
-    return frame_table(source) if is_frame(source) else None
+    return move_units_to_headers(frame_table(source)) if is_frame(source) else None
 
 
 def read_file(

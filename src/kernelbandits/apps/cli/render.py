@@ -248,8 +248,10 @@ def name_values(targets: Sequence[str]) -> str:
 
 def next_commands(found: Status, place: str) -> str:
     """Return the commands to type next."""
-    value = name_values([one.name for one in found.targets])
-    told = [f"{command('tell', place, one.trial)} {value}" for one in found.waiting[:1]]
+    told = []
+    for one in found.waiting[:1]:
+        left = [target.name for target in found.targets if target.name not in one.values]
+        told.append(f"{command('tell', place, one.trial)} {name_values(left)}")
     return "\n".join([*told, command("ask", place)])
 
 

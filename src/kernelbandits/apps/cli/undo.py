@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,12 +32,13 @@ Examples:
 
     kernelbandits study release films.db --all --worker robot-2
 """
-UNDO = """Undo the last step, or the last ones; the history keeps the steps and their undoing.
+UNDO = """Undo the last command, or the last ones; the history keeps them and their undoing.
 
+What one command wrote is undone together: all rows of ask --n 4, all lines of tell --file.
 Results, failures, corrections, withdrawals and changes of settings or of the table can be undone,
 and an ask while its trial is pending. Rows that were added can be taken away while nobody has used
-them. With --n either all steps are undone or none. What others do meanwhile is not
-undone. JSON: an event, or a list of events with --n.
+them. --n counts commands; either all of them are undone or none. What others do meanwhile is not
+undone. JSON: an event, or a list of events with --n or where the command wrote several.
 
 Examples:
 
@@ -44,6 +46,15 @@ Examples:
 
     kernelbandits study undo films.db --n 3
 """
+FEWEST_SUMMARISED = 3
+"""Undone events of one kind that are told in one sentence."""
+MANY = {
+    "told": ("result", "The trials have no result now."),
+    "failed": ("failure", "The trials have no result now."),
+    "corrected": ("correction", "Their results before apply again."),
+    "asked": ("ask", "Their candidates can be suggested again."),
+}
+"""How many events of one kind are named, and what holds when they are undone."""
 Trials = Annotated[
     list[str] | None, typer.Argument(metavar="TRIAL...", help="Trials, or ranges such as 14-213.")
 ]
@@ -97,7 +108,7 @@ def undo(
     place: Place,
     n: Annotated[
         int | None,
-        typer.Option("--n", "-n", min=1, help="Number of steps to undo, the last one first."),
+        typer.Option("--n", "-n", min=1, help="Number of commands to undo, the last one first."),
     ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -105,12 +116,34 @@ def undo(
     with open_study(place, quiet) as study:
         events = study.undo_all(n or 1)
         text = "\n".join(describe_undos(study, events))
-    print_sentence(form, events[0] if n is None else events, text)
+    print_sentence(form, events[0] if n is None and len(events) == 1 else events, text)
 
 
 def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
     there = {event.seq: event for event in study.history()}
-    return [describe_undo(there, event.body) for event in events]
+    sentences: list[str] = []
+    for kind, group in groupby(events, key=lambda event: str(event.body["kind"])):
+        alike = [*group]
+        if kind in MANY and len(alike) >= FEWEST_SUMMARISED:
+            trials = sorted({event.trial or 0 for event in alike})
+            what, now = MANY[kind]
+            count = format_count(len(alike), what)
+            sentences.append(f"Undone: {count} (trials {describe_numbers(trials)}). {now}")
+        else:
+            sentences += [describe_undo(there, event.body) for event in alike]
+    return sentences
+
+
+def describe_numbers(numbers: Sequence[int]) -> str:
+    """Numbers in increasing order, 3, 5, 6, 7 as 3, 5-7."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    texts = [f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
+    return ", ".join(texts)
 
 
 def named_rows(body: Mapping[str, Any]) -> str:
@@ -125,12 +158,14 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
     )
     value = "failed" if event.value is None else repr(event.value)
+    left = "The trial has no result now."
     if event.body.get("values"):
         value = ", ".join(f"{name} {one!r}" for name, one in event.body["values"].items())
         restored = "Its values before apply again."
+        left = "The trial has only those of its values that were told before."
     again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
-        "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
+        "told": f"the result {value} of trial {event.trial}. {left}",
         "missing": f"that the value of trial {event.trial} is missing. It is pending again.",
         "failed": f"the failure of trial {event.trial}. The trial has no result now.",
         "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
