@@ -128,6 +128,8 @@ THEORY_2 = {
 AUTO_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
     1: {EARN: RULE_1, THEORY: {**RULE_1, "width": THEORY}},
     2: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
+    # The settings of the third revision are the same: it repeats points of finite spaces less often.
+    3: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
 }
 """Revision of auto -> goal, or the width "theory" -> its settings where none were given.
 
@@ -138,13 +140,12 @@ as the names that `Auto` has for them, since those may change.
 
 
 BOX_PRIOR = replace(RULE_2["prior"], additive=None, nugget=None, noise=-6.0, noise_sd=2.0)
-SPACE_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
-    2: {
-        FIND: {**FIND_2, "prior": BOX_PRIOR, "members": 4},
-        EARN: {**EARN_2, "prior": BOX_PRIOR, "members": 4},
-        THEORY: THEORY_2,
-    }
+SPACE_RULES_2 = {
+    FIND: {**FIND_2, "prior": BOX_PRIOR, "members": 4},
+    EARN: {**EARN_2, "prior": BOX_PRIOR, "members": 4},
+    THEORY: THEORY_2,
 }
+SPACE_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {2: SPACE_RULES_2, 3: SPACE_RULES_2}
 """The same for studies over spaces; the initial design of find has two choices more than there are
 variables. Earlier revisions played in no space."""
 
