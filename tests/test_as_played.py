@@ -12,7 +12,7 @@ from scipy import stats
 
 import kernelbandits as kb
 from kernelbandits.catalogue import read_law
-from kernelbandits.exploration.adaptive import Choice, TwoChoices, signal_scale
+from kernelbandits.exploration.adaptive import ArmChoice, TwoChoices, signal_scale
 from kernelbandits.theory import LawMoments, effective_level, regret_bound
 from kernelbandits.theory.high_probability import expected_sum, realised_sum
 from kernelbandits.verification import Effort, as_played
@@ -209,10 +209,10 @@ POSITIVE = st.floats(0.01, 5)
 @given(POSITIVE, POSITIVE, POSITIVE, st.floats(0, 1), st.floats(0, 1), st.floats(0, 3))
 def test_chances_are_the_best_and_the_least_by_search(width, sd, gap, share, below, slack):
     """The optimistic arm has the larger sd and the larger index, the greedy one the larger mean."""
-    optimistic = Choice(0.0, sd, 0.5 * math.log1p(sd**2))
+    optimistic = ArmChoice(0.0, sd, 0.5 * math.log1p(sd**2))
     greedy_sd = share * sd
     mean = below * width * (sd - greedy_sd)
-    greedy = Choice(mean, greedy_sd, 0.5 * math.log1p(greedy_sd**2))
+    greedy = ArmChoice(mean, greedy_sd, 0.5 * math.log1p(greedy_sd**2))
     pair = TwoChoices.of(optimistic, greedy, width * sd, width)
     p = np.linspace(0, 1, 2001)
     loss = p * pair.loss + (1 - p) * pair.greedy_loss

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -249,8 +249,12 @@ def test_a_command_that_is_interrupted_writes_nothing_and_shows_no_traceback(tmp
 
 def holds(pid: int, place: str) -> bool:
     """Whether a process has a file open."""
-    folder = Path(f"/proc/{pid}/fd")
-    return any(os.path.realpath(file) == os.path.realpath(place) for file in folder.iterdir())
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        # A file that the process closes between the listing and this line is not the one.
+        with suppress(FileNotFoundError):
+            if os.readlink(file) == os.path.realpath(place):
+                return True
+    return False
 
 
 # Without space

@@ -28,7 +28,7 @@ FEWEST_ARMS = 3
 """The scale of f is estimated from the rewards of at least this many arms."""
 
 
-class Choice(NamedTuple):
+class ArmChoice(NamedTuple):
     """An arm that may be played: what is known of it."""
 
     mean: float
@@ -36,7 +36,7 @@ class Choice(NamedTuple):
     information: float
 
     @classmethod
-    def of(cls, posterior: Any, arm: int) -> Choice:
+    def of(cls, posterior: Any, arm: int) -> ArmChoice:
         sd = float(posterior.sd[arm])
         return cls(float(posterior.mean[arm]), sd, 0.5 * math.log1p(sd * sd / posterior.ridge))
 
@@ -54,7 +54,7 @@ class TwoChoices(NamedTuple):
     greedy_information: float
 
     @classmethod
-    def of(cls, optimistic: Choice, greedy: Choice, top: float, width: float) -> TwoChoices:
+    def of(cls, optimistic: ArmChoice, greedy: ArmChoice, top: float, width: float) -> TwoChoices:
         losses = optimistic.loss(top, width), greedy.loss(top, width)
         return cls(*losses, optimistic.information, greedy.information)
 
@@ -77,12 +77,12 @@ class TwoChoices(NamedTuple):
         return min(1.0, 2 * constant / (slope + root)) if slope + root > 0 else 1.0
 
 
-def choices(posterior: Any, width: float) -> tuple[Choice, Choice]:
+def choices(posterior: Any, width: float) -> tuple[ArmChoice, ArmChoice]:
     """What UCB and what the greedy rule would play."""
     upper = posterior.mean + width * posterior.sd
     return (
-        Choice.of(posterior, int(upper.argmax())),
-        Choice.of(posterior, int(posterior.mean.argmax())),
+        ArmChoice.of(posterior, int(upper.argmax())),
+        ArmChoice.of(posterior, int(posterior.mean.argmax())),
     )
 
 

@@ -21,7 +21,7 @@ from kernelbandits.policies.plain_fits import read_fit, write_fit
 DIGEST_BYTES = 12
 
 
-class Result(NamedTuple):
+class FinishedTrial(NamedTuple):
     """A finished trial as a policy sees it."""
 
     number: int
@@ -54,7 +54,7 @@ class TrialPolicy:
 
     def _restart(self) -> None:
         self.policy = self._make()
-        self.known: list[Result] = []
+        self.known: list[FinishedTrial] = []
         """The results that the policy was told, in order."""
         self._digest = digest_model(self.policy)
         self._digests: list[str] = []
@@ -62,7 +62,7 @@ class TrialPolicy:
         self._stored: set[int] = set()
         """The numbers of rewards of the fits that are stored with trials."""
 
-    def learn(self, results: Sequence[Result], trials: Sequence[FrozenTrial]) -> None:
+    def learn(self, results: Sequence[FinishedTrial], trials: Sequence[FrozenTrial]) -> None:
         """Learn what is new among all results; fits that are stored with trials are taken over."""
         if list(results[: len(self.known)]) != self.known:
             self._restart()
@@ -149,7 +149,7 @@ class StudyReader:
         direction: StudyDirection,
         place_of: Callable[[dict[str, Any]], Any],
         places: dict[tuple[float, int], Any],
-    ) -> list[Result]:
+    ) -> list[FinishedTrial]:
         """Return finished trials as results; those without a place are left out.
 
         `place_of` gives the place of parameters, or None; `places` are those of earlier calls.
@@ -162,7 +162,7 @@ class StudyReader:
                 places[key] = place_of(trial.params)
             place = places[key]
             if place is not None:
-                found.append(Result(trial.number, place, self._reward(trial, sign)))
+                found.append(FinishedTrial(trial.number, place, self._reward(trial, sign)))
         return found
 
     def _reward(self, trial: FrozenTrial, sign: float) -> float | None:

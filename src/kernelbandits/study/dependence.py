@@ -167,14 +167,14 @@ def compute_map(answers: Answers, across: str, up: str) -> EstimateMap:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class ThreePartMixture:
     """Three columns or variables, none of them negative, that sum to 1 or to 100 %."""
 
     names: tuple[str, ...]
     total: float
 
 
-def find_mixture(place: Candidates | MixedBox) -> Mixture | None:
+def find_mixture(place: Candidates | MixedBox) -> ThreePartMixture | None:
     """Find three numbers with a given sum, in all rows of a table or by a constraint of a space."""
     if isinstance(place, MixedBox):
         return find_sum(place)
@@ -185,11 +185,11 @@ def find_mixture(place: Candidates | MixedBox) -> Mixture | None:
         sums = shares[three[0]] + shares[three[1]] + shares[three[2]]
         for total in TOTALS:
             if np.allclose(sums, total, rtol=SUM_ERROR, atol=0):
-                return Mixture(three, total)
+                return ThreePartMixture(three, total)
     return None
 
 
-def find_sum(space: MixedBox) -> Mixture | None:
+def find_sum(space: MixedBox) -> ThreePartMixture | None:
     """Find a constraint of a space that gives the sum of three numbers."""
     if not space.constraints:
         return None
@@ -207,7 +207,7 @@ def find_sum(space: MixedBox) -> Mixture | None:
         )
         for total in TOTALS:
             if plain and math.isclose(right / weights[named[0]], total):
-                return Mixture(three, total)
+                return ThreePartMixture(three, total)
     return None
 
 
@@ -223,7 +223,7 @@ def fill_mixture(
     row: Array,
     names: tuple[str, str],
     sides: Sequence[list[tuple[Any, Array]]],
-    mixture: Mixture,
+    mixture: ThreePartMixture,
 ) -> tuple[Array, Any, tuple[str, ...]]:
     """Return the row with all values of two components, where the third makes up for them.
 

@@ -97,7 +97,7 @@ def study_name(created: Event) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class SheetLayout:
     """The columns of the sheets of a study."""
 
     row: bool
@@ -112,7 +112,7 @@ class Layout:
     by: str
 
     @classmethod
-    def of(cls, place: Place, settings: Settings) -> Layout:
+    def of(cls, place: Place, settings: Settings) -> SheetLayout:
         names = [one.name for one in settings.several] or [settings.target]
         own = {STUDY, TRIAL, FAILED, *([ROW] if place.space is None else [])}
         targets = {name: f"{name} (result)" if name in own else name for name in names}
@@ -178,7 +178,7 @@ def write_sheet(
     What is to be filled in is blank, except for the values of some of several targets that a trial
     has already.
     """
-    layout = Layout.of(place, state.settings)
+    layout = SheetLayout.of(place, state.settings)
     study = study_name(state.events[0])
     to_fill = layout.to_fill(state.trials.values())
     header = [*layout.identifying, *to_fill]
@@ -197,7 +197,7 @@ def write_sheet(
         replace_file(path, page.encode(), owner=OWNER, force=force)
 
 
-def known_values(trial: Trial, layout: Layout) -> dict[str, Any]:
+def known_values(trial: Trial, layout: SheetLayout) -> dict[str, Any]:
     """Column -> what was told already of several targets."""
     values = {layout.targets[name]: y for name, y in trial.values.items()}
     errors = {layout.errors[name]: sem for name, sem in trial.sems.items()}
@@ -247,7 +247,7 @@ def read_sheet(path: str | Path, state: State, place: Place) -> tuple[list[Resul
         )
     table = read_table(path, preferred=(NAME,))
     assert table is not None
-    reader = SheetReader(table, Layout.of(place, state.settings), state, place)
+    reader = TrialSheetReader(table, SheetLayout.of(place, state.settings), state, place)
     lines = range(len(table))
     results = [reader.read(i) for i in lines]
     found = [one for one in results if one is not None]
@@ -256,10 +256,10 @@ def read_sheet(path: str | Path, state: State, place: Place) -> tuple[list[Resul
     return found, notices
 
 
-class SheetReader:
+class TrialSheetReader:
     """Compares the lines of a sheet with the trials of a study, and reads what was filled in."""
 
-    def __init__(self, table: Table, layout: Layout, state: State, place: Place) -> None:
+    def __init__(self, table: Table, layout: SheetLayout, state: State, place: Place) -> None:
         self.table, self.layout, self.state, self.place = table, layout, state, place
         self.study = study_name(state.events[0])
         self.lines: dict[int, int] = {}

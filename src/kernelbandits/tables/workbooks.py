@@ -99,7 +99,7 @@ def read_workbook(
     check_archive(file, raw)
     book = load_book(file, raw)
     sheet, notices = choose_sheet(file, book, worksheet, preferred)
-    return SheetReader(file, raw, sheet).read(nameless, notices)
+    return WorksheetReader(file, raw, sheet).read(nameless, notices)
 
 
 def check_archive(file: str, raw: bytes) -> None:
@@ -222,7 +222,7 @@ def has_values(sheet: Worksheet) -> bool:
     return next(filled_cells(sheet), None) is not None
 
 
-class SheetReader:
+class WorksheetReader:
     """Turns the cells of one sheet into a table, and collects what is to be said of them."""
 
     def __init__(self, file: str, raw: bytes, sheet: Worksheet) -> None:

@@ -26,7 +26,7 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Part:
+class ContinuousLaw:
     """The law of a variable that is not discrete, and how many variables have it."""
 
     count: float
@@ -37,11 +37,11 @@ class Part:
     """Values of the tail below this are rounding errors."""
 
 
-def expected_maximum(variables: Iterable[Rows | Part]) -> Area:
+def expected_maximum(variables: Iterable[Rows | ContinuousLaw]) -> Area:
     """E max over all variables, with an estimate of the error."""
     given = list(variables)
-    parts = [part for part in given if isinstance(part, Part)]
-    steps = Steps.of(rows for rows in given if not isinstance(rows, Part))
+    parts = [part for part in given if isinstance(part, ContinuousLaw)]
+    steps = Steps.of(rows for rows in given if not isinstance(rows, ContinuousLaw))
     if not parts:
         return Area(steps.mean)
 

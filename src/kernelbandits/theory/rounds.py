@@ -16,7 +16,7 @@ import numpy as np
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Bernoulli, Law
 from kernelbandits.exploration.tails import least_trusted_tail
-from kernelbandits.theory.maxima import Part, Rows
+from kernelbandits.theory.maxima import ContinuousLaw, Rows
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,19 @@ class Single:
     def least_tail(self) -> float:
         return least_trusted_tail(self.law.tail)
 
-    def absolute(self, scale: Array) -> Part:
+    def absolute(self, scale: Array) -> ContinuousLaw:
         """scale |w|"""
         factor = float(scale[0])
         atoms = tuple(factor * abs(value) for value in self.law.atoms)
-        return Part(
+        return ContinuousLaw(
             float(self.count), lambda u: self.law.tail_abs(u / factor), atoms, self.least_tail
         )
 
-    def excess(self, scale: Array) -> Part:
+    def excess(self, scale: Array) -> ContinuousLaw:
         """scale (w - E w)^+"""
         factor, middle = float(scale[0]), self.law.expectation
         atoms = tuple(factor * (value - middle) for value in self.law.atoms)
-        return Part(
+        return ContinuousLaw(
             float(self.count), lambda u: self.law.tail(middle + u / factor), atoms, self.least_tail
         )
 

@@ -74,7 +74,7 @@ def check_high_probability(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 @dataclass(frozen=True)
-class Path:
+class BandRuns:
     """Runs on d orthonormal arms in which each round plays the arm with the largest error."""
 
     failed: Array
@@ -83,7 +83,9 @@ class Path:
     """L before each round, (T, runs)."""
 
 
-def play_against_band(norm: float, runs: int, seed: int, arms: int = 4, rounds: int = 100) -> Path:
+def play_against_band(
+    norm: float, runs: int, seed: int, arms: int = 4, rounds: int = 100
+) -> BandRuns:
     """R = 1, ridge 1, f in a random direction of norm D; mean, sd and L in closed form."""
     rng = Streams(seed).generator(22)
     f = rng.standard_normal((runs, arms))
@@ -98,7 +100,7 @@ def play_against_band(norm: float, runs: int, seed: int, arms: int = 4, rounds: 
         played = error.argmax(1)
         sums[every, played] += f[every, played] + rng.standard_normal(runs)
         counts[every, played] += 1
-    return Path(failed, log_dets)
+    return BandRuns(failed, log_dets)
 
 
 def check_identity(effort: Effort) -> CheckedStatement:
