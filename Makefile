@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-browser screenshots test-versions package lint bench regret search samplers clean help
+.PHONY: paper test test-cluster test-browser screenshots test-versions package lint bench regret search samplers clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
 	@echo "make test    run all tests"
+	@echo "make test-cluster  experiments on a Dask cluster of processes of this machine"
 	@echo "make test-browser  the lab page in Debian's chromium (installed if it is missing)"
 	@echo "make screenshots   the same, and keep pictures of every view in docs/lab"
 	@echo "make test-versions  oldest and newest dependencies, every Python found, suites of other packages"
@@ -36,6 +37,9 @@ paper: $(VENV)/experiments.installed
 
 test: $(VENV)/test.installed
 	@$(BIN)/python -m pytest -n 2 -q
+
+test-cluster: $(VENV)/cluster-test.installed
+	@$(BIN)/python -m pytest -q tests_cluster
 
 # A missing browser is installed, or a failure: no test of the page is ever skipped.
 test-browser: $(VENV)/browser.installed

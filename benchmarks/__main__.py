@@ -3,12 +3,18 @@
 `python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`,
 `... spaces`.
 
+`python -m benchmarks scale [--quick] [--skip PART ...]` measures time and memory against arms and
+rounds.
+
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
 race and damages files.
 
-`python -m benchmarks lab [--seconds S] [--dry]` measures the lab page and its API.
+`python -m benchmarks parallel [--seconds S]` compares one process with several.
+
+`python -m benchmarks lab [--parts ...] [--seconds S] [--pauses P ...] [--dry]` measures the lab page
+and its API.
 
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
 where it stopped.
@@ -34,10 +40,12 @@ from benchmarks import (
     durability,
     imports,
     lab,
+    parallel,
     race,
     regret,
     rivals,
     samplers,
+    scale,
     search,
     spaces,
     speed,
@@ -52,6 +60,11 @@ def main() -> None:
     command.add_argument(
         "--skip", nargs="+", default=[], choices=list(speed.SECTIONS), help="rows to leave out"
     )
+    command = commands.add_parser("scale", help=scale.__doc__)
+    command.add_argument("--quick", action="store_true", help="smaller sizes, for a loaded machine")
+    command.add_argument(
+        "--skip", nargs="+", default=[], choices=list(scale.SECTIONS), help="parts to leave out"
+    )
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
     commands.add_parser("imports", help=imports.__doc__)
@@ -63,13 +76,18 @@ def main() -> None:
     samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
+    parallel.arguments(commands.add_parser("parallel", help=parallel.__doc__))
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
+    elif arguments.command == "scale":
+        scale.run(quick=arguments.quick, skip=arguments.skip)
     elif arguments.command == "lab":
         lab.run(arguments)
+    elif arguments.command == "parallel":
+        parallel.run(arguments)
     elif arguments.command == "regret":
         regret.run(arguments)
     elif arguments.command == "search":

@@ -22,7 +22,7 @@ from kernelbandits.experiment.engines import load_loops
 SEEDS, HORIZON, ARMS = 25, 1000, 50
 REPEATS = 3
 SHARED = {"noise_scale": 1.0, "norm_bound": 1.0, "horizon": HORIZON}
-SLOW: Mapping[str, float] = {"wgp-ucb": 6, "streaming-ucb": 6, "cmm-ucb": 20}
+SLOW: Mapping[str, float] = {"wgp-ucb": 6, "streaming-ucb": 6, "bkb": 6, "cmm-ucb": 20}
 """Those that refit in every round -> seconds allowed."""
 USUAL = 2.0
 PROBLEMS = ("holder-table", "cross-in-tray", "ackley4", "hartmann6", "perovskite")

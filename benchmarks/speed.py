@@ -33,7 +33,6 @@ from kernelbandits.problems.perovskite import DataUnavailable, perovskite_file
 QUICK_HORIZON = 200
 REPEATS, LOOP_REPEATS = 41, 201
 PROCESSES = 7
-NO_ERRNO = "-fno-math-errno"
 
 Player = Callable[[Game], Outcome]
 
@@ -59,12 +58,18 @@ def loop_rows(quick: bool) -> list[Row]:
         return [
             Row("compiled loop / C", None, "x", Goal("<=", 1.5), "not measured: no C compiler `cc`")
         ]
-    players = {"numba": play_compiled, "": native.build(), NO_ERRNO: native.build(NO_ERRNO)}
+    players = {
+        "numba": play_compiled,
+        "": native.build(),
+        native.NO_ERRNO: native.build(native.NO_ERRNO),
+    }
     measured = {
         title: interleave_runs(players, new_game(title), LOOP_REPEATS) for title in POLICIES
     }
     ratios = [
-        loop_row(title, flag, us) for title, us in measured.items() for flag in ("", NO_ERRNO)
+        loop_row(title, flag, us)
+        for title, us in measured.items()
+        for flag in ("", native.NO_ERRNO)
     ]
     return [*ratios, *(whole_row(title) for title in POLICIES)]
 

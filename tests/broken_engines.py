@@ -87,7 +87,7 @@ def changed_weights(change: Callable[[np.ndarray], np.ndarray]) -> Breakage:
 
     def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         weights, law = Exploration.weights, Exploration.law
-        monkeypatch.setattr(Exploration, "weights", lambda self, u: change(weights(self, u)))
+        monkeypatch.setattr(Exploration, "weights", lambda *given: change(weights(*given)))
         monkeypatch.setattr(Exploration, "law", lambda *given: ChangedLaw(law(*given)))
 
     return broken

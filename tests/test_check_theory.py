@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import kernelbandits
 from kernelbandits.apps.cli import app, check_theory, exit_code
 from kernelbandits.experiment import process_mapper
+from kernelbandits.experiment.workers import map_as_completed
 from kernelbandits.verification import TOPICS, CheckedStatement, Effort
 from kernelbandits.verification.errata import ERRATA
 
@@ -208,9 +209,9 @@ def raise_error(item: float) -> float:
 
 def test_the_result_that_is_ready_first_comes_first():
     with process_mapper(2) as mapper:
-        *early, last = check_theory.map_as_completed(mapper, sleep_and_negate, [2.0, 0.1, 0.0])
+        *early, last = map_as_completed(mapper, sleep_and_negate, [2.0, 0.1, 0.0])
     assert (sorted(early), last) == ([(0.0, 0.0), (0.1, -0.1)], (2.0, -2.0))
-    assert list(check_theory.map_as_completed(map, sleep_and_negate, [0.1, 0.0])) == [
+    assert list(map_as_completed(map, sleep_and_negate, [0.1, 0.0])) == [
         (0.1, -0.1),
         (0.0, 0.0),
     ]
@@ -218,7 +219,7 @@ def test_the_result_that_is_ready_first_comes_first():
 
 def test_an_error_in_another_process_is_raised():
     with pytest.raises(ArithmeticError, match="no 1"), process_mapper(2) as mapper:
-        list(check_theory.map_as_completed(mapper, raise_error, [1, 1]))
+        list(map_as_completed(mapper, raise_error, [1, 1]))
 
 
 def test_the_results_come_in_the_order_of_the_topics_for_any_number_of_workers():

@@ -19,6 +19,7 @@ PAGES = {
     "experiments.md": 1,
     "algorithms.md": 1,
     "coming_from.md": 7,
+    "scale.md": 1,
 }
 """Pages, and the least number of their sections with snippets."""
 WRITTEN = {"Your own problem, your own policy": {"results/coating/report.html": "often UCB"}}

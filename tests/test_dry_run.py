@@ -19,6 +19,7 @@ from kernelbandits.experiment import (
     play_experiment,
     run_experiment,
 )
+from kernelbandits.experiment.blocks import SeedBlock
 from kernelbandits.experiment.dry_run import (
     COMPILED_ROUND,
     FIRST_ROUNDS,
@@ -81,17 +82,18 @@ def test_slow_cells_come_first_and_the_results_do_not_know():
         np.testing.assert_array_equal(found[cell.name].arms, straight[cell.name].arms)
 
 
-def test_the_bar_counts_cells_and_moves_by_what_they_take():
+def test_the_bar_counts_cells_and_moves_by_what_their_blocks_take():
     cells = PLANNED(["random", "simple-ucb"])
     seconds = {cell.key: float(2**place) for place, cell in enumerate(cells)}
+    blocks = [SeedBlock(cells[1], 0, 3), SeedBlock(cells[2], 0, 1), SeedBlock(cells[2], 1, 3)]
     with progress.weigh_cells("playing", seconds, quiet=True) as shown:
         task = shown.bar.tasks[0]
         shown.ready()
-        results = shown.watch(map)(lambda cell: cell.key, cells[1:])
-        assert [next(results), next(results)] == [cells[1].key, cells[2].key]
-        assert task.completed == 2 + 4
-        assert list(results) == [cells[3].key]
-        assert (task.completed, task.total) == (14, 14)
+        results = shown.watch(map).as_completed(lambda block: block.key, blocks)
+        assert [next(results), next(results)] == [(block, block.key) for block in blocks[:2]]
+        assert task.completed == pytest.approx(2 + 4 / 3)
+        assert list(results) == [(blocks[2], blocks[2].key)]
+        assert (task.completed, task.total) == pytest.approx((6, 6))
         assert (task.fields["ready"], task.fields["cells"]) == (1, 4)
 
 

@@ -311,7 +311,7 @@ def halved_log_det(update):
 
 
 def clipped(draw):
-    return lambda self, u: np.maximum(draw(self, u), 0.0)
+    return lambda *given: np.maximum(draw(*given), 0.0)
 
 
 index_of = {title: partial(check_index, title, FEW) for title in TITLES}
@@ -425,7 +425,11 @@ BREAKAGES = {
         index_of["Whitehouse, ridge T^(d/(2 nu + 2 d))"],
     ),
     "the table of widths a round late": (
-        patched(Width, "table", lambda sound: lambda self, horizon: sound(self, horizon + 1)[1:]),
+        patched(
+            Width,
+            "table",
+            lambda sound: lambda self, horizon, first=1: sound(self, horizon + 1, first + 1),
+        ),
         partial(check_width_table, "GP-UCB, finite"),
     ),
     "a greedy gain without 1 - 1/e": (

@@ -266,3 +266,21 @@ def test_many_programs_at_once_lose_nothing(page, films):
     assert values == sorted(
         [n + t / 10 for n in range(6) for t in range(4)] + [100.0, 101.0, 102.0, 103.0]
     )
+
+
+def test_a_study_of_several_targets(page):
+    program = page.program()
+    rows = [{"x": i / 4} for i in range(5)]
+    body = {"name": "two", "rows": rows, "targets": ["gloss", "haze:minimize"]}
+    assert program.post("/api/studies", json=body).status_code == 201
+    told = {"row": 1, "value": {"gloss": 2.5}}
+    assert program.post("/api/studies/two/tell", json=told).status_code == 200
+    trial = program.get("/api/studies/two/trials").json()[0]["trial"]
+    second = {"trial": trial, "value": {"gloss": 3.5}}
+    refused = program.post("/api/studies/two/tell", json=second)
+    assert refused.status_code == 409
+    assert refused.json()["value"] == {"gloss": 2.5}
+    for wrong in ({"target": "y"}, {"targets": None}):
+        answer = program.post("/api/studies", json=body | wrong | {"name": "other"})
+        assert answer.status_code == 422
+        assert "target or targets" in answer.json()["error"]

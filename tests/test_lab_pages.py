@@ -6,6 +6,8 @@ import html
 import io
 import re
 import time
+from threading import Event as Signal
+from threading import Thread
 
 import openpyxl
 import pandas as pd
@@ -352,6 +354,136 @@ def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
             break
         time.sleep(0.05)
     assert "No results yet" in films.get("/studies/films")
+
+
+TWO = "sample,x,stability,haze\n" + "\n".join(
+    f"S{i},{i / 5},{f'{10 * i},{i}' if i < 3 else ','}" for i in range(6)
+)
+
+
+@pytest.fixture
+def two(page):
+    """A browser, and a study of two results that a table was dropped for."""
+    browser = page.browser()
+    preview = browser.send("/new", "/new/table", pasted=TWO).headers["location"]
+    shown = browser.get(preview)
+    assert "Tell the study the 3 results in the columns stability, haze" in shown
+    assert "tell this file as results" not in shown
+    roles = ("names the row", "describes the candidate", "result", "result")
+    fields = {f"role-{i}": role for i, role in enumerate(roles)} | {
+        "name": "two",
+        "action": "create",
+    }
+    aims = {"target": "stability", "direction": "maximize", "tell-results": "on"}
+    # A second result that the form has not shown yet: its direction is asked for first.
+    unseen = browser.send(preview, preview, 422, **fields, **aims)
+    assert "whether more or less of haze is better" in unseen.text
+    more = {"more-target": "haze", "more-direction": "minimize"}
+    browser.send(preview, preview, **fields, **aims, **more)
+    return browser
+
+
+def test_a_table_of_two_results(page, two):
+    study = study_of(page, "two")
+    assert [one["name"] for one in study.settings["targets"]] == ["stability", "haze"]
+    assert study.settings["targets"][1]["direction"] == "minimize"
+    assert study.to_dataframe()["haze"].tolist() == [0, 1, 2]
+    shown = text_of(two.get("/studies/two"))
+    assert "maximize desirability of stability, haze" in " ".join(shown.split())
+    assert "desirability of stability, haze" in two.get("/studies/two/share")
+
+
+def test_values_that_came_one_by_one_are_shown(page, two):
+    two.send("/studies/two", "/studies/two/ask")
+    told = two.send("/studies/two", "/studies/two/tell", **{"value-0": "35.25"})
+    assert "haze still to come" in text_of(two.follow(told))
+    card = two.get("/studies/two").split('id="trial-4"')[1].split("</li>")[0]
+    assert "35.25" in card
+    assert 'name="value-0"' not in card
+    assert "Undo: trial 4: result stability 35.25" in two.get("/studies/two")
+    assert "35.25" in two.get("/studies/two/sheet")
+    refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5"})
+    assert 'value="1,5"' in refused.text
+    again = two.send("/studies/two", "/studies/two/tell", 409, **{"value-0": "36"})
+    assert "has the result <b>stability 35.25</b>" in again.text
+    two.send("/studies/two", "/studies/two/tell", **{"value-1": "1.5"})
+    fields = {"value-0": "34", "value-1": "1.5", "reason": "typing"}
+    corrected = two.send("/studies/two/trials/4", "/studies/two/correct", **fields)
+    assert "now has the result stability 34, haze 1.5" in text_of(two.follow(corrected))
+    assert "trial 4: corrected to stability 34, haze 1.5 (typing)" in two.get(
+        "/studies/two/history"
+    )
+
+
+def test_a_refused_result_keeps_all_that_was_typed(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    typed = {"value": "0,83", "note": "edge of the film", "by": "Ann", "sem": "0.1"}
+    refused = films.send("/studies/films", "/studies/films/tell", 422, **typed).text
+    for text in typed.values():
+        assert f'value="{text}"' in refused
+    assert "The result (stability) needs a number" in text_of(refused)
+    # News are asked of a page that is there, and not of the address of the form.
+    assert re.search(r'data-page="([^"]*)"', refused)[1] == "/studies/films"
+    listed = films.get("/studies/films/candidates?search=0.1&page=1")
+    assert 'data-page="/studies/films/candidates?search=0.1&amp;page=1"' in listed
+
+
+def test_two_results_of_ranges(page):
+    browser = page.browser()
+    fields = {
+        "variable-name": "heat",
+        "variable-kind": "real",
+        "variable-values": "20:90",
+        "name": "brew",
+        "target": "yield",
+        "more-target": "cost",
+        "more-direction": "minimize",
+    }
+    browser.send("/new", "/new/ranges", **fields)
+    assert [one["name"] for one in study_of(page, "brew").settings["targets"]] == ["yield", "cost"]
+
+
+def test_while_results_come_in_the_last_answer_is_shown(page, films, monkeypatch):
+    study = study_of(page)
+    study.tell(row=3, value=0.75)
+    assert "0.75" in films.get("/studies/films").split('id="best"')[1].split("</div>")[0]
+    going, wanted = Signal(), kb.Study.status
+
+    def wait_for_the_test(study):
+        assert going.wait(60)
+        return wanted(study)
+
+    monkeypatch.setattr(kb.Study, "status", wait_for_the_test)
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.0)
+    page.lab.snapshot("films").latest._rest_until = 0.0
+    study.tell(row=4, value=0.85)
+    shown = films.get("/studies/films")
+    assert "0.75" in shown.split('id="best"')[1].split("</div>")[0]
+    assert "It is being computed again" in shown
+    going.set()
+    assert "being computed" not in films.get("/studies/films/settings")
+
+
+def test_a_result_is_stored_while_a_suggestion_is_computed(page, films):
+    """Nor does a page wait; an ask that computes for long holds its own study only."""
+    study = study_of(page)
+    [first] = study.ask()
+    with page.lab.library.asker("films")._session.lock:
+        telling = Thread(target=study.tell, args=(first.trial, 0.5))
+        telling.start()
+        telling.join(60)
+        assert not telling.is_alive()
+        assert "0.5" in films.get("/studies/films")
+
+
+def test_the_main_page_draws_nothing(page, films, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a figure is drawn")
+
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.render_with_marks", refuse)
+    study_of(page).tell(row=3, value=0.75)
+    for path in ("", "/candidates", "/history", "/settings", "/share", "/trials/1"):
+        films.get(f"/studies/films{path}")
 
 
 def test_a_server_that_starts_again_knows_cookies_forms_and_uploads(page, films, tmp_path):

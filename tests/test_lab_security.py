@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 
@@ -26,6 +27,7 @@ MATRIX = {
     ("GET", "/studies/{name}/trials/{trial}"): PAGE,
     ("GET", "/studies/{name}/figures"): PAGE,
     ("GET", "/studies/{name}/figure.svg"): PAGE,
+    ("GET", "/studies/{name}/marks.json"): PAGE,
     ("GET", "/studies/{name}/history"): PAGE,
     ("GET", "/studies/{name}/settings"): PAGE,
     ("GET", "/studies/{name}/share"): PAGE,
@@ -344,3 +346,66 @@ def test_a_server_with_tls_has_a_cookie_for_https_only(tmp_path):
     app = build_app(find_shelf(str(tmp_path)), Access(tmp_path / "s"), ["x"], secure=True)
     assert app.app.state.lab.cookie.startswith("__Host-")
     assert app.origins == {"https://x"}
+
+
+def send_parts(page, body: list[dict], **headers: str) -> list[dict]:
+    """What the application sends when the body of a form arrives in these parts."""
+    cookie = f"{page.lab.cookie}={page.access.make_cookie(WRITE)}"
+    given = {"host": HOST, "cookie": cookie, **headers}
+    sent, parts = [], iter(body)
+
+    async def receive():
+        return next(parts)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/new/table",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+    }
+    asyncio.run(page.guard(scope, receive, send))
+    return sent
+
+
+def test_a_browser_that_goes_away_leaves_no_traceback(page, capfd, caplog):
+    parts = [{"type": "http.request", "body": b"csrf=a", "more_body": True}]
+    form = {"content-type": "application/x-www-form-urlencoded", "content-length": "1000"}
+    sent = send_parts(page, [*parts, {"type": "http.disconnect"}], **form)
+    assert sent[0]["status"] == 400
+    assert "Traceback" not in capfd.readouterr().err + caplog.text
+
+
+def test_a_body_without_end_is_refused(page, monkeypatch):
+    """No Content-Length, and more and more of it; what is too much is not kept."""
+    monkeypatch.setattr("kernelbandits.apps.web.guards.LARGEST_BODY", 1000)
+    part = {"type": "http.request", "body": b"a" * 300, "more_body": True}
+    sent = send_parts(page, [part] * 50, **{"content-type": "application/x-www-form-urlencoded"})
+    assert sent[0]["status"] == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"[" * 100_000, "less deep"),
+        (b'{"n": ' + b"9" * 5000 + b"}", "4300 digits"),
+        (b"\x1f\x8b\x08\x00", "UTF-8"),
+        (b'{"n": 1, "n": 2}', "twice"),
+        (b'{"n": NaN}', "no number NaN"),
+    ],
+)
+def test_json_that_no_program_should_send(page, body, said):
+    headers = {"content-type": "application/json"}
+    answer = page.program().post("/api/studies/films/ask", content=body, headers=headers)
+    assert answer.status_code == 422
+    assert said in answer.json()["error"]
+    assert "sys." not in answer.json()["error"]
+
+
+def test_an_address_that_is_too_long_is_said_to_be(page):
+    answer = page.program().get("/api/studies/" + "a" * 5000)
+    assert answer.status_code == 414
+    assert "at most 4096 letters" in answer.json()["error"]

@@ -207,12 +207,12 @@ def test_the_weights_of_a_schedule_by_definition_are_those_of_the_policy(name):
 
 
 def clipped(draw):
-    return lambda self, u: np.maximum(draw(self, u), 0.0)
+    return lambda *given: np.maximum(draw(*given), 0.0)
 
 
 def last_law_of_the_first_round(sound):
-    def runs(self, horizon):
-        found = sound(self, horizon)
+    def runs(self, *given):
+        found = sound(self, *given)
         return [*found[:-1], (Bernoulli(self.first), *found[-1][1:])]
 
     return runs

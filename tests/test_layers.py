@@ -23,6 +23,7 @@ LAYER = {
     "runtime": 0,
     "canvas": 0,
     "outputs": 0,
+    "row_index": 0,
     "streams": 0,
     "kernels": 1,
     "domains": 1,
@@ -51,10 +52,12 @@ LAYER = {
 }
 NEIGHBOURS = {
     "outputs": {"checks"},
+    "row_index": {"checks"},
     "streams": {"checks"},
     "canvas": {"checks", "outputs", "runtime"},
     "markup": {"formatting"},
     "measuring": {"checks", "processes"},
+    "domains": {"tables"},
     "posterior": {"kernels", "domains"},
     "calibration": {"kernels", "domains", "posterior"},
     "theory": {"kernels", "domains", "exploration", "posterior"},

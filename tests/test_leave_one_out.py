@@ -11,6 +11,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.policies import LeaveOneOut
+from kernelbandits.policies.leave_one_out import prior_covariances
 from kernelbandits.posterior import PointPosterior, members_of
 
 POINTS = np.random.default_rng(4).random((20, 2))
@@ -255,3 +256,15 @@ def test_arrays_that_do_not_fit_are_refused(change, needed):
     given = {name: np.ones(5) for name in ("measured", "predicted", "sd")} | change
     with pytest.raises(ValueError, match=needed):
         LeaveOneOut(points=np.ones((5, 1)), counts=np.ones(5, dtype=int), **given)
+
+
+def test_kernels_of_one_form_have_their_own_covariances():
+    """With a nugget, and also where a kernel of another form stands among them."""
+    points = np.random.default_rng(5).random((9, 2))
+    kernels = [
+        2.0 * kb.Matern((0.3, 0.4)) + kb.kernels.Constant() + 0.1 * kb.kernels.SamePoint(),
+        1.5 * kb.Matern((0.8, 0.2)) + 0.2 * kb.kernels.SamePoint(),
+    ]
+    for chosen in (kernels, [*kernels, kb.Linear()]):
+        wanted = np.array([kernel(points, points) for kernel in chosen])
+        np.testing.assert_allclose(prior_covariances(chosen, points), wanted, rtol=1e-12)

@@ -12,15 +12,15 @@ from kernelbandits.catalogue import POLICIES
 R, D, ROUNDS = 0.5, 2.0, 60
 THEORY = {"noise_scale", "norm_bound"}
 
-NO_SCALE = {"kernel-ucb", "mvr", "greedy", "random"}
+NO_SCALE = {"kernel-ucb", "mvr", "greedy", "random", "kernel-epsilon-greedy"}
 """They know neither R nor D."""
-FIXED_GAPS = {"sup-kernel-ucb", "ucb-revisited"}
+FIXED_GAPS = {"sup-kernel-ucb", "sup-lin-ucb", "sup-lin-rel", "ucb-revisited"}
 """They compare with gaps of their own, 2^-s."""
 LOGARITHMIC = {"expected-improvement", "probability-of-improvement"}
 """Their index is a logarithm."""
 BOTH = [name for name in POLICIES if name not in NO_SCALE | FIXED_GAPS | LOGARITHMIC | {"auto"}]
 SCALED_KERNEL = [
-    "whitehouse-ucb", "amm-ucb", "dmm-ucb", "cmm-ucb", "streaming-ucb", "bpe", "reds", "wgp-ucb", "adaptive-tree",
+    "whitehouse-ucb", "amm-ucb", "dmm-ucb", "cmm-ucb", "streaming-ucb", "bpe", "reds", "wgp-ucb", "adaptive-tree", "bkb", "ids",
 ]  # fmt: skip
 """Their ridge is free and nothing else fixes the unit of the kernel."""
 COUNT_ARMS = {
@@ -32,6 +32,9 @@ COUNT_ARMS = {
     "tv-gp-ucb",
     "r-gp-ucb",
     "irgp-ucb",
+    "lin-ucb",
+    "lin-rel",
+    "gp-bucb",
 }
 """The number of arms enters their width."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -271,6 +274,19 @@ class TestPoolMixture:
         np.testing.assert_allclose(mean, mixture.mean[:4], atol=1e-10)
         np.testing.assert_allclose(sd, mixture.sd[:4], atol=1e-9)
 
+    def test_posteriors_over_the_arms_played_predict_what_the_members_do(self):
+        mixture, _ = self.pair()
+        assert len(mixture.predictors[0].points) == 1
+        for arm, reward in ((3, 1.0), (7, 0.5), (3, -1.0)):
+            mixture.update(arm, reward)
+        for small, whole in zip(mixture.predictors, mixture.members, strict=True):
+            assert len(small.points) == 2
+            for one, other in zip(small.at(mixture.points), whole.at(mixture.points), strict=True):
+                np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(
+                small.covariance(mixture.points[:9]), whole.covariance(mixture.points[:9])
+            )
+
     def test_damage_is_found_and_repaired(self):
         mixture, _ = self.pair()
         assert not mixture.audit()
@@ -282,6 +298,24 @@ class TestPoolMixture:
             assert mixture.audit()
         np.testing.assert_allclose(mixture.mean, expected.mean(0), rtol=1e-12)
         assert (mixture.health.audits, mixture.health.repairs) == (2, 1)
+
+    def test_large_rows_are_shared_and_never_copied(self, monkeypatch):
+        """In pieces of 16 rows: the same numbers, and pending copies that leave the first alone."""
+        plain, _ = self.pair()
+        monkeypatch.setattr("kernelbandits.posterior.pool_mixture.LARGE", 0)
+        pieces, _ = self.pair()
+        arms = [n % len(plain.arms) for n in range(0, 300, 7)]
+        for arm in arms:
+            for mixture in (plain, pieces):
+                mixture.update(arm, np.cos(arm))
+        before = pieces.variances.copy()
+        for found, expected in (
+            (pieces, plain),
+            (pieces.with_pending(arms[:3]), plain.with_pending(arms[:3])),
+        ):
+            np.testing.assert_allclose(found.means, expected.means, atol=1e-10)
+            np.testing.assert_allclose(found.variances, expected.variances, atol=1e-10)
+        np.testing.assert_array_equal(pieces.variances, before)
 
     def test_rows_of_arms_measured_again_are_merged(self):
         mixture, _ = self.pair()
@@ -309,3 +343,19 @@ class TestPlayedPoints:
             np.testing.assert_allclose(posterior.played_means, mean, atol=1e-10)
             identity = posterior.inverse_factor @ posterior.lower_factor
             np.testing.assert_allclose(identity, np.eye(len(identity)), atol=1e-9)
+
+
+def test_rows_that_are_kept_are_those_of_the_kernels(monkeypatch):
+    """Pending arms in any order, one of them twice, more than are kept; also after a copy."""
+    monkeypatch.setattr("kernelbandits.posterior.pool_mixture.LARGEST_RECENT", 3 * 8 * 2 * 12)
+    arms = kb.Arms(np.random.default_rng(4).random((12, 2)))
+    kernels = [kb.Matern((0.3, 0.4)) + 0.1 * SamePoint(), kb.Matern((0.5, 0.2)) + 0.2 * SamePoint()]
+    kept = kb.posterior.PoolMixture(kernels, [0.1, 0.2], arms)
+    for pending in ([3, 5], [5, 3, 7], [7, 7, 1, 2, 0], [11]):
+        kept.update(pending[0], 0.5)
+        plain = kb.posterior.PoolMixture(kernels, [0.1, 0.2], arms)
+        plain.learn(kept.counts, kept.tally.sums)
+        for mixture in (kept, pickle.loads(pickle.dumps(kept)), copy.deepcopy(kept)):
+            found, wanted = mixture.with_pending(pending), plain.with_pending(pending)
+            np.testing.assert_allclose(found.variances, wanted.variances, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(found.means, wanted.means, rtol=1e-9, atol=1e-12)

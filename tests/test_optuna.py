@@ -249,3 +249,20 @@ def test_a_pool_needs_one_description():
         PoolSampler(kernel=np.eye(3), graph=np.eye(3))
     with pytest.raises(ValueError, match="symmetric"):
         PoolSampler(kernel=[[1.0, 0.5], [0.2, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "suggest",
+    [
+        lambda trial: trial.suggest_float("x", -1e308, 1e308) / 1e308,
+        lambda trial: trial.suggest_float("x", 1.0, 1.0 + 1e-15),
+        lambda trial: trial.suggest_int("x", -(2**60), 2**60) / 2**60,
+    ],
+    ids=["long", "short", "whole"],
+)
+def test_a_range_that_no_model_can_have_is_drawn_at_random_with_a_notice(suggest):
+    study = optuna.create_study(sampler=KernelBanditSampler(seed=1))
+    with pytest.warns(kb.DataNotice, match="'x' is too long or too short for a model"):
+        study.optimize(lambda trial: suggest(trial) + trial.suggest_float("y", 0, 1), n_trials=4)
+    assert len({trial.params["x"] for trial in study.trials}) > 2
+    assert all(-1 <= suggest(trial) <= 1 + 1e-9 for trial in study.trials)

@@ -13,19 +13,32 @@ import kernelbandits as kb
 from kernelbandits import analysis, report
 from kernelbandits.experiment import paper, process_mapper, run_cells
 from kernelbandits.experiment.paper import (
-    PRESET,
     contenders,
     least_norms,
     paper_cells,
     plan_paper,
+    read_problems,
     run_paper,
+)
+from kernelbandits.experiment.paper_settings import (
+    FIRST_FRESH_SEED,
+    FIXED,
+    PRESET,
+    PRESET_READING,
+    PROPOSED_READING,
+    RAW,
+    STANDARD,
+    PaperReading,
+    natural_readings,
     sensitivity_settings,
 )
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.problems import DataUnavailable
 from kernelbandits.report import pages
 
-DRAWN = ("regret", "simple-regret", "sensitivity", "effects")
+DRAWN = ("regret", "simple-regret", "sensitivity", "effects", "readings")
+FEW_READINGS = (PRESET_READING, PROPOSED_READING, PaperReading(PRESET, rewards=RAW))
+"""All of them would take as long as the rest of this file."""
 TABLES = (
     "summary.csv",
     "rounds.npz",
@@ -33,6 +46,7 @@ TABLES = (
     "claims.md",
     "report.html",
     "sensitivity.csv",
+    "readings.csv",
 )
 FILES = (*TABLES, *(f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")))
 
@@ -53,6 +67,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("paper")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paper, "problem", unavailable)
+        patch.setattr(paper, "natural_readings", lambda: FEW_READINGS)
         found = run_paper(plan_paper(horizon=30, seeds=3))
     write(found, folder)
     return found, folder
@@ -106,7 +121,8 @@ def test_the_map_covers_r_lengthscale_and_both_ridges_once():
 
 def test_rivals_with_a_ridge_of_their_own_are_played_once_for_both_ridges(without_perovskite):
     plan = plan_paper(horizon=10, seeds=1)
-    rivals = [cell for cell in plan.map_cells if cell.contender.label in paper.RIVALS]
+    varied = [cell for cells in plan.map.values() for cell in cells]
+    rivals = [cell for cell in varied if cell.contender.label in paper.RIVALS]
     assert len({cell.key for cell in rivals}) == 4 * 9 * 2
     assert len(rivals) == 4 * 15 * 2
 
@@ -125,7 +141,7 @@ def test_every_file_of_the_report_is_written(written):
 def test_the_page_stands_alone_and_holds_claims_figures_settings_and_map(written):
     _, folder = written
     page = (folder / "report.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert not re.search(r"<script|<link|<img|src=|url\(http", page)
     for text in (
         "claims hold",
@@ -200,6 +216,7 @@ def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path)
     write(run_paper(plan_paper(horizon=5, seeds=2, with_map=False)), tmp_path)
     assert not (tmp_path / "sensitivity.csv").exists()
     assert not (tmp_path / "effects.png").exists()
+    assert not (tmp_path / "readings.csv").exists()
     assert "sensitivity map" not in (tmp_path / "claims.md").read_text()
 
 
@@ -268,3 +285,63 @@ def test_the_four_functions_are_those_of_the_paper():
         "Ackley (d = 4)",
         "Hartmann (d = 6)",
     ]
+
+
+def test_the_readings_are_a_fixed_list_on_seeds_of_their_own(without_perovskite):
+    readings = natural_readings()
+    assert len(readings) == len(set(readings)) == 32
+    assert {PRESET_READING, PROPOSED_READING} < {*readings}
+    plan = plan_paper(horizon=30, seeds=3)
+    assert tuple(plan.readings) == readings
+    seeds = {seed for cells in plan.readings.values() for cell in cells for seed in cell.seeds}
+    assert seeds == {1000, 1001, 1002}
+    keys = {cell.key for cells in plan.readings.values() for cell in cells}
+    # IGP-UCB and GP-TS, as all others, are given another R, D, lengthscale or problem each time.
+    assert len(keys) == 32 * 4 * 8
+    assert not plan_paper(horizon=30, seeds=3, with_map=False).readings
+
+
+def test_a_reading_changes_the_candidates_or_the_rewards_as_it_says():
+    plain = (kb.problem("ackley4"),)
+    (fixed,) = read_problems(PaperReading(PRESET, candidates=FIXED), plain)
+    one, other = (fixed.instance(kb.Streams(seed)) for seed in (3, 4))
+    np.testing.assert_array_equal(one.domain.points, other.domain.points)
+    drawn = plain[0].instance(kb.Streams(FIRST_FRESH_SEED))
+    np.testing.assert_array_equal(one.values, drawn.values)
+    (raw,) = read_problems(PaperReading(PRESET, rewards=RAW), plain)
+    played = raw.instance(kb.Streams(3))
+    np.testing.assert_allclose(played.values, plain[0].reward(played.domain.points))
+    (standard,) = read_problems(PaperReading(PRESET, rewards=STANDARD), plain)
+    values, own = standard.instance(kb.Streams(3)).values, played.values
+    np.testing.assert_allclose(values, (own - own.mean()) / own.std(), atol=1e-12)
+    assert {one.name for one in (fixed, raw, standard)} == {"ackley4"}
+
+
+def test_the_report_says_how_many_readings_were_tried_and_what_they_support(written):
+    found, folder = written
+    summary = analysis.summarise_readings(found)
+    assert summary.count == 3
+    for claim in summary.claims[:4]:
+        assert len(claim.holds) + len(claim.fails) + len(claim.open) == 3
+        by_hand = analysis.check_readings(found)[PROPOSED_READING]
+        (own,) = [one for one in by_hand if one.claim.sentence == claim.sentence]
+        assert claim.proposed == own.verdict
+    assert all(claim.proposed == "not tested" for claim in summary.claims[4:])
+    for name in ("report.html", "claims.md"):
+        text = (folder / name).read_text()
+        assert "3 readings were tried, and all of them are shown" in text
+        assert "R = 0.01, D = 15, lengthscale 0.1" in text
+        assert "about 40 settings had been looked at on other seeds" in text
+    table = pd.read_csv(folder / "readings.csv")
+    assert len(table) == 3 * 4 * 4
+    assert set(table["verdict"]) <= {"holds", "fails", "not resolved"}
+
+
+def test_a_list_of_readings_is_counted_where_it_is_long():
+    readings = natural_readings()
+    assert report.paper.describe_readings((), 32) == "under none"
+    assert report.paper.describe_readings(readings, 32) == "under all"
+    few = report.paper.describe_readings(readings[:1], 32)
+    assert few == "R = 1, D = 1, lengthscale 0.1, new candidates"
+    many = report.paper.describe_readings(readings[4:12], 32)
+    assert many == "4 readings with new candidates, 4 with one candidate set"

@@ -32,7 +32,15 @@ LINEAR = {name for name, entry in POLICIES.items() if issubclass(entry.construct
 """Those that take rewards as linear in x: their k(x, x) is |x|^2."""
 every_index_policy = pytest.mark.parametrize("name", INDEXED)
 every_ranked_policy = pytest.mark.parametrize("name", RANKED)
-DETERMINISTIC: set[str] = {"adaptive-tree", "oful", "rarely-switching-oful"}
+DETERMINISTIC: set[str] = {
+    "adaptive-tree",
+    "oful",
+    "rarely-switching-oful",
+    "lin-ucb",
+    "sup-lin-ucb",
+    "lin-rel",
+    "sup-lin-rel",
+}
 """Those that meet no ties on the cloud, so that the seed changes nothing."""
 NOISE_FREE = {"gp-ucb-plus", "exploit-plus"}
 """Those whose guarantee is for rewards without noise, whatever k(x, x)."""
@@ -40,7 +48,14 @@ OWN_FORM: set[str] = {
     "oful",
     "rarely-switching-oful",
     "lin-ts",
+    "lin-ucb",
+    "sup-lin-ucb",
+    "lin-rel",
+    "sup-lin-rel",
     "gp-ts",
+    "evill",
+    "pims",
+    "bkb",
     "tv-gp-ucb",
     "streaming-ucb",
     "wgp-ucb",
@@ -441,13 +456,6 @@ def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(
     for member in kb.posterior.members_of(policy.posterior):
         assert isinstance(member, kb.posterior.PoolPosterior)
     assert [choice.arm for choice, _ in played(policy, 40)] == on_arms
-
-
-def test_a_joint_draw_over_too_many_arms_is_refused_with_its_memory(build):
-    with pytest.raises(
-        ValueError, match=r"GPTS needs joint draws over at most 2000 arms, got '2001 arms"
-    ):
-        build("gp-ts", np.arange(2001.0)[:, None])
 
 
 # ---------------------------------------------------------------- what is said

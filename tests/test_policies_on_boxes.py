@@ -42,6 +42,11 @@ SEARCHING = (
     "mvr",
     "greedy",
     "random",
+    "ec-gp-ucb",
+    "a-gp-ucb",
+    "evill",
+    "pims",
+    "kernel-epsilon-greedy",
 )
 every_search = pytest.mark.parametrize("name", SEARCHING)
 

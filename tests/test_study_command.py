@@ -203,6 +203,8 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     if words[0] != "create":
         shutil.copy(shelf / "many.db", "films.db")
     Path("space.toml").write_text('[variables]\nrate = "real 1e-5:0.1 log"\n')
+    np.save("similarity.npy", np.eye(3))
+    Path("names.txt").write_text("aspirin\ncaffeine\nsalol\n")
     if words[0] == "tell" and "brew.db" in words:
         space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")

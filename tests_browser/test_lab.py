@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import kernelbandits as kb
+from kernelbandits.apps.web.access import READ
 
 SHOTS = os.environ.get("KERNELBANDITS_SCREENSHOTS")
 """The folder in which screenshots are kept; none are made without it."""
@@ -39,7 +40,7 @@ def create_films(page, server) -> None:
     page.goto(f"{server.address}/new")
     page.fill("#pasted", films_table())
     page.click("text=Look at the table")
-    page.fill("[name=name]", "films")
+    page.fill("[name=name]", server.name)
     page.click("text=Create the study")
     page.wait_for_selector("text=4 results of the table were told to it")
 
@@ -61,14 +62,18 @@ def tell_first(page) -> str:
     return typed
 
 
-def stored(server, name: str = "films"):
-    with kb.Study.open(server.place / f"{name}.db", writable=False) as study:
+def stored(server):
+    with kb.Study.open(server.place / f"{server.name}.db", writable=False) as study:
         return study.to_dataframe()
 
 
 def keep(page, name: str, **options) -> None:
     """Keep a screenshot of a view, if they are wanted."""
     if SHOTS:
+        # Also the answers of the model, if the page waits for them.
+        page.locator("body:not([data-waiting=yes])").or_(
+            page.locator("#connection")
+        ).first.wait_for()
         folder = Path(SHOTS)
         folder.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=folder / f"{name}.png", full_page=True, **options)
@@ -97,7 +102,7 @@ def assert_accessible(page) -> None:
 
 def test_a_day(server, open_page):
     """Create from a table, ask, tell, correct, undo, look at figures, download."""
-    page = open_page()
+    page, server.name = open_page(), "films"
     keep(page, "home-empty")
     page.goto(f"{server.address}/new")
     page.fill("#pasted", films_table())
@@ -105,7 +110,7 @@ def test_a_day(server, open_page):
     page.click("text=Look at the table")
     page.wait_for_selector("text=This is what was understood")
     keep(page, "table")
-    page.fill("[name=name]", "films")
+    page.fill("[name=name]", server.name)
     page.click("text=Create the study")
     page.wait_for_selector("text=4 results of the table were told to it")
     for _ in range(7):
@@ -134,7 +139,7 @@ def test_a_day(server, open_page):
     page.wait_for_selector("#best >> text=interval")
     keep(page, "measure")
     for view in ("candidates", "figures", "history", "settings", "share", "sheet"):
-        page.goto(f"{server.address}/studies/films/{view}")
+        page.goto(f"{server.study}/{view}")
         if view == "figures":
             wait_for_images(page)
             page.select_option("#across", "Cs")
@@ -142,12 +147,13 @@ def test_a_day(server, open_page):
             with page.expect_navigation():
                 page.get_by_role("button", name="Draw").click()
             wait_for_images(page)
+            look_closer(page)
         keep(page, view)
-    page.goto(f"{server.address}/studies/films/trials/12")
+    page.goto(f"{server.study}/trials/12")
     keep(page, "trial")
     page.goto(f"{server.address}/help/api")
     keep(page, "api")
-    page.goto(f"{server.address}/studies/films/share")
+    page.goto(f"{server.study}/share")
     with page.expect_download() as download:
         page.click("text=Trials")
     assert Path(download.value.path()).read_text().count("\n") == len(stored(server)) + 1
@@ -156,14 +162,39 @@ def test_a_day(server, open_page):
     assert "stability" in Path(download.value.path()).read_text()
 
 
+def look_closer(page) -> None:
+    """The text of a result comes under the pointer, and a figure can be made larger."""
+    frame = page.locator("figure .picture").first
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+    address = page.locator("figure[data-marks]").first.get_attribute("data-marks")
+    marks = page.evaluate("async (at) => (await fetch(at)).json()", address)
+    x, y, text = next(mark for mark in marks if mark[2].startswith("result: "))
+    with page.expect_response("**/marks.json*"):
+        page.mouse.move(box["x"] + 5, box["y"] + 5)
+    for _ in range(100):
+        page.mouse.move(box["x"] + x * box["width"] + 1, box["y"] + y * box["height"] + 1)
+        if frame.locator(".mark-text").is_visible():
+            break
+        page.wait_for_timeout(20)
+    assert frame.locator(".mark-text").inner_text() == text
+    page.mouse.move(0, 0)
+    assert not frame.locator(".mark-text").is_visible()
+    before = frame.locator("img").bounding_box()["width"]
+    page.get_by_role("button", name="Larger").first.click()
+    assert frame.locator("img").bounding_box()["width"] == pytest.approx(1.5 * before, rel=0.01)
+    page.get_by_role("button", name="Smaller").first.click()
+    assert frame.locator("img").bounding_box()["width"] == pytest.approx(before, rel=0.01)
+
+
 def test_ranges(server, open_page):
-    page = open_page(errors=("422",))
+    page, server.name = open_page(errors=("422",)), "brew"
     page.goto(f"{server.address}/new")
     fill_variable(page, 0, "heat", "real", "20:90")
     fill_variable(page, 1, "acid", "choice", "citric, acetic")
     page.fill("#constraints", "not (acid == 'acetic' and heat > 60")
     form = page.locator("form[action='/new/ranges']")
-    form.locator("[name=name]").fill("brew")
+    form.locator("[name=name]").fill(server.name)
     form.locator("[name=target]").fill("yield")
     form.get_by_text("Create the study").click()
     page.wait_for_selector("section .problem")
@@ -176,7 +207,7 @@ def test_ranges(server, open_page):
         page.fill("#pending input[name=value]", value)
         page.click("#pending >> text=Tell")
         page.wait_for_selector(f"text={value} recorded")
-    assert stored(server, "brew")["value"].tolist() == [0.3, 0.5, 0.4]
+    assert stored(server)["value"].tolist() == [0.3, 0.5, 0.4]
     keep(page, "space")
     page.goto(server.address)
     keep(page, "home")
@@ -192,7 +223,7 @@ def test_two_people(server, open_page):
     """Each sees what the other does within two seconds; for one trial there is one result."""
     ann, bob = open_page(errors=("409",)), open_page(errors=("409",))
     create_films(ann, server)
-    bob.goto(f"{server.address}/studies/films")
+    bob.goto(server.study)
     start = time.monotonic()
     suggest(ann)
     bob.wait_for_selector("#trial-5")
@@ -216,14 +247,14 @@ def test_two_people(server, open_page):
 def test_a_reader(server, open_page):
     page = open_page()
     create_films(page, server)
-    page.goto(f"{server.address}/studies/films/share")
+    page.goto(f"{server.study}/share")
     page.click("text=Link to read")
     assert "/enter?code=read." in page.inner_text("code >> nth=0")
-    reader = open_page("--read-only")
-    reader.goto(f"{server.address}/studies/films")
+    reader = open_page(READ)
+    reader.goto(server.study)
     assert reader.locator("form").count() == 0
     keep(reader, "reader")
-    page.goto(f"{server.address}/studies/films")
+    page.goto(server.study)
     suggest(page)
     reader.wait_for_selector("#trial-5")
 
@@ -237,7 +268,7 @@ def test_hostile_table(server, open_page):
     page.fill("#pasted", table)
     page.click("text=Look at the table")
     page.wait_for_selector("text=This is what was understood")
-    page.fill("[name=name]", "hostile")
+    page.fill("[name=name]", server.name)
     page.click("text=Create the study")
     page.wait_for_selector("text=5 results of the table")
     suggest(page, 2)
@@ -251,11 +282,11 @@ def test_hostile_table(server, open_page):
         "/sheet",
         "/trials/6",
     ):
-        page.goto(f"{server.address}/studies/hostile{view}")
+        page.goto(f"{server.study}{view}")
         page.wait_for_timeout(100)
         assert "stolen" not in page.title()
         assert page.locator("main img[src=x]").count() == 0
-    page.goto(f"{server.address}/studies/hostile")
+    page.goto(server.study)
     assert "<img" in page.inner_text("#pending")
     keep(page, "hostile")
 
@@ -273,9 +304,9 @@ def test_reload_and_back(server, open_page):
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_the_server_is_killed_in_the_middle_of_a_tell(server, open_page, stopped):
+def test_the_server_is_killed_in_the_middle_of_a_tell(own_server, open_page, stopped):
     """Killed before it has read the request, or at any moment after; it counts once."""
-    page = open_page()
+    server, page = own_server, open_page()
     create_films(page, server)
     suggest(page)
     form = page.locator("#pending form").first
@@ -290,20 +321,20 @@ def test_the_server_is_killed_in_the_middle_of_a_tell(server, open_page, stopped
     server.kill()
     server.start()
     # The browser sends the same form again, as its reload would.
-    address = f"{server.address}/studies/films/tell"
+    address = f"{server.study}/tell"
     for _ in range(2):
         answer = page.request.post(
             address, form=fields | {"value": "0.5"}, headers={"origin": server.address}
         )
         assert answer.ok, answer.text()
-    page.goto(f"{server.address}/studies/films")
+    page.goto(server.study)
     page.wait_for_selector("#recent >> text=0.5")
     assert stored(server)["value"].tolist()[-1] == 0.5
     assert len(stored(server)) == 5
 
 
-def test_what_is_typed_survives_a_restart(server, open_page):
-    page = open_page()
+def test_what_is_typed_survives_a_restart(own_server, open_page):
+    server, page = own_server, open_page()
     create_films(page, server)
     suggest(page)
     page.fill("#value-5", "0.66")
@@ -318,7 +349,7 @@ def test_what_is_typed_survives_a_restart(server, open_page):
 def test_keyboard_only(server, open_page):
     page = open_page()
     create_films(page, server)
-    page.goto(f"{server.address}/studies/films")
+    page.goto(server.study)
 
     def tab_to(selector: str) -> None:
         for _ in range(60):
@@ -357,24 +388,35 @@ def test_without_script(server, open_page):
 VIEWS = ("", "/candidates", "/figures", "/history", "/settings", "/share", "/sheet", "/trials/5")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1100, 375])
-def test_every_view_is_accessible_and_fits(server, open_page, scheme, width):
+@pytest.fixture(scope="module")
+def views(shared_server, tmp_path_factory):
+    """The addresses of all pages, for a study that has results and pending trials."""
+    table = tmp_path_factory.mktemp("table") / "films.csv"
+    table.write_text(films_table())
+    with kb.Study.create(
+        shared_server.place / "views.db",
+        table,
+        target="stability",
+        columns=["Cs", "FA", "solvent"],
+    ) as study:
+        study.tell_all(table)
+        for one in study.ask(3)[:2]:
+            study.tell(one.trial, stability(one.row))
+    return ["/", "/new", "/help/api", *(f"/studies/views{view}" for view in VIEWS)]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1100), ("light", 375)])
+def test_every_view_is_accessible_and_fits(server, views, open_page, scheme, width):
     page = open_page(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
-    page.goto(f"{server.address}/new")
-    assert_accessible(page)
-    create_films(page, server)
-    suggest(page, 2)
-    tell_first(page)
-    addresses = ["/", "/new", "/help/api", *(f"/studies/films{view}" for view in VIEWS)]
-    for address in addresses:
+    for address in views:
         page.goto(f"{server.address}{address}")
         assert_accessible(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{address} is {wide} wide"
-        if (scheme, width) in (("dark", 1100), ("light", 375)):
-            name = address.strip("/").replace("studies/films", "measure").rpartition("/")[2]
-            keep(page, f"{'narrow' if width == 375 else 'dark'}-{name or 'home'}")
+        if address.endswith("/figures"):
+            wait_for_images(page)
+        name = address.strip("/").replace("studies/views", "measure").rpartition("/")[2]
+        keep(page, f"{'narrow' if width == 375 else 'dark'}-{name or 'home'}")
 
 
 def test_the_first_page_is_light(server, open_page):
@@ -384,7 +426,7 @@ def test_the_first_page_is_light(server, open_page):
     suggest(page)
     sizes = []
     page.on("response", lambda answer: sizes.append(len(answer.body())))
-    page.goto(f"{server.address}/studies/films", wait_until="load")
+    page.goto(server.study, wait_until="load")
     assert sum(sizes) < 500_000
     paints = "() => performance.getEntriesByType('paint').map((entry) => entry.startTime)"
     end = time.monotonic() + 10

@@ -137,20 +137,21 @@ def play_index(
 ) -> Any:
     """Play rounds first..last of an index policy, mean + w_t (a_t + sqrt(b_t + c_t L)) sd.
 
-    `tables` is (a, b and c of each round, weights, uniforms for ties). Return the last round played
-    and whether all variances were possible; if not, the loop stopped there for an audit.
+    `tables` is (a, b and c of each round, weights, uniforms for ties). These, the noise and the
+    record begin with round `first`: for all rounds they would be too large. Return the last round
+    played and whether all variances were possible; if not, the loop stopped there for an audit.
     """
     mean, cov, log_det = state[0], state[1], state[6]
     widths, weights, ties = tables
     index, column = np.empty(len(mean)), np.empty(len(mean))
-    for t in range(first - 1, last):
+    for t in range(last - first + 1):
         width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * log_det[0])
         fill_index(index, mean, cov, weights[t] * width)
         arm = best_arm(index, lowest, ties[t])
         if arm < 0:
-            return t, False
+            return first + t - 1, False
         if not play_arm(state, problem, record, column, t, arm, ridge):
-            return t + 1, False
+            return first + t, False
     return last, True
 
 
@@ -185,19 +186,298 @@ def play_samples(
 ) -> Any:
     """Play rounds first..last of Thompson sampling; return as `play_index` does.
 
-    `tables` is (a, b and c, uniforms for ties, draws from the prior, normals), each beginning with
-    round `first`: tables for all rounds would be too large.
+    `tables` is (a, b and c, uniforms for ties, draws from the prior, normals).
     """
     mean, cov, counts, log_det = state[0], state[1], state[2], state[6]
     widths, ties, prior, normals = tables
     sample, column = np.empty(len(mean)), np.empty(len(mean))
-    for t in range(first - 1, last):
-        row = t + 1 - first
-        width = widths[row, 0] + np.sqrt(widths[row, 1] + widths[row, 2] * log_det[0])
-        fill_sample(sample, mean, cov, counts, ridge, width, prior[row], normals[row])
-        arm = best_arm(sample, lowest, ties[row])
+    for t in range(last - first + 1):
+        width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * log_det[0])
+        fill_sample(sample, mean, cov, counts, ridge, width, prior[t], normals[t])
+        arm = best_arm(sample, lowest, ties[t])
         if arm < 0:
-            return t, False
+            return first + t - 1, False
         if not play_arm(state, problem, record, column, t, arm, ridge):
-            return t + 1, False
+            return first + t, False
     return last, True
+
+
+# ---------------------------------------------------------------- pools: a row for each arm played
+
+ARMS_AT_ONCE = 512
+"""The arms of a block: the pieces of all arrays that belong to one stay in the fastest cache."""
+
+
+@compiled
+def combine_rows(out: Any, rows: Any, weights: Any, start: int, size: int) -> None:
+    """out[j] = sum_i weights[i] rows[i, start + j], for the `size` arms from `start` on."""
+    m = len(weights)
+    for j in range(size):
+        out[j] = 0.0
+    i = 0
+    # Four rows at a time, so that `out` is read and written a quarter as often.
+    while i + 4 <= m:
+        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        first, second = rows[i, start : start + size], rows[i + 1, start : start + size]
+        third, fourth = rows[i + 2, start : start + size], rows[i + 3, start : start + size]
+        for j in range(size):
+            out[j] += (a * first[j] + b * second[j]) + (c * third[j] + d * fourth[j])
+        i += 4
+    while i < m:
+        a, first = weights[i], rows[i, start : start + size]
+        for j in range(size):
+            out[j] += a * first[j]
+        i += 1
+
+
+@compiled
+def largest_of(values: Any) -> Any:
+    """Return the largest of some numbers; four at a time, because each comparison waits."""
+    n = len(values)
+    a = b = c = d = values[0]
+    i = 0
+    while i + 4 <= n:
+        a, b = max(a, values[i]), max(b, values[i + 1])
+        c, d = max(c, values[i + 2]), max(d, values[i + 3])
+        i += 4
+    while i < n:
+        a = max(a, values[i])
+        i += 1
+    return max(max(a, b), max(c, d))
+
+
+@compiled
+def learn_block(
+    mean: Any, variance: Any, index: Any, column: Any, step: float, root: float, scale: float
+) -> Any:
+    """Learn a reward on some arms and compute their index; return the least variance after it.
+
+    mean += c step, variance -= (c root)^2, index = mean + scale sd, with c = cov(., arm).
+    """
+    for j in range(len(mean)):
+        mean[j] += column[j] * step
+        scaled = column[j] * root
+        variance[j] -= scaled * scaled
+        index[j] = mean[j] + scale * np.sqrt(max(variance[j], 0.0))
+    least = variance[0]
+    for j in range(1, len(mean)):
+        least = min(least, variance[j])
+    return least
+
+
+@compiled
+def best_of_blocks(index: Any, largest: Any, lowest: bool, u: float) -> int:
+    """Return the arm with the largest index, as `best_arm` does; `largest` has that of each block.
+
+    Only blocks that contain tied arms are looked at.
+    """
+    n = len(index)
+    best = largest_of(largest)
+    threshold = best - TIE_TOLERANCE * max(1.0, abs(best))
+    count = 0
+    for block in range(len(largest)):
+        if largest[block] >= threshold:
+            for i in range(block * ARMS_AT_ONCE, min(n, (block + 1) * ARMS_AT_ONCE)):
+                count += index[i] >= threshold
+    wanted = 0 if lowest else int(u * count)
+    for block in range(len(largest)):
+        if largest[block] >= threshold:
+            for i in range(block * ARMS_AT_ONCE, min(n, (block + 1) * ARMS_AT_ONCE)):
+                if index[i] >= threshold:
+                    if wanted == 0:
+                        return i
+                    wanted -= 1
+    return -1
+
+
+@compiled
+def first_largest(values: Any, largest: Any) -> int:
+    """Return the first of the largest values; `largest` has that of each block."""
+    n, best = len(values), largest_of(largest)
+    for block in range(len(largest)):
+        if largest[block] == best:
+            for i in range(block * ARMS_AT_ONCE, min(n, (block + 1) * ARMS_AT_ONCE)):
+                if values[i] == best:
+                    return i
+    return 0
+
+
+@compiled
+def find_slot(arms: Any, arm: int) -> int:
+    """Return the row that belongs to an arm, or -1."""
+    for slot in range(len(arms)):
+        if arms[slot] == arm:
+            return slot
+    return -1
+
+
+@compiled
+def fill_coordinates(q: Any, state: Any, slot: int, arm: int) -> Any:
+    """q = (row of L) - S V(arm), so that cov(., arm) = V' q; return the variance of the arm."""
+    rows, factor, core = state[2], state[3], state[4]
+    m = len(q)
+    for i in range(m):
+        q[i] = factor[slot, i]
+    for j in range(m):
+        projection = rows[j, arm]
+        for i in range(m):
+            q[i] -= core[j, i] * projection
+    variance = 0.0
+    for i in range(m):
+        variance += q[i] * rows[i, arm]
+    return variance
+
+
+@compiled
+def pass_over_rows(
+    state: Any, work: Any, q: Any, keep: float, step: float, root: float, scale: float
+) -> Any:
+    """Learn a reward on all arms and compute the index of the next round, block by block.
+
+    The column cov(., arm) is V' q if `keep` is 0, and else the last column times `keep`. `work` is
+    memory for the index, the column, and the largest index and mean of each block. Return the least
+    variance.
+    """
+    mean, variance, rows = state[0], state[1], state[2]
+    index, column, top_index, top_mean = work
+    n, least = len(mean), np.inf
+    for block in range(len(top_index)):
+        begin = block * ARMS_AT_ONCE
+        end = min(n, begin + ARMS_AT_ONCE)
+        piece = column[begin:end]
+        if keep == 0.0:
+            combine_rows(piece, rows, q, begin, end - begin)
+        else:
+            for j in range(len(piece)):
+                piece[j] *= keep
+        lowest_here = learn_block(
+            mean[begin:end], variance[begin:end], index[begin:end], piece, step, root, scale
+        )
+        least = min(least, lowest_here)
+        top_index[block] = largest_of(index[begin:end])
+        top_mean[block] = largest_of(mean[begin:end])
+    return least
+
+
+@compiled
+def add_to_core(core: Any, q: Any, evidence: float) -> None:
+    """S += q q' / e."""
+    for i in range(len(q)):
+        scaled = q[i] / evidence
+        for j in range(len(q)):
+            core[i, j] += scaled * q[j]
+
+
+@compiled
+def bound_outside(outside: Any, theta: float) -> Any:
+    """Return a bound on mean + theta sd over the arms outside a short list, as it was made.
+
+    The greatest mean + theta sd is convex in theta, so chords between known values lie above it.
+    """
+    places, values = outside[0], outside[1]
+    for i in range(1, len(places)):
+        if theta <= places[i]:
+            share = (theta - places[i - 1]) / (places[i] - places[i - 1])
+            return values[i - 1] + share * (values[i] - values[i - 1]) + 1e-9
+    return np.inf
+
+
+@compiled
+def bound_change(state: Any, outside: Any, ridge: float) -> Any:
+    """Return D: since the short list was made, no mean has moved by more than D sd(x).
+
+    D^2 = sum_j (s_j - n_j m(a_j)) (m(a_j) - m_0(a_j)) / ridge over the arms played since then.
+    """
+    mean, arms, counts, sums, lost = state[0], state[5], state[6], state[7], state[8]
+    means_then, counts_then, sums_then = outside[2], outside[3], outside[4]
+    square = 0.0
+    for slot in range(len(arms)):
+        plays = counts[slot] - counts_then[slot]
+        if plays > 0:
+            now = mean[arms[slot]]
+            gained = (sums[slot] + lost[slot]) - sums_then[slot]
+            square += (gained - plays * now) * (now - means_then[slot])
+    return np.sqrt(max(square, 0.0) / ridge) + 1e-9
+
+
+NO_STOP, OUTSIDE, UNKNOWN_BEST = -1, -2, -3
+"""Why the loop for pools stopped, if not for an arm without a row: for the last round, for an arm
+outside the short list that may be better, or because the arm to recommend may be outside."""
+
+
+@compiled
+def play_pool(
+    state: Any,
+    problem: Any,
+    tables: Any,
+    record: Any,
+    ridge: float,
+    lowest: bool,
+    first: int,
+    last: int,
+    outside: Any,
+) -> Any:
+    """Play rounds first..last of an index policy on the state of a `PoolPosterior`.
+
+    It stops before a round whose arm has no row yet. If the arms are a short list, `outside` has
+    what bounds all others (`posterior.ShortList.bounds`), and the loop stops where one of them may
+    be better. Return the last round played, whether all variances were possible, and the arm
+    without a row or why the loop stopped.
+    """
+    arms, counts, sums, lost, ceiling, totals = state[5:]
+    values, noise = problem
+    widths, weights, ties = tables
+    n_blocks = (len(state[0]) + ARMS_AT_ONCE - 1) // ARMS_AT_ONCE
+    index, column = np.empty(len(state[0])), np.zeros(len(state[0]))
+    work = index, column, np.empty(n_blocks), np.empty(n_blocks)
+    q, short = np.zeros(len(arms)), len(outside[0]) > 0
+    width = widths[0, 0] + np.sqrt(widths[0, 1] + widths[0, 2] * totals[0])
+    scale = weights[0] * width
+    least = pass_over_rows(state, work, q, 1.0, 0.0, 0.0, scale)
+    change = bound_change(state, outside, ridge) if short else 0.0
+    played, keep = -1, 0.0
+    for t in range(last - first + 1):
+        if short:
+            best = largest_of(work[2])
+            threshold = best - TIE_TOLERANCE * max(1.0, abs(best))
+            if not bound_outside(outside, max(scale, 0.0) + change) < threshold:
+                return first + t - 1, True, OUTSIDE
+        arm = best_of_blocks(index, work[2], lowest, ties[t])
+        if arm < 0:
+            return first + t - 1, False, NO_STOP
+        slot = find_slot(arms, arm)
+        if slot < 0:
+            return first + t - 1, True, arm
+        if arm == played:
+            for i in range(len(q)):
+                q[i] *= keep
+            variance = column[arm] * keep
+        else:
+            variance, keep = fill_coordinates(q, state, slot, arm), 0.0
+        reward = values[arm] + noise[t]
+        sound = 0.0 <= variance <= ceiling[slot] and least >= totals[3]
+        possible = variance > 0.0
+        evidence = ridge + (variance if possible else 0.0)
+        step = (reward - state[0][arm]) / evidence if possible else 0.0
+        root = 1.0 / np.sqrt(evidence) if possible else 0.0
+        if possible:
+            add_to_core(state[4], q, evidence)
+            totals[0] += np.log1p(variance / ridge)
+        totals[1] = max(totals[1], abs(reward))
+        totals[2] += variance < 0
+        add_reward(counts, sums, lost, ceiling, slot, reward, ridge)
+        scale = 0.0
+        if first + t < last:
+            width = widths[t + 1, 0] + np.sqrt(widths[t + 1, 1] + widths[t + 1, 2] * totals[0])
+            scale = weights[t + 1] * width
+        least = pass_over_rows(state, work, q, keep, step, root, scale)
+        record[0][t], record[1][t] = arm, first_largest(state[0], work[3])
+        # The next column of this arm is this one times ridge / e.
+        played, keep = (arm, ridge / evidence) if possible else (-1, 0.0)
+        if short:
+            change = bound_change(state, outside, ridge)
+            if not bound_outside(outside, change) < largest_of(work[3]):
+                return first + t, sound, UNKNOWN_BEST
+        if not sound:
+            return first + t, False, NO_STOP
+    return last, True, NO_STOP

@@ -139,14 +139,14 @@ def column_decimals(values: Sequence[float]) -> int:
 def format_share(share: float | None) -> str:
     """Write a share or a probability in percent; a probability is never rounded to certainty.
 
-    >>> format_share(0.61), format_share(0.001), format_share(1.0), format_share(None)
+    >>> format_share(0.61), format_share(0.005), format_share(0.995), format_share(None)
     ('61 %', '< 1 %', '> 99 %', '–')
     """
     if share is None:
         return "–"
-    if share < 0.005:
+    if share <= 0.005:
         return "< 1 %"
-    return "> 99 %" if share > 0.995 else f"{100 * share:.0f} %"
+    return "> 99 %" if share >= 0.995 else f"{100 * share:.0f} %"
 
 
 def format_ranks(first: int, last: int) -> str:
@@ -254,8 +254,17 @@ def to_json(value: Any, *, ascii_only: bool = False) -> str:
     return json.dumps(to_json_value(value), indent=2, allow_nan=False, ensure_ascii=ascii_only)
 
 
+PLAIN = (str, int, bool, type(None))
+
+
 def to_json_value(value: Any) -> Any:
     """Return the same value made of what JSON has: dicts, lists, text, finite numbers, null."""
+    kind = type(value)
+    # First what is most frequent: a table has a million of them.
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind in PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: to_json_value(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):

@@ -1,13 +1,15 @@
-"""The running process: BLAS threads, the garbage collector, optional packages, late imports."""
+"""The running process: BLAS threads, garbage collector, memory, optional packages, late imports."""
 
 from __future__ import annotations
 
 import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -121,6 +123,40 @@ gc_paused = ProcessSetting(pause_gc, resume_gc)
 
 The collector would search them again and again; without it such a block takes a quarter less time.
 """
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still get without swapping; None where that cannot be known.
+
+    It is what Linux calls MemAvailable, or what a container leaves if that is less.
+    """
+    limits = []
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        line = next(line for line in lines if line.startswith("MemAvailable:"))
+        limits.append(1024 * int(line.split()[1]))
+    with suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        most = int((group / "memory.max").read_text())
+        limits.append(most - int((group / "memory.current").read_text()))
+    return max(0, min(limits)) if limits else None
+
+
+def require_memory(owner: str, needed: float, advice: str) -> None:
+    """Raise an error if work that needs so many bytes cannot get them, before it begins.
+
+    >>> require_memory("a run", 1e3, "fewer rounds need less")
+    >>> require_memory("a run", 1e18, "fewer rounds need less")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: a run needs 1e+09 GB of memory, got ... GB that are free; fewer rounds need less
+    """
+    free = available_memory()
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{owner} needs {needed / 1e9:.3g} GB of memory, got {free / 1e9:.3g} GB that are "
+            f"free; {advice}"
+        )
 
 
 def is_installed(package: str) -> bool:

@@ -99,10 +99,12 @@ class Streams:
         normals: Array = kept[1][row]
         return normals
 
-    def uniforms(self, purpose: str, horizon: int) -> Array:
-        """Return the uniforms of rounds 1..horizon as an array."""
-        blocks = [self._uniform_block(purpose, block) for block in range(horizon // BLOCK + 1)]
-        return np.concatenate(blocks)[1 : horizon + 1]
+    def uniforms(self, purpose: str, horizon: int, first: int = 1) -> Array:
+        """Return the uniforms of rounds first..horizon as an array."""
+        begin = first // BLOCK
+        numbers = range(begin, max(horizon // BLOCK, begin) + 1)
+        blocks = [self._uniform_block(purpose, block) for block in numbers]
+        return np.concatenate(blocks)[first - begin * BLOCK : horizon + 1 - begin * BLOCK]
 
     def normals(self, purpose: str, first: int, last: int, n: int) -> Array:
         """Return the normals of rounds first..last, one row of n numbers for each round."""
@@ -146,9 +148,26 @@ class GeneratorRandomness:
         return self.rng.standard_normal(n)
 
 
+@dataclass(frozen=True)
+class ShiftedRounds:
+    """Random numbers for a policy that counts its rounds from a later round of the game on."""
+
+    randomness: Randomness
+    by: int
+    """How many rounds were played before the first round of the policy."""
+
+    def uniform(self, purpose: str, t: int) -> float:
+        """Return the uniform number of its round t."""
+        return self.randomness.uniform(purpose, t + self.by)
+
+    def normal(self, purpose: str, t: int, n: int) -> Array:
+        """Return the n standard normal numbers of its round t."""
+        return self.randomness.normal(purpose, t + self.by, n)
+
+
 def as_randomness(rng: Any) -> Randomness:
     """Return `Streams` unchanged, and wrap a numpy Generator."""
-    if isinstance(rng, Streams):
+    if isinstance(rng, (Streams, ShiftedRounds)):
         return rng
     if isinstance(rng, np.random.Generator):
         return GeneratorRandomness(rng)

@@ -39,10 +39,11 @@ class Width:
         a, b, c = self.terms(t)
         return float(a + math.sqrt(b + c * log_det))
 
-    def table(self, horizon: int) -> Array:
-        """Return one row (a_t, b_t, c_t) for each of the rounds 1..horizon."""
-        table = np.empty((horizon, 3))
-        table[:, 0], table[:, 1], table[:, 2] = self.terms(np.arange(1, horizon + 1))
+    def table(self, horizon: int, first: int = 1) -> Array:
+        """Return one row (a_t, b_t, c_t) for each of the rounds first..horizon."""
+        rounds = np.arange(first, horizon + 1)
+        table = np.empty((len(rounds), 3))
+        table[:, 0], table[:, 1], table[:, 2] = self.terms(rounds)
         return table
 
 
@@ -76,6 +77,21 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     share = noise_scale**2 / ridge
     terms = (norm_bound, 2 * share * math.log(1 / delta), share)
     return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", EqualTerms(terms))
+
+
+def enlarged(
+    noise_scale: float, norm_bound: float, ridge: float, delta: float, error: float
+) -> Width:
+    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1) / ridge).
+
+    Bogunovic & Krause (2021), for a function that is within `error` of one of norm D.
+    """
+    share = noise_scale**2 / ridge
+    square = 2 * share * math.log(1 / delta)
+    return Width(
+        "D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1)/ridge)",
+        lambda t: (norm_bound + error * np.sqrt((t - 1) / ridge), square, share),
+    )
 
 
 def chowdhury_gopalan(

@@ -6,6 +6,7 @@ import io
 import json
 
 import optuna
+import optuna_dashboard
 import pytest
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
@@ -38,13 +39,12 @@ def get(app, path):
 
 
 def test_the_dashboard_shows_a_study(tmp_path):
-    dashboard = pytest.importorskip("optuna_dashboard", reason="needs optuna-dashboard")
     url = f"sqlite:///{tmp_path}/study.db"
     study = optuna.create_study(storage=url, sampler=KernelBanditSampler(seed=1))
     study.optimize(
         lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_int("n", 1, 4), n_trials=8
     )
-    app = dashboard.wsgi(study._storage)
+    app = optuna_dashboard.wsgi(study._storage)
     status, found = get(app, "/api/studies")
     assert status.startswith("200")
     (summary,) = found["study_summaries"]

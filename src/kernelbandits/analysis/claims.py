@@ -17,7 +17,8 @@ from scipy.special import stdtr, stdtrit
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment import paper
-from kernelbandits.experiment.paper import PaperRun, PaperSetting
+from kernelbandits.experiment.paper import PaperRun
+from kernelbandits.experiment.paper_settings import PaperReading, PaperSetting
 
 FAMILY_LEVEL = 0.05
 SIMILAR_SHARE = 0.1
@@ -266,6 +267,14 @@ def check_settings(run: PaperRun) -> dict[PaperSetting, tuple[Verdict, ...]]:
     return {
         entry.setting: check_claims(performance_claims(), regret_samples(entry.endings))
         for entry in run.map
+    }
+
+
+def check_readings(run: PaperRun) -> dict[PaperReading, tuple[Verdict, ...]]:
+    """Test the claims on regret under every reading, each reading by itself."""
+    return {
+        reading: check_claims(performance_claims(), regret_samples(endings))
+        for reading, endings in run.readings.items()
     }
 
 

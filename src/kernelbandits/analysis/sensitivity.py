@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.analysis.claims import check_settings
 from kernelbandits.checks import Array
-from kernelbandits.experiment.paper import (
-    COMPARED,
-    FAMILY,
-    NOISE_SCALES,
-    PRESET,
-    MapEntry,
-    PaperRun,
-    PaperSetting,
-)
+from kernelbandits.experiment.paper import COMPARED, FAMILY, MapEntry, PaperRun
+from kernelbandits.experiment.paper_settings import NOISE_SCALES, PRESET, PaperSetting
 from kernelbandits.experiment.summary import IntervalEstimate, estimate_regret, mean_columns
 
 if TYPE_CHECKING:

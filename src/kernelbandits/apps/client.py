@@ -68,8 +68,11 @@ class LabClient:
     def study(self, name: str) -> RemoteStudy:
         return RemoteStudy(self, name)
 
-    def create(self, name: str, *, target: str, **settings: Any) -> RemoteStudy:
-        """A new study from `csv` (text), `rows` (a list of dictionaries) or `space`."""
+    def create(self, name: str, *, target: str | None = None, **settings: Any) -> RemoteStudy:
+        """A new study from `csv` (text), `rows` (a list of dictionaries) or `space`.
+
+        In place of `target` there may be several `targets`, such as ["gloss", "haze:minimize"].
+        """
         self.request("POST", "/api/studies", {"name": name, "target": target, **settings})
         return self.study(name)
 

@@ -57,6 +57,8 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         problems.Bump,
         problems.Misspecified,
         problems.Heteroscedastic,
+        problems.FixedArms,
+        problems.Standardised,
         problems.Markov,
         problems.Turning,
         problems.Jumps,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kernelbandits import policies
@@ -11,6 +12,7 @@ from kernelbandits.catalogue.lookup import PYTHON_EXAMPLES, check_settings, find
 from kernelbandits.catalogue.spelling import kernel_of, keywords, settings_of, split
 from kernelbandits.policies import Policy
 from kernelbandits.policies.about import FAMILIES as FAMILY_TITLES
+from kernelbandits.policies.doubling import DOUBLING, Doubling
 
 
 def collect_families() -> dict[str, tuple[PolicyEntry, ...]]:
@@ -43,6 +45,8 @@ POLICIES: Mapping[str, PolicyEntry] = {
 NOT_IMPLEMENTED: Mapping[str, str] = {
     "LP-GP-UCB": "Lee, Shekhar & Javidi, "
     "multi-scale zero-order optimization of smooth functions in an RKHS, 2022",
+    "Shekhar & Javidi's rule": "Shekhar & Javidi, "
+    "instance-dependent regret analysis of kernelized bandits, 2022",
     "ATA-GP-UCB": "Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
     "RIPS": "Camilleri, Jamieson & Katz-Samuels, "
     "high-dimensional experimental design and kernel bandits, 2021",
@@ -91,7 +95,8 @@ def policy(
         For a policy that takes one, an exploration law or a schedule of laws, or as text
         "bernoulli:0.5".
     settings
-        Those of the policy: noise_scale, norm_bound, ...
+        Those of the policy: noise_scale, norm_bound, ... A horizon of "doubling" plays a rule that
+        needs a horizon without one (`Doubling`).
 
     Examples
     --------
@@ -101,14 +106,25 @@ def policy(
     SimpleBernoulli(Arms(3 points in 1 dimensions), 0 rewards)
     >>> kb.policy("generic-gp", arms, "matern:0.3", "gaussian:0,1", noise_scale=1, norm_bound=1)
     GenericGP(Arms(3 points in 1 dimensions), 0 rewards)
+    >>> kb.policy("igp-ucb", arms, "rbf:0.2", noise_scale=1, norm_bound=1, horizon="doubling")
+    Doubling(IGPUCB, Arms(3 points in 1 dimensions), 0 rewards)
     """
     entry = policy_entry(name)
     given = settings_of(settings)
     if exploration is not None:
         given |= settings_of({"exploration": exploration})
     check_settings(name, entry.parameters, given, PYTHON_EXAMPLES)
+    constructor: Callable[..., Policy] = with_horizon(entry.constructor, given)
     if not entry.takes_kernel:
-        return entry.constructor(domain, **given)
+        return constructor(domain, **given)
     if kernel is None:
         raise ValueError(f"{name} needs a kernel, such as kb.RBF(0.2) or 'rbf:0.2', got none")
-    return entry.constructor(domain, kernel_of(kernel), **given)
+    return constructor(domain, kernel_of(kernel), **given)
+
+
+def with_horizon(
+    constructor: Callable[..., Any], settings: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """The constructor, or that of its `Doubling` where the horizon is "doubling"."""
+    horizon = settings.get("horizon")
+    return partial(Doubling, constructor) if horizon == DOUBLING else constructor

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.policies import POLICIES, policy_entry
+from kernelbandits.catalogue.policies import POLICIES, policy_entry, with_horizon
 from kernelbandits.policies import Policy
 
 Constructor = Callable[..., Policy]
@@ -127,11 +127,12 @@ def find_policy(policy: str | Constructor) -> PolicyEntry | UserPolicy:
 
 def build_policy(entry: PolicyEntry | UserPolicy, domain: Any, kernel: Any, **settings: Any) -> Any:
     """Build the policy; one that calibrates its own kernel is built without one."""
+    constructor = with_horizon(entry.constructor, settings)
     if not takes_kernel(entry):
-        return entry.constructor(domain, **settings)
+        return constructor(domain, **settings)
     if isinstance(entry, UserPolicy) and entry.kernel_parameter == "kernel":
-        return entry.constructor(domain, kernel=kernel, **settings)
-    return entry.constructor(domain, kernel, **settings)
+        return constructor(domain, kernel=kernel, **settings)
+    return constructor(domain, kernel, **settings)
 
 
 def takes_kernel(entry: PolicyEntry | UserPolicy) -> bool:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
 from typing import Any
+
+import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice
 from kernelbandits.domains.gram import factorise_gram
+from kernelbandits.row_index import RowIndex
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +73,16 @@ class Arms:
         checks.needs(fits, "Arms", f"no values, or one for each of {len(rows)} arms", values)
         object.__setattr__(self, "values", tuple(values))
         object.__setattr__(self, "features", bool(features))
-        # Adding 0.0 turns -0.0 into 0.0, which has other bytes but is the same point.
-        repeats = len(rows) - len({row.tobytes() for row in rows + 0.0})
+        repeats = len(rows) - self.index.distinct
         if repeats:
             warnings.warn(
                 f"Arms: {repeats} of {len(rows)} points repeat another", DataNotice, stacklevel=2
             )
+
+    @cached_property
+    def index(self) -> RowIndex:
+        """Which arms are at the same point, and which arm is at a point."""
+        return RowIndex(self.points)
 
     @classmethod
     def from_gram(cls, matrix: Any, values: Sequence[Any] = ()) -> Arms:
@@ -81,8 +90,8 @@ class Arms:
 
         K is the (n, n) matrix of a kernel: symmetric, without negative eigenvalues, such as
         similarities of molecules, or `kb.kernels.graph_matern` of a network. It is divided by the
-        mean of its diagonal. `kb.Auto` then has this kernel; give `kb.Linear()` to other policies.
-        `values` are the names of the candidates.
+        mean of its diagonal, with a notice unless that is 1. `kb.Auto` and `kb.Study` then have
+        this kernel; give `kb.Linear()` to other policies. `values` are the names of the candidates.
 
         >>> import numpy as np
         >>> import kernelbandits as kb
@@ -95,6 +104,43 @@ class Arms:
         """
         points = factorise_gram("Arms.from_gram", matrix)
         return cls(points, values=values, features=True)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], columns: Sequence[str] | None = None) -> Arms:
+        """Return the rows of a file as candidates, in the units of the file.
+
+        Parameters
+        ----------
+        path
+            A numpy file (.npy), a Parquet file, a CSV file or a workbook (.xlsx), known by its
+            content. A numpy file of a million rows is read fastest.
+        columns
+            The columns that describe a candidate, all of numbers. By default every column. Those
+            of a numpy file are called x1, x2, ...
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import kernelbandits as kb
+        >>> np.save("pool.npy", np.linspace(0, 1, 3000).reshape(1000, 3))
+        >>> pool = kb.Arms.from_file("pool.npy")
+        >>> pool
+        Arms(1000 points in 3 dimensions)
+        >>> policy = kb.Auto(pool, seed=1)
+        """
+        from kernelbandits.tables.headers import find_column
+        from kernelbandits.tables.sources import read_file
+
+        table = read_file(path)
+        checks.needs(not isinstance(columns, str), table.source, "a list of columns", columns)
+        names = list(table.columns) if columns is None else columns
+        found = [find_column(table.columns, name, table.source, "columns") for name in names]
+        checks.needs(len(found) > 0, table.source, "at least one column", names)
+        try:
+            return cls(np.column_stack([table.numbers(name) for name in found]))
+        except ValueError as error:
+            advice = "; name the columns to use, all of numbers" if columns is None else ""
+            raise ValueError(f"{error}{advice}") from None
 
     def __len__(self) -> int:
         return len(self.points)

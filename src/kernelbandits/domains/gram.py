@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, DataNotice
 
 LEAST_SHARE = 1e-13
 """Eigenvalues below this share of the largest are rounding."""
+SAME = 1e-6
+"""By how much the mean of the diagonal may differ from 1 without a word."""
 MOST_CANDIDATES = 5000
 """The eigenvalues of a larger matrix take minutes."""
 
@@ -38,6 +41,9 @@ def factorise_gram(owner: str, matrix: Any) -> Array:
     least = -max(8 * len(gram) * np.finfo(float).eps, 1e-10) * values[-1]
     needed = "a matrix without negative eigenvalues"
     checks.needs(bool(values[0] >= least), owner, needed, f"the eigenvalue {values[0]:.3g}")
+    if abs(size - 1) > SAME:
+        text = f"the similarity of a candidate with itself is {size:g} on average, not 1"
+        warnings.warn(f"{owner}: {text}; the matrix was divided by it", DataNotice, stacklevel=3)
     kept = values > LEAST_SHARE * values[-1]
     points = vectors[:, kept] * np.sqrt(values[kept])
     _, first, group = np.unique(gram, axis=0, return_index=True, return_inverse=True)

@@ -1,6 +1,8 @@
 """Experiments: every policy on every problem for every seed, and the regret curves of them."""
 
+from kernelbandits.experiment.blocks import SeedBlock
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
+from kernelbandits.experiment.cluster import dask_mapper
 from kernelbandits.experiment.engines import RoundRecord, RunRecord, play, rounds
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.runner import (
@@ -20,8 +22,10 @@ __all__ = [
     "Results",
     "RoundRecord",
     "RunRecord",
+    "SeedBlock",
     "cells_of",
     "contender",
+    "dask_mapper",
     "forget_cells",
     "plan_experiment",
     "play",

@@ -1,4 +1,4 @@
-"""A cell is one policy on one problem for all seeds; its result is stored in one file."""
+"""A cell is one policy on one problem for all seeds; a result is stored in one file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -167,12 +167,6 @@ class Cell:
         """The fingerprint of all that decides the result; the label does not."""
         return fingerprint(self.plain())[:32]
 
-    def shapes(self, endings: bool) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays of the result; `endings` keeps the last round only."""
-        runs = len(self.seeds)
-        curve = (runs, 1 if endings else self.horizon)
-        return {name: curve if name in CURVES else (runs,) for name in ARRAYS}
-
 
 @dataclass(frozen=True)
 class CellResult:
@@ -202,7 +196,7 @@ class CellResult:
         )
 
     def save(self, path: Path, key: str) -> None:
-        """Write the result of the cell of this key to a file.
+        """Write the result of the block of this key to a file.
 
         It is written under another name and then renamed, so that an interruption leaves the old
         file or the new one, never half of it.
@@ -222,14 +216,14 @@ class CellResult:
         return {name: getattr(self, name) for name in ARRAYS}
 
     @classmethod
-    def load(cls, path: Path, cell: Cell, endings: bool = False) -> CellResult | None:
-        """Read the stored result of a cell; None if there is no file.
+    def load(
+        cls, path: Path, expected_key: str, needed: Mapping[str, tuple[int, ...]]
+    ) -> CellResult:
+        """Read the stored result of the block of this key, with arrays of the shapes needed.
 
-        A file that does not hold what was stored for this very cell raises `UntrustedCell`: it
-        may have been cut, altered, or renamed from the file of another cell.
+        A file that does not hold what was stored for this very block raises `UntrustedCell`: it
+        may have been cut, altered, or renamed from the file of another one.
         """
-        if not path.exists():
-            return None
         try:
             with np.load(path, allow_pickle=False) as file:
                 stored = {name: file[name] for name in file.files}
@@ -239,11 +233,11 @@ class CellResult:
         # A damaged archive raises nearly any exception: of zipfile, zlib, struct, numpy or json.
         except Exception as error:
             raise UntrustedCell("is damaged or not a stored cell") from error
-        if key != cell.key:
+        if key != expected_key:
             raise UntrustedCell("holds the result of another cell")
         if checksum != cell_checksum(key, text, arrays):
             raise UntrustedCell("was altered after it was written: its checksum differs")
-        found, needed = {name: a.shape for name, a in arrays.items()}, cell.shapes(endings)
+        found = {name: array.shape for name, array in arrays.items()}
         if found != needed:
             raise UntrustedCell(f"needs arrays of the shapes {needed}, got {found}")
         return cls(settings=settings, **arrays)
@@ -264,9 +258,14 @@ def cell_checksum(key: str, settings: str, arrays: Mapping[str, Array | Numbers]
 
 def play_cell(cell: Cell) -> CellResult:
     """Play all seeds of the cell, on one BLAS thread; warnings go to the settings of the result."""
+    return play_seeds(cell, cell.seeds)
+
+
+def play_seeds(cell: Cell, seeds: Sequence[int]) -> CellResult:
+    """Play some seeds of the cell in the same way."""
     with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        runs = [play_seed(cell, seed) for seed in cell.seeds]
+        runs = [play_seed(cell, seed) for seed in seeds]
     stacked = {
         name: np.array([run[name] for run in runs]) for name in runs[0] if name != "settings"
     }
@@ -280,19 +279,6 @@ def distinct_warnings(caught: list[warnings.WarningMessage]) -> list[list[str]]:
     return [
         list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)
     ]
-
-
-def play_and_store(folder: Path | str | None, endings: bool, cell: Cell) -> CellResult:
-    """Play the cell and store its result at once; `endings` keeps the last round only."""
-    result = play_cell(cell).ending() if endings else play_cell(cell)
-    if folder:
-        result.save(cell_path(cell.key, folder, endings), cell.key)
-    return result
-
-
-def cell_path(key: str, folder: Path | str, endings: bool) -> Path:
-    """The file of a cell, by its key."""
-    return Path(folder) / f"{key}{'-ending' if endings else ''}.npz"
 
 
 @cache

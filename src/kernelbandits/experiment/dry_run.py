@@ -12,13 +12,15 @@ from threadpoolctl import threadpool_limits
 from kernelbandits.experiment.cells import Cell
 from kernelbandits.experiment.engines import find_loop, resolve_engine, rounds
 from kernelbandits.policies import Policy
+from kernelbandits.posterior import LARGEST_COVARIANCE
 from kernelbandits.problems import Instance
 from kernelbandits.streams import Streams
 
 FIRST_ROUNDS = 16
 """How many rounds are tried where Python plays them."""
 COMPILED_ROUND = 2e-6
-"""Seconds that a round of the compiled loop takes, roughly; it is too short to be measured here."""
+"""Seconds that a round of the compiled loop takes on up to 200 arms, roughly; it is too short to be
+measured here. On pools it grows with the number of arms."""
 
 Planner = Callable[[Sequence[str]], Sequence[Cell]]
 """Policies as the user wrote them -> their cells."""
@@ -80,7 +82,7 @@ def expected_seconds(cell: Cell) -> float:
 def seconds_a_round(cell: Cell, policy: Policy, instance: Instance, streams: Streams) -> float:
     """Seconds for one round and its recommendation, the mean of the first few rounds."""
     if resolve_engine(cell.engine) == "numba" and find_loop(policy, instance):
-        return COMPILED_ROUND
+        return COMPILED_ROUND * max(1.0, len(instance.values) / LARGEST_COVARIANCE)
     few = min(FIRST_ROUNDS, cell.horizon)
     start = time.perf_counter()
     for _ in rounds(policy, instance, few, streams):

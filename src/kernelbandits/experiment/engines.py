@@ -6,6 +6,7 @@ Both engines use the same random numbers and choose the same arms.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,19 +15,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Numbers
+from kernelbandits.checks import Array, DataNotice, Numbers
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.policies.base import valid_loop
-from kernelbandits.posterior import ArmPosterior
+from kernelbandits.posterior import NO_BOUNDS, ArmPosterior, PoolPosterior, ShortList
 from kernelbandits.problems import Instance, MovingInstance
-from kernelbandits.runtime import is_installed, require
+from kernelbandits.runtime import available_memory, is_installed, require, require_memory
 from kernelbandits.streams import Streams
 
 ENGINES = ("auto", "numba", "numpy")
-SAMPLE_ROUNDS = 4096
-"""How many rounds of Thompson sampling the compiled loop plays at once: it holds 2 n normal numbers
-for each of them."""
+TABLE_ROUNDS = 16384
+"""The random numbers of so many rounds are drawn at a time, so that their tables stay small."""
+LEAST_POOL = 30_000
+"""From so many arms on a short list is tried. Below, the rows stay in the caches of the processor,
+and making a list takes longer than what it saves (benchmarks/results/scale.md)."""
+PAYING_ROUNDS, LONGEST_WAIT = 8, 512
+"""A list that served for fewer rounds did not pay; at most so many rounds pass until the next."""
+FIRST_ROWS = 64
+"""A run on a pool does not begin unless there is memory for so many distinct arms."""
+LOOK_AHEAD = 64
+"""A list is made for the greatest weight of so many rounds."""
+MOST_ROUNDS = 1 << 62
+FIRST_PLAY = -4
+"""An arm of a short list was played for the first time."""
+SAMPLE_NUMBERS = 1 << 20
+"""About so many normal numbers of Thompson sampling are drawn at a time."""
 
 
 class RoundRecord(NamedTuple):
@@ -97,6 +111,7 @@ def play(
     check_game(policy, instance, horizon, streams)
     arms, recommended = np.empty(horizon, dtype=np.int32), np.empty(horizon, dtype=np.int32)
     loop = find_loop(policy, instance) if resolve_engine(engine) == "numba" else None
+    state_memory(policy, horizon)
     if loop:
         load_loops()
     start = time.perf_counter()
@@ -118,6 +133,31 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
     )
 
 
+def state_memory(policy: Policy, horizon: int) -> None:
+    """Refuse a run on a pool that cannot begin, and say if its later rounds may not fit.
+
+    The rows of a pool take 8 bytes for each arm and each distinct arm played. How many arms will be
+    played is not known beforehand, so memory for some of them is demanded, and a run that fits only
+    if it repeats arms is played with a notice.
+    """
+    posterior = policy.posterior
+    if not isinstance(posterior, PoolPosterior):
+        return
+    n, held = len(posterior.mean), posterior.memory(posterior.distinct)
+    most = min(n, posterior.distinct + horizon)
+    least = posterior.memory(min(most, posterior.distinct + FIRST_ROWS)) - held
+    purpose = f"play on {n} arms, with the rows of the first {FIRST_ROWS} that are played,"
+    require_memory(purpose, least, "fewer arms or rounds need less")
+    free, needed = available_memory(), posterior.memory(most) - held
+    if free is not None and needed > free:
+        warnings.warn(
+            f"play: {horizon} rounds on {n} arms need up to {needed / 1e9:.1f} GB if every round "
+            f"plays another arm; {free / 1e9:.1f} GB are free",
+            DataNotice,
+            stacklevel=3,
+        )
+
+
 def resolve_engine(engine: str) -> str:
     """numba where it is installed, else numpy; asking for numba without it is an error."""
     if engine == "numba":
@@ -133,9 +173,10 @@ Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     """The compiled loop that plays the policy on the instance, or None where Python has to.
 
-    A policy declares its loop (`Policy.compiled_loop`). The loop works on an n x n covariance and
-    a table of weights and of noise, so large pools, other posteriors, schedules that look at the
-    history, replicates, noise that differs among arms and moving instances are played in Python.
+    A policy declares its loop (`Policy.compiled_loop`). The loops work on an n x n covariance, or
+    on the rows of a pool, and a table of weights and of noise. So other posteriors, Thompson
+    sampling on large pools, schedules that look at the history, replicates, noise that differs
+    among arms and moving instances are played in Python.
     """
     if not policy.posterior.lends or instance.replicates is not None:
         return None
@@ -144,10 +185,13 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     loop = valid_loop(type(policy), vars(policy))
     if isinstance(instance, MovingInstance) or loop is None:
         return None
+    pool = isinstance(policy.posterior, PoolPosterior)
     if loop == "samples":
-        return play_samples
+        return None if pool else play_samples
     rule: Any = policy
-    return None if rule.exploration.uses_history else play_index
+    if rule.exploration.uses_history:
+        return None
+    return play_pool if pool else play_index
 
 
 @cache
@@ -158,23 +202,62 @@ def load_loops() -> Any:
     """
     from kernelbandits import compiled
 
-    posterior, table, one = ArmPosterior(Linear(), [[1.0]]), np.ones((1, 3)), np.zeros(1)
+    table, one, row = np.ones((1, 3)), np.zeros(1), np.zeros((1, 1))
     record = np.empty(1, dtype=np.int32), np.empty(1, dtype=np.int32)
-    compiled.play_index(posterior.lend(), (one, one), (table, one, one), record, 1.0, True, 1, 1)
-    rows = np.zeros((1, 1))
-    compiled.play_samples(
-        posterior.lend(), (one, one), (table, one, rows, rows), record, 1.0, True, 1, 1
-    )
+    arms, pool = (form(Linear(), [[1.0]]) for form in (ArmPosterior, PoolPosterior))
+    # numba compiles a loop for the layouts it is given: read-only means, as those of an instance.
+    one.flags.writeable = False
+    rest = record, 1.0, True, 1, 1
+    compiled.play_index(arms.lend(), (one, np.zeros(1)), (table, np.zeros(1), np.zeros(1)), *rest)
+    compiled.play_samples(arms.lend(), (one, np.zeros(1)), (table, np.zeros(1), row, row), *rest)
+    tables = table, np.zeros(1), np.zeros(1)
+    compiled.play_pool(pool.lend(), (one, np.zeros(1)), tables, *rest, NO_BOUNDS)
     return compiled
 
 
-def reward_tables(instance: Instance, horizon: int, streams: Streams) -> tuple[Array, Array]:
-    """The mean rewards of the arms, and the noise of rounds 1..horizon."""
-    values = np.array(instance.values)
-    noise = np.array(instance.noise.draw(streams.uniforms("noise", horizon)))
+def chunks(horizon: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of successive pieces of the rounds 1..horizon.
+
+    They end before multiples of `size`, as the blocks of random numbers do.
+    """
+    first = 1
+    while first <= horizon:
+        last = min(horizon, (first // size + 1) * size - 1)
+        yield first, last
+        first = last + 1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Successive rounds of a run with their random numbers and the place of their results."""
+
+    first: int
+    last: int
+    values: Array
+    """The mean rewards of the arms."""
+    noise: Array
+    tables: tuple[Array, ...]
+    """The tables of the loop: widths, weights, ties and others."""
+    record: tuple[Numbers, Numbers]
+    """The arms played and recommended."""
+
+    def cut(self, first: int, last: int) -> tuple[Any, Any, Any]:
+        """Return (values, noise), tables and record of some of the rounds, for a loop."""
+        here = slice(first - self.first, last + 1 - self.first)
+        tables = tuple(table[here] for table in self.tables)
+        return (self.values, self.noise[here]), tables, tuple(part[here] for part in self.record)
+
+
+def draw_chunk(
+    tables: tuple[Array, ...], instance: Instance, streams: Streams, record: Any, *ends: int
+) -> Chunk:
+    """Return the rounds between two ends with the rewards of the instance."""
+    first, last = ends
+    noise = np.array(instance.noise.draw(streams.uniforms("noise", last, first)))
     # The loop checks no rewards: the largest possible one must be one that `tell` would take.
-    checks.reward(float(np.abs(values).max() + np.abs(noise).max()))
-    return values, noise
+    checks.reward(float(np.abs(instance.values).max() + np.abs(noise).max()))
+    here = tuple(part[first - 1 : last] for part in record)
+    return Chunk(first, last, instance.values, noise, tables, here)
 
 
 def play_index(
@@ -184,16 +267,12 @@ def play_index(
     streams: Streams,
     record: tuple[Numbers, Numbers],
 ) -> None:
-    """Play an index policy: mean + w_t width_t sd, with all widths and weights in tables."""
-    tables = policy.tables(horizon, streams)
-    numbers = (tables.widths, tables.weights, tables.ties)
-    rewards = reward_tables(instance, horizon, streams)
+    """Play an index policy: mean + w_t width_t sd, with widths and weights in tables."""
     warn_beyond(policy, horizon)
-    t = 1
-    while t <= horizon:
-        # The loop stops where the posterior is to be checked against counts and sums.
-        last = min(horizon, t + policy.posterior.next_audit - policy.posterior.events - 1)
-        t = advance(load_loops().play_index, policy, rewards, numbers, record, t, last)
+    for ends in chunks(horizon, TABLE_ROUNDS):
+        drawn = policy.tables(ends[1], streams, ends[0])
+        tables = drawn.widths, drawn.weights, drawn.ties
+        play_chunk("play_index", policy, draw_chunk(tables, instance, streams, record, *ends))
 
 
 def play_samples(
@@ -203,32 +282,145 @@ def play_samples(
     streams: Streams,
     record: tuple[Numbers, Numbers],
 ) -> None:
-    """Play Thompson sampling, with the normal numbers of a few thousand rounds in tables."""
-    rewards = reward_tables(instance, horizon, streams)
+    """Play Thompson sampling, with the normal numbers of some rounds in tables."""
     warn_beyond(policy, horizon)
-    t = 1
-    while t <= horizon:
-        due = t + policy.posterior.next_audit - policy.posterior.events - 1
-        last = min(horizon, due, t + SAMPLE_ROUNDS - 1)
-        tables = policy.sample_tables(t, last, streams)
-        numbers = (tables.widths, tables.ties, tables.prior, tables.noise)
-        t = advance(load_loops().play_samples, policy, rewards, numbers, record, t, last)
+    size = max(64, min(TABLE_ROUNDS, SAMPLE_NUMBERS // len(policy.domain)))
+    for ends in chunks(horizon, size):
+        drawn = policy.sample_tables(*ends, streams)
+        tables = drawn.widths, drawn.ties, drawn.prior, drawn.noise
+        play_chunk("play_samples", policy, draw_chunk(tables, instance, streams, record, *ends))
+
+
+def play_chunk(name: str, policy: Any, chunk: Chunk) -> None:
+    """Play the rounds of a chunk by a loop that works on a covariance."""
+    t = chunk.first
+    while t <= chunk.last:
+        last = min(chunk.last, next_stop(policy, t))
+        problem, tables, record = chunk.cut(t, last)
+        t = 1 + advance(getattr(load_loops(), name), policy, problem, tables, record, t, last)[0]
+
+
+def play_pool(
+    policy: IndexPolicy,
+    instance: Instance,
+    horizon: int,
+    streams: Streams,
+    record: tuple[Numbers, Numbers],
+) -> None:
+    """Play an index policy on a pool, on all arms or on a short list of them (`PoolRun`)."""
+    warn_beyond(policy, horizon)
+    run = PoolRun(policy)
+    for ends in chunks(horizon, TABLE_ROUNDS):
+        drawn = policy.tables(ends[1], streams, ends[0])
+        tables = drawn.widths, drawn.weights, drawn.ties
+        run.play(draw_chunk(tables, instance, streams, record, *ends))
+
+
+class PoolRun:
+    """An index policy on a pool, played by the compiled loop.
+
+    The loop plays while arms have a row. The first play of an arm is an ordinary update: it
+    evaluates the kernel, which may be any function, and may need memory.
+
+    From `LEAST_POOL` arms on, a short list is tried. While lists serve for few rounds only, the
+    next one is tried after twice as many rounds.
+    """
+
+    def __init__(self, policy: IndexPolicy) -> None:
+        self.policy: Any = policy
+        self.pool: PoolPosterior = policy.posterior
+        self._loops = load_loops()
+        self._wait = 1
+        self._left = 0 if len(self.pool.mean) >= LEAST_POOL else MOST_ROUNDS
+        """Rounds to play on all arms before a list is tried."""
+
+    def play(self, chunk: Chunk) -> None:
+        """Play the rounds of a chunk."""
+        t = chunk.first
+        while t <= chunk.last:
+            stop = next_stop(self.policy, t)
+            if self._left <= 0 and stop > t:
+                t = self._play_list(chunk, t, min(chunk.last, stop - 1))
+            else:
+                t = self._play_all(chunk, t, min(chunk.last, stop, t + max(self._left, 1) - 1))
+
+    def _play_all(self, chunk: Chunk, first: int, last: int) -> int:
+        """Play on all arms; return the next round."""
+        loop = self._loops.play_pool
+        reached, arm = advance(loop, self.policy, *chunk.cut(first, last), first, last)
+        t = reached + 1
+        if arm >= 0:
+            at = t - chunk.first
+            self.pool.update(arm, float(chunk.values[arm] + chunk.noise[at]))
+            chunk.record[0][at], chunk.record[1][at] = arm, self.pool.mean.argmax()
+            t += 1
+        self._left -= t - first
+        return t
+
+    def _play_list(self, chunk: Chunk, first: int, last: int) -> int:
+        """Play on a short list while no other arm can be better; return the next round."""
+        weights = chunk.tables[1][first - chunk.first :][:LOOK_AHEAD]
+        width = self.policy.width_at(first)
+        chosen = ShortList(self.pool, width * max(float(weights.max()), 0.0))
+        values, t, sound, stop = chunk.values[chosen.arms], first, True, self._loops.NO_STOP
+        # Read-only, as those of an instance: numba would compile the loop again.
+        values.flags.writeable = False
+        try:
+            while t <= last and sound and stop in (self._loops.NO_STOP, FIRST_PLAY):
+                t, sound, stop = self._advance_list(chosen, values, chunk, t, last)
+        finally:
+            # Also after an error, for example of the kernel, the pool knows all rewards.
+            chosen.absorb()
+        self.pool.audit_if_due(suspicious=not sound)
+        if stop == self._loops.UNKNOWN_BEST:
+            chunk.record[1][t - 1 - chunk.first] = self.pool.mean.argmax()
+        self._wait = 1 if t - first >= PAYING_ROUNDS else min(2 * self._wait, LONGEST_WAIT)
+        self._left = self._wait
+        return t
+
+    def _advance_list(
+        self, chosen: ShortList, values: Array, chunk: Chunk, first: int, last: int
+    ) -> tuple[int, bool, int]:
+        """Play on a short list up to a stop; return the next round, soundness and the reason."""
+        part, (problem, tables, record) = chosen.part, chunk.cut(first, last)
+        state = part.lend()
+        rest = part.ridge, self.policy.ties == "lowest", first, last, chosen.bounds()
+        reached, sound, stop = self._loops.play_pool(
+            state, (values, problem[1]), tables, record, *rest
+        )
+        part.take_back(state, suspicious=False)
+        for arms in record:
+            arms[: reached + 1 - first] = chosen.arms[arms[: reached + 1 - first]]
+        if stop < 0:
+            return reached + 1, sound, stop
+        at, arm = reached + 1 - chunk.first, int(stop)
+        sound = part.is_plausible
+        chosen.update(arm, float(values[arm] + chunk.noise[at]))
+        best = int(part.mean.argmax())
+        chunk.record[0][at], chunk.record[1][at] = chosen.arms[arm], chosen.arms[best]
+        inside = chosen.best_is_inside(self._loops.bound_outside, self._loops.bound_change)
+        return reached + 2, sound, FIRST_PLAY if inside else self._loops.UNKNOWN_BEST
+
+
+def next_stop(policy: Any, t: int) -> int:
+    """The round after which the posterior is to be checked against counts and sums."""
+    return int(t + policy.posterior.next_audit - policy.posterior.events - 1)
 
 
 def advance(
-    loop: Any, policy: Any, rewards: Any, tables: Any, record: Any, first: int, last: int
-) -> int:
-    """Play rounds first..last, and return the round to go on with.
+    loop: Any, policy: Any, problem: Any, tables: Any, record: Any, first: int, last: int
+) -> tuple[int, int]:
+    """Play rounds first..last; return the last round played, and an arm without a row, or -1.
 
     The loop stops earlier at a variance that rounding has made negative. The posterior is then
-    computed again from counts and sums, and the round is played with it.
+    computed again from counts and sums, and the next round is played with it.
     """
     posterior = policy.posterior
     before = posterior.events
     state = posterior.lend()
-    reached, sound = loop(
-        state, rewards, tables, record, posterior.ridge, policy.ties == "lowest", first, last
-    )
+    rest = posterior.ridge, policy.ties == "lowest", first, last
+    outside = (NO_BOUNDS,) if isinstance(posterior, PoolPosterior) else ()
+    reached, sound, *new = loop(state, problem, tables, record, *rest, *outside)
     posterior.take_back(state, suspicious=not sound)
     played, learnt = reached - first + 1, posterior.events - before
     checks.needs(
@@ -237,9 +429,10 @@ def advance(
         f"to learn {played} rewards in {played} rounds",
         learnt,
     )
-    if reached < first and not posterior.audit():
+    arm = new[0] if new else -1
+    if reached < first and arm < 0 and not posterior.audit():
         raise ValueError(f"the best arm needs finite indices, got none in round {first}")
-    return int(reached) + 1
+    return int(reached), int(arm)
 
 
 def warn_beyond(policy: Policy, horizon: int) -> None:

@@ -21,13 +21,24 @@ from kernelbandits.catalogue import problem
 from kernelbandits.checks import Array
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender
 from kernelbandits.experiment.engines import play, rounds
+from kernelbandits.experiment.paper_settings import (
+    FIRST_FRESH_SEED,
+    FIXED,
+    PRESET,
+    RAW,
+    STANDARD,
+    PaperReading,
+    PaperSetting,
+    natural_readings,
+    sensitivity_settings,
+)
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.runner import Watcher, cells_of, run_cells
 from kernelbandits.experiment.workers import Mapper
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.kernels import RBF
 from kernelbandits.policies import IndexPolicy
-from kernelbandits.problems import DataUnavailable, Problem, least_norm
+from kernelbandits.problems import DataUnavailable, FixedArms, Problem, Standardised, least_norm
 from kernelbandits.streams import Streams
 
 SYNTHETIC = ("holder-table", "cross-in-tray", "ackley4", "hartmann6")
@@ -43,36 +54,10 @@ TIMED = "hartmann6"
 BAND_ROUNDS, BAND_SEEDS = 200, 5
 """How many rounds and seeds the confidence band is compared with the reward function on."""
 
-NOISE_SCALES, LENGTHSCALES = (0.01, 0.1, 1.0), (0.1, 0.2, 0.5)
-
-
-@dataclass(frozen=True)
-class PaperSetting:
-    """What the paper leaves open."""
-
-    noise_scale: float = 1.0
-    lengthscale: float = 0.2
-    ridge: float = 1.0
-    norm_bound: float = 1.0
-    delta: float = 0.1
-    gain: str = "realised"
-
-    @property
-    def ridge_is_noise(self) -> bool:
-        return self.ridge == self.noise_scale**2 and self.noise_scale != 1
-
-    @property
-    def title(self) -> str:
-        ridge = "R²" if self.ridge_is_noise else f"{self.ridge:g}"
-        return f"R = {self.noise_scale:g}, lengthscale {self.lengthscale:g}, ridge {ridge}"
-
-
-PRESET = PaperSetting()
-
 
 @dataclass(frozen=True)
 class PaperPlan:
-    """The cells of the paper's run: those of its figure, and those of the sensitivity map."""
+    """The cells of the paper's run: of its figure, of the sensitivity map and of the readings."""
 
     problems: tuple[Problem, ...]
     missing: str | None
@@ -82,26 +67,47 @@ class PaperPlan:
     engine: str
     cells: tuple[Cell, ...]
     map: Mapping[PaperSetting, tuple[Cell, ...]]
+    readings: Mapping[PaperReading, tuple[Cell, ...]]
+    """Played on seeds of their own (`FIRST_FRESH_SEED`)."""
 
     @property
     def keys(self) -> set[str]:
         """The keys of the distinct cells."""
-        return {cell.key for cell in (*self.cells, *self.map_cells)}
+        return {cell.key for cell in (*self.cells, *self.ending_cells)}
 
     @property
-    def map_cells(self) -> list[Cell]:
-        return [cell for cells in self.map.values() for cell in cells]
+    def ending_cells(self) -> list[Cell]:
+        """The cells of which only the final regret counts: those of the map and the readings."""
+        varied = (*self.map.values(), *self.readings.values())
+        return [cell for cells in varied for cell in cells]
 
 
 def plan_paper(
     horizon: int = 1000, seeds: int = 25, with_map: bool = True, engine: str = "auto"
 ) -> PaperPlan:
-    """Return what the paper's run plays; `with_map` adds the settings of the sensitivity map."""
+    """Return what the paper's run plays; `with_map` adds the sensitivity map and the readings."""
     problems, missing = paper_problems()
     cells = paper_cells(PRESET, problems, horizon, seeds, engine)
     settings = sensitivity_settings() if with_map else ()
     sensitivity = {s: paper_cells(s, problems, horizon, seeds, engine) for s in settings}
-    return PaperPlan(problems, missing, horizon, seeds, engine, cells, sensitivity)
+    readings = reading_cells(problems, horizon, seeds, engine) if with_map else {}
+    return PaperPlan(problems, missing, horizon, seeds, engine, cells, sensitivity, readings)
+
+
+def reading_cells(
+    problems: Sequence[Problem], horizon: int, seeds: int, engine: str
+) -> dict[PaperReading, tuple[Cell, ...]]:
+    """The cells of every reading, on as many fresh seeds."""
+    fresh = range(FIRST_FRESH_SEED, FIRST_FRESH_SEED + seeds)
+    found: dict[PaperReading, tuple[Cell, ...]] = {}
+    # Readings that take candidates and rewards in the same way share the problems.
+    prepared: dict[str, tuple[Problem, ...]] = {}
+    for reading in natural_readings():
+        if reading.group not in prepared:
+            prepared[reading.group] = read_problems(reading, problems)
+        chosen = prepared[reading.group]
+        found[reading] = paper_cells(reading.setting, chosen, horizon, fresh, engine)
+    return found
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,8 @@ class PaperRun:
     ratios: Mapping[str, Array]
     """problem -> the largest |f - mean| / (width sd) of Simple-UCB on each of a few seeds"""
     map: tuple[MapEntry, ...]
+    readings: Mapping[PaperReading, Mapping[tuple[str, str], Array]]
+    """reading -> (problem, policy) -> final regret on each fresh seed"""
 
 
 def run_paper(
@@ -145,21 +153,29 @@ def run_paper(
     found = run_cells(plan.cells, mapper=mapper, folder=folder, watch=watch)
     results = Results(plan.cells, found)
     ended = {key: result.ending() for key, result in found.items()}
-    rest = [cell for cell in plan.map_cells if cell.key not in ended]
+    rest = [cell for cell in plan.ending_cells if cell.key not in ended]
     ended |= run_cells(rest, mapper=mapper, folder=folder, watch=watch, endings=True)
     timing = mapper(measure_times, [plan])
     meanwhile(results)
     norms, ratios = measure_norms(plan)
     (times,) = timing
     entries = tuple(map_entry(setting, cells, ended) for setting, cells in plan.map.items())
-    return PaperRun(plan, results, times, norms, ratios, entries)
+    readings = {reading: final_regrets(cells, ended) for reading, cells in plan.readings.items()}
+    return PaperRun(plan, results, times, norms, ratios, entries, readings)
 
 
 def map_entry(
     setting: PaperSetting, cells: Sequence[Cell], ended: Mapping[str, CellResult]
 ) -> MapEntry:
-    endings = {cell.name: ended[cell.key].regret[:, -1] for cell in cells}
-    return MapEntry(setting, endings, {cell.name: ended[cell.key].settings for cell in cells})
+    used = {cell.name: ended[cell.key].settings for cell in cells}
+    return MapEntry(setting, final_regrets(cells, ended), used)
+
+
+def final_regrets(
+    cells: Sequence[Cell], ended: Mapping[str, CellResult]
+) -> dict[tuple[str, str], Array]:
+    """(problem, policy) -> final regret on each seed."""
+    return {cell.name: ended[cell.key].regret[:, -1] for cell in cells}
 
 
 def measure_times(plan: PaperPlan) -> Mapping[str, Array]:
@@ -177,17 +193,6 @@ def measure_norms(plan: PaperPlan) -> tuple[Mapping[str, Array], Mapping[str, Ar
         return norms, width_ratios(plan.problems, PRESET, rounds, seeds)
 
 
-def sensitivity_settings() -> tuple[PaperSetting, ...]:
-    """R x lengthscale x ridge in {1, R^2}; the two ridges are one at R = 1."""
-    grid = [
-        PaperSetting(noise_scale=r, lengthscale=length, ridge=ridge)
-        for length in LENGTHSCALES
-        for r in sorted(NOISE_SCALES, reverse=True)
-        for ridge in sorted({1.0, r**2}, reverse=True)
-    ]
-    return tuple(grid)
-
-
 def paper_problems() -> tuple[tuple[Problem, ...], str | None]:
     """The five problems; without the Perovskite file the other four, and why it is missing."""
     synthetic = tuple(problem(name) for name in SYNTHETIC)
@@ -195,6 +200,18 @@ def paper_problems() -> tuple[tuple[Problem, ...], str | None]:
         return (*synthetic, problem(PEROVSKITE)), None
     except DataUnavailable as error:
         return synthetic, str(error)
+
+
+def read_problems(reading: PaperReading, problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The problems with the candidates and the rewards of a reading."""
+    found: list[Problem] = list(problems)
+    if reading.rewards == RAW:
+        found = [problem(one.name, scale=False) for one in problems]
+    if reading.rewards == STANDARD:
+        found = [Standardised(one) for one in found]
+    if reading.candidates == FIXED:
+        found = [FixedArms(one, seed=FIRST_FRESH_SEED) for one in found]
+    return tuple(found)
 
 
 def contenders(setting: PaperSetting, horizon: int, controls: bool = True) -> tuple[Contender, ...]:
@@ -232,7 +249,7 @@ def paper_cells(
     setting: PaperSetting,
     problems: Sequence[Problem],
     horizon: int,
-    seeds: int,
+    seeds: int | Iterable[int],
     engine: str,
     controls: bool = True,
 ) -> tuple[Cell, ...]:

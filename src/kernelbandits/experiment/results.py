@@ -91,7 +91,9 @@ class Results:
         import pandas as pd
 
         checks.whole("to_dataframe", "every", every)
-        frames = [cell_frame(cell, self.found[cell.key], every) for cell in self.cells]
+        frames = [
+            rounds_frame(cell, cell.seeds, self.found[cell.key], every) for cell in self.cells
+        ]
         return pd.concat(frames, ignore_index=True)
 
     def to_latex(self, kind: str = "regret", policies: Sequence[str] | None = None) -> str:
@@ -166,7 +168,10 @@ class Results:
         return labels
 
 
-def cell_frame(cell: Cell, result: CellResult, every: int) -> pd.DataFrame:
+def rounds_frame(
+    cell: Cell, seeds: Sequence[int], result: CellResult, every: int = 1
+) -> pd.DataFrame:
+    """The rounds of some seeds of a cell as a tidy table."""
     import pandas as pd
 
     kept = kept_rounds(cell.horizon, every)
@@ -174,8 +179,8 @@ def cell_frame(cell: Cell, result: CellResult, every: int) -> pd.DataFrame:
         {
             "problem": cell.problem.name,
             "policy": cell.contender.label,
-            "seed": np.repeat(cell.seeds, len(kept)),
-            "round": np.tile(kept + 1, len(cell.seeds)),
+            "seed": np.repeat(seeds, len(kept)),
+            "round": np.tile(kept + 1, len(seeds)),
             "arm": result.arms[:, kept].ravel(),
             "regret": result.regret[:, kept].ravel(),
             "simple_regret": result.simple[:, kept].ravel(),

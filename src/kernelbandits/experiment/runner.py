@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -18,25 +17,31 @@ from kernelbandits.catalogue.lookup import check_setting
 from kernelbandits.catalogue.user_policy import Constructor
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
-from kernelbandits.experiment.cells import (
-    Cell,
-    CellResult,
-    Contender,
-    UntrustedCell,
-    cell_path,
-    contender,
+from kernelbandits.experiment.blocks import (
+    SeedBlock,
+    block_path,
+    divide_blocks,
+    join_results,
+    missing_blocks,
     play_and_store,
+    play_block,
+    stored_blocks,
 )
+from kernelbandits.experiment.cells import Cell, CellResult, Contender, UntrustedCell, contender
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.results import Results
-from kernelbandits.experiment.workers import Mapper
+from kernelbandits.experiment.round_files import RoundFiles
+from kernelbandits.experiment.workers import Mapper, map_as_completed, yields_as_completed
 from kernelbandits.kernels import RBF, Normalised, as_kernel
 from kernelbandits.problems import FunctionProblem, Problem, TableProblem
+from kernelbandits.runtime import require_memory
 from kernelbandits.streams import Streams
 from kernelbandits.theory import GAINS
 
 MANY = 500
 """How many arms are looked at to see whether the kernel fits their units."""
+ROUND_BYTES = 20
+"""What the curves keep of a round: two regrets and an arm."""
 
 Entrant = str | Constructor | Contender
 """A policy as an experiment takes it: a name with or without settings, a class, a factory, ..."""
@@ -69,6 +74,7 @@ def run_experiment(
     mapper: Mapper = map,
     folder: Path | str | None = None,
     watch: Watcher | None = None,
+    parquet: Path | str | None = None,
     **settings: Unpack[SharedSettings],
 ) -> Results:
     """Play every policy on every problem for every seed.
@@ -95,11 +101,17 @@ def run_experiment(
     engine
         "numba" (the compiled loop), "numpy", or "auto": numba where it is installed.
     mapper
-        `map`, or one that spreads the work over processes (`process_mapper`).
+        `map`, or one that spreads the work: over processes (`process_mapper(4)`) or over the
+        machines of a Dask cluster (`dask_mapper("tcp://scheduler:8786")`), both of
+        `kernelbandits.experiment`. The work is divided into blocks of seeds.
     folder
         Where results are stored as they come, and found again after an interruption. A policy, and
         a problem on a box, that is defined by Python code is found again by the same process only:
         no file can tell whether the code has changed.
+    parquet
+        A folder, such as "rounds.parquet", that gets the rounds of each finished block of seeds as
+        a file of its own. `pandas.read_parquet` reads the folder as one table, also during the run.
+        What it held of an earlier run is removed. Needs the extra `parquet`.
     settings
         noise_scale (1 unless given), norm_bound (1), gain ("realised"), ridge, delta, ties. Each
         policy gets those that it takes; a class or factory those that its signature names. The
@@ -115,7 +127,7 @@ def run_experiment(
     cells = plan_experiment(
         problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings
     )
-    return play_experiment(cells, mapper, folder, watch)
+    return play_experiment(cells, mapper, folder, watch, parquet=parquet)
 
 
 def plan_experiment(
@@ -141,11 +153,16 @@ def play_experiment(
     mapper: Mapper = map,
     folder: Path | str | None = None,
     watch: Watcher | None = None,
+    seconds: Mapping[str, float] | None = None,
+    parquet: Path | str | None = None,
 ) -> Results:
-    """Play the cells that the folder does not hold."""
+    """Play the cells that the folder does not hold; see `run_cells`."""
     for cell in {cell.problem.name: cell for cell in cells}.values():
         notice_units(cell)
-    results = Results(tuple(cells), run_cells(cells, mapper=mapper, folder=folder, watch=watch))
+    found = run_cells(
+        cells, mapper=mapper, folder=folder, watch=watch, seconds=seconds, parquet=parquet
+    )
+    results = Results(tuple(cells), found)
     for sentence in premises(results):
         warnings.warn(sentence, TheoryWarning, stacklevel=3)
     return results
@@ -248,32 +265,75 @@ def run_cells(
     folder: Path | str | None = None,
     watch: Watcher | None = None,
     endings: bool = False,
+    seconds: Mapping[str, float] | None = None,
+    parquet: Path | str | None = None,
 ) -> dict[str, CellResult]:
     """Return the results of cells, by the keys of the cells.
 
-    Results in the folder are read, if they are those of these very cells. The other cells are
-    played, and their results are stored at once. Cells of one key are played once; `endings` keeps
-    the last round only.
+    Results in the folder are read, if they are those of these very cells. The other seeds are
+    played in blocks, whose results are stored at once. Cells of one key are played once; `endings`
+    keeps the last round only.
+
+    Parameters
+    ----------
+    seconds
+        Key of a cell -> how long it is expected to take, by which it is divided into blocks.
+    parquet
+        A folder for the rounds of every finished block (`RoundFiles`).
     """
-    unique = {cell.key: cell for cell in cells}
-    found = {
-        key: stored
-        for key, cell in unique.items()
-        if (stored := load(cell, folder, endings)) is not None
-    }
-    missing = [cell for key, cell in unique.items() if key not in found]
-    for _ in found:
-        tick(watch)
-    for cell, result in zip(
-        missing, mapper(partial(play_and_store, folder, endings), missing), strict=True
-    ):
+    planned = tuple(cells)
+    unique = {cell.key: cell for cell in planned}
+    check_memory(tuple(unique.values()), endings)
+    files = RoundFiles(parquet, planned) if parquet else None
+    parts: dict[str, list[tuple[SeedBlock, CellResult]]] = {key: [] for key in unique}
+    found: dict[str, CellResult] = {}
+
+    def missing(key: str) -> list[SeedBlock]:
+        return missing_blocks(unique[key], [block for block, _ in parts[key]])
+
+    def take(block: SeedBlock, result: CellResult) -> None:
+        """Keep the result of a block; the last one of a cell completes it."""
+        key = block.cell.key
+        if files:
+            files.write(block, result)
+        parts[key].append((block, result))
+        if not missing(key):
+            found[key] = join_results(parts.pop(key))
+            tick(watch)
+
+    for cell in unique.values():
+        for block, result in load_blocks(cell, folder, endings):
+            take(block, result)
+    gaps = [gap for key in parts for gap in missing(key)]
+    # One process that knows no times gains nothing from small blocks.
+    blocks = gaps if mapper is map and seconds is None else divide_blocks(gaps, seconds)
+    for block, result in play_blocks(blocks, mapper, folder, endings):
+        take(block, result)
+    repeat_notices(found[key] for key in unique)
+    return {key: found[key] for key in unique}
+
+
+def play_blocks(
+    blocks: Sequence[SeedBlock], mapper: Mapper, folder: Path | str | None, endings: bool
+) -> Iterator[tuple[SeedBlock, CellResult]]:
+    """Play blocks by a mapper, and yield each with its result once that is stored."""
+    if folder and not yields_as_completed(mapper):
+        # This mapper may hand over all results at its end, so whoever plays a block stores it.
+        work: Callable[[SeedBlock], CellResult] = partial(play_and_store, folder, endings)
+    else:
+        work = partial(play_block, endings)
+    for block, result in map_as_completed(mapper, work, blocks):
         # A mapper may work on another machine, whose files are not ours.
-        if folder and not cell_path(cell.key, folder, endings).exists():
-            result.save(cell_path(cell.key, folder, endings), cell.key)
-        found[cell.key] = result
-        tick(watch)
-    repeat_notices(found.values())
-    return found
+        if folder and not block_path(block, folder, endings).exists():
+            result.save(block_path(block, folder, endings), block.key)
+        yield block, result
+
+
+def check_memory(cells: Sequence[Cell], endings: bool) -> None:
+    """Refuse an experiment whose curves do not fit into memory, before a round is played."""
+    rounds = sum(len(cell.seeds) * (1 if endings else cell.horizon) for cell in cells)
+    owner = f"an experiment of {rounds:.3g} rounds"
+    require_memory(owner, ROUND_BYTES * rounds, "fewer rounds, seeds or policies need less")
 
 
 def repeat_notices(results: Iterable[CellResult]) -> None:
@@ -292,8 +352,9 @@ def repeat_notices(results: Iterable[CellResult]) -> None:
 
 def forget_cells(keys: Iterable[str], folder: Path | str) -> None:
     """Remove these stored cells, and the folder if nothing else is in it."""
-    for key, endings in product(keys, (False, True)):
-        cell_path(key, folder, endings).unlink(missing_ok=True)
+    for key in keys:
+        for path in Path(folder).glob(f"{key}*.npz"):
+            path.unlink(missing_ok=True)
     with suppress(OSError):
         Path(folder).rmdir()
 
@@ -303,22 +364,27 @@ def tick(watch: Watcher | None) -> None:
         watch()
 
 
-def load(cell: Cell, folder: Path | str | None, endings: bool) -> CellResult | None:
-    """The stored result of a cell; None where it has to be played.
+def load_blocks(
+    cell: Cell, folder: Path | str | None, endings: bool
+) -> list[tuple[SeedBlock, CellResult]]:
+    """The stored blocks of a cell with their results.
 
-    A file that is not the result of this cell is named in a notice.
+    A file that is not the result of its block is named in a notice, and its seeds are played.
     """
     if folder is None:
-        return None
+        return []
     Path(folder).mkdir(parents=True, exist_ok=True)
-    path = cell_path(cell.key, folder, endings)
-    try:
-        return CellResult.load(path, cell, endings)
-    except UntrustedCell as error:
-        problem, policy = cell.name
-        warnings.warn(
-            f"the stored result of {policy} on {problem} is played again: {path.name} {error}",
-            DataNotice,
-            stacklevel=4,
-        )
-        return None
+    found = []
+    for block in stored_blocks(cell, folder, endings):
+        path = block_path(block, folder, endings)
+        try:
+            found.append((block, CellResult.load(path, block.key, block.shapes(endings))))
+        except UntrustedCell as error:
+            # A later result must not find this file in its place.
+            path.unlink(missing_ok=True)
+            warnings.warn(
+                f"the stored result of {block.name} is played again: {path.name} {error}",
+                DataNotice,
+                stacklevel=4,
+            )
+    return found

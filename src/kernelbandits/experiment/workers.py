@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import as_completed as wait_for_each
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -21,8 +22,10 @@ from kernelbandits.processes import ignore_interrupts, serve
 from kernelbandits.runtime import MOST_WORKERS
 
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""`map`, or anything that maps like it in the same order: a process pool's map, or Dask's."""
+"""`map`, or anything that maps like it in the same order: a process pool's map, or Dask's.
 
+One that has a method `as_completed(work, items)` yields (item, result) when each is ready.
+"""
 
 MOST_DEATHS = 4
 """A cell is given up when so many worker processes were killed while they played it."""
@@ -50,12 +53,31 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
         return
     pool = WorkerPool(count)
     try:
-        yield pool.map
+        yield pool
     except BaseException:
         pool.abort()
         raise
     finally:
         pool.shutdown()
+
+
+def yields_as_completed(mapper: Mapper) -> bool:
+    """Whether the mapper hands over each result when it is ready."""
+    return mapper is map or hasattr(mapper, "as_completed")
+
+
+def map_as_completed(
+    mapper: Mapper, work: Callable[[Any], Any], items: Sequence[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield (item, result) as soon as each is ready, or in order if the mapper cannot say when.
+
+    >>> list(map_as_completed(map, abs, [-1, -2]))
+    [(-1, 1), (-2, 2)]
+    """
+    if hasattr(mapper, "as_completed"):
+        yield from mapper.as_completed(work, items)
+    else:
+        yield from zip(items, mapper(work, items), strict=True)
 
 
 @dataclass(frozen=True)
@@ -117,12 +139,29 @@ class WorkerPool:
             return worker
         raise WorkersLost("no worker process can be started: each was killed at its start")
 
-    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    def __call__(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Start the work on all items at once; the results come in the order of the items."""
+        futures = self.submit(work, items)
+        return (take_result(future, items, futures) for future in futures)
+
+    def as_completed(
+        self, work: Callable[[Any], Any], items: Sequence[Any]
+    ) -> Iterator[tuple[Any, Any]]:
+        """The same, but each item comes with its result when that is ready."""
+        futures = self.submit(work, items)
+        places = dict(zip(futures, items, strict=True))
+        lost = []
+        for future in wait_for_each(futures):
+            if isinstance(future.exception(), WorkersLost):
+                lost.append(future)
+            else:
+                yield places[future], future.result()
+        for future in lost:
+            take_result(future, items, futures)
+
+    def submit(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Future[Any]]:
         check_sendable(items)
-        return wait_for_results(
-            items, [self.threads.submit(self.run, work, item) for item in items]
-        )
+        return [self.threads.submit(self.run, work, item) for item in items]
 
     def run(self, work: Callable[[Any], Any], item: Any) -> Any:
         for death in range(1, MOST_DEATHS + 1):
@@ -169,21 +208,25 @@ class WorkerPool:
             worker.stop()
 
 
-def wait_for_results(items: Sequence[Any], futures: Sequence[Future[Any]]) -> Iterator[Any]:
-    """The results in order; where some cells were lost, all others are finished first."""
-    for future in futures:
-        if isinstance(future.exception(), WorkersLost):
-            lost = [
-                describe_cell(item)
-                for item, other in zip(items, futures, strict=True)
-                if isinstance(other.exception(), WorkersLost)
-            ]
-            raise WorkersLost(
-                f"{len(lost)} of {len(items)} could not be played, because the worker process was "
-                f"killed {MOST_DEATHS} times: {', '.join(lost)}. Perhaps memory is short; fewer "
-                "workers need less"
-            )
-        yield future.result()
+def take_result(future: Future[Any], items: Sequence[Any], futures: Sequence[Future[Any]]) -> Any:
+    """The result of one item; where some items were lost, all others are finished first."""
+    if isinstance(future.exception(), WorkersLost):
+        lost = [
+            item
+            for item, other in zip(items, futures, strict=True)
+            if isinstance(other.exception(), WorkersLost)
+        ]
+        raise name_lost(lost, len(items))
+    return future.result()
+
+
+def name_lost(lost: Sequence[Any], total: int) -> WorkersLost:
+    """The error that names what could not be played."""
+    names = ", ".join(map(describe_cell, lost))
+    return WorkersLost(
+        f"{len(lost)} of {total} could not be played, because the worker process was "
+        f"killed {MOST_DEATHS} times: {names}. Perhaps memory is short; fewer workers need less"
+    )
 
 
 def describe_cell(cell: Any) -> str:

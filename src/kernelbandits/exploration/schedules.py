@@ -56,10 +56,10 @@ class Step:
     def __call__(self, t: int) -> Law:
         return self.first if t <= self.last else self.second
 
-    def runs(self, horizon: int) -> list[Run]:
-        """Return the laws of rounds 1..horizon, without a call for every round."""
-        change = min(self.last, horizon)
-        both = (self.first, 0, change), (self.second, change, horizon)
+    def runs(self, horizon: int, first: int = 1) -> list[Run]:
+        """Return the laws of rounds first..horizon, without a call for every round."""
+        change = max(first - 1, min(self.last, horizon))
+        both = (self.first, first - 1, change), (self.second, change, horizon)
         return [run for run in both if run[1] < run[2]]
 
 
@@ -103,11 +103,11 @@ class Decay:
         rounds = np.arange(1.0, self.early_rounds(horizon) + 1)
         return np.asarray(self.first * rounds**-self.power)
 
-    def runs(self, horizon: int) -> list[Run]:
-        """Return the laws of rounds 1..horizon; the rounds at the floor are one run."""
-        early = self.early_rounds(horizon)
+    def runs(self, horizon: int, first: int = 1) -> list[Run]:
+        """Return the laws of rounds first..horizon; the rounds at the floor are one run."""
+        early = max(first - 1, self.early_rounds(horizon))
         late = [(self(early + 1), early, horizon)] if early < horizon else []
-        return [*((self(t), t - 1, t) for t in range(1, early + 1)), *late]
+        return [*((self(t), t - 1, t) for t in range(first, early + 1)), *late]
 
 
 @dataclass(frozen=True)
@@ -183,19 +183,19 @@ class Exploration:
         """Whether the law depends on the posterior, so that no weight is known in advance."""
         return self.arguments >= 2
 
-    def runs(self, horizon: int) -> list[Run]:
-        """Return the laws of rounds 1..horizon, each with the rounds in which it holds.
+    def runs(self, horizon: int, first: int = 1) -> list[Run]:
+        """Return the laws of rounds first..horizon, each with the rounds in which it holds.
 
         This is for a law or a schedule that does not use the posterior.
         """
         if self.arguments == 0:
-            return [(self.source, 0, horizon)]
+            return [(self.source, first - 1, horizon)]
         if hasattr(self.source, "runs"):
-            return list(self.source.runs(horizon))
-        laws = [self.source(t) for t in range(1, horizon + 1)]
+            return list(self.source.runs(horizon, first))
+        laws = [self.source(t) for t in range(first, horizon + 1)]
         sizes = [len(list(run)) for _, run in groupby(laws, key=id)]
         return [
-            (as_law(laws[stop - size]), stop - size, stop)
+            (as_law(laws[stop - size]), first - 1 + stop - size, first - 1 + stop)
             for size, stop in zip(sizes, accumulate(sizes), strict=True)
         ]
 
@@ -208,11 +208,12 @@ class Exploration:
             found[law] += stop - start
         return found
 
-    def weights(self, uniforms: Array) -> Array:
-        """Return the weights w_1..w_T for the uniforms of rounds 1..T."""
+    def weights(self, uniforms: Array, first: int = 1) -> Array:
+        """Return the weights w_t of successive rounds from `first` on, for their uniforms."""
+        before = first - 1
         drawn = [
-            evaluate_at_all(law.draw, uniforms[start:stop])
-            for law, start, stop in self.runs(len(uniforms))
+            evaluate_at_all(law.draw, uniforms[start - before : stop - before])
+            for law, start, stop in self.runs(before + len(uniforms), first)
         ]
         return np.concatenate(drawn) if drawn else np.empty(0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -151,9 +152,14 @@ class PoolRows:
         self._tables: list[Array] = []
         """For each block with few values the kernels of all pairs of values, (M, L, L)."""
         if kernels.additives.any():
+            most = math.isqrt(FEW_PAIRS * len(points))
             for b, block in enumerate(kernels.blocks):
-                values, levels = distinct_points(self._right[list(block)].T)
-                few = len(values) ** 2 <= FEW_PAIRS * len(points)
+                column = self._right[list(block)].T
+                # A sort of a million numbers is saved where the first of them tell enough.
+                values, levels = distinct_points(column[: 4 * most])
+                if len(values) <= most and len(column) > 4 * most:
+                    values, levels = distinct_points(column)
+                few = len(values) <= most
                 self._levels.append(levels if few else None)
                 self._tables.append(self._tabulate(b, values) if few else np.empty(0))
 

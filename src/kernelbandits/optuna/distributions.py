@@ -17,6 +17,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial
 
 from kernelbandits.domains import Category, Integer, MixedBox, Real
+from kernelbandits.domains.box import check_sides
 from kernelbandits.domains.variables import Variable
 from kernelbandits.streams import Streams
 
@@ -42,12 +43,30 @@ def as_variable(distribution: BaseDistribution) -> Variable:
     )
 
 
+def is_modelled(distribution: BaseDistribution) -> bool:
+    """Whether a range can be modelled: neither too long nor too short for floating-point numbers.
+
+    >>> is_modelled(FloatDistribution(0, 1)), is_modelled(FloatDistribution(-1e308, 1e308))
+    (True, False)
+    """
+    try:
+        check_sides("kernelbandits.optuna", MixedBox((as_variable(distribution),)))
+    except ValueError:
+        return False
+    return True
+
+
 def draw_value(seed: int, number: int, name: str, distribution: BaseDistribution) -> Any:
     """Draw the value of a parameter; it depends on seed, trial number and name only."""
     if distribution.single():
         return single_value(distribution)
     key = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
     unit = Streams(seed).generator(number, key).random(1)
+    if isinstance(distribution, IntDistribution) and not is_modelled(distribution):
+        # In whole numbers: floating-point ones do not have all of them.
+        count = (distribution.high - distribution.low) // distribution.step + 1
+        place = int(unit[0] * 2**53) * count >> 53
+        return distribution.low + place * distribution.step
     variable = as_variable(distribution)
     value = variable.decode(variable.from_unit(unit)[0])
     if isinstance(distribution, CategoricalDistribution):

@@ -22,6 +22,7 @@ from kernelbandits.optuna.distributions import (
     find_space,
     group_parameters,
     group_seed,
+    is_modelled,
 )
 from kernelbandits.optuna.trial_policy import (
     StudyReader,
@@ -116,7 +117,13 @@ class KernelBanditSampler(BaseSampler):
         for name in changing:
             text = f"the range of {name!r} has changed; it is drawn at random until it stays"
             self._reader.notice(f"changing {name}", text)
-        return space
+        modelled = {name: one for name, one in space.items() if is_modelled(one)}
+        for name in space.keys() - modelled.keys():
+            text = (
+                f"the range of {name!r} is too long or too short for a model; it is drawn at random"
+            )
+            self._reader.notice(f"extreme {name}", text)
+        return modelled
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: Space

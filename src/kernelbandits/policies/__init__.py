@@ -10,6 +10,8 @@ from kernelbandits.policies.auto import Auto as Auto
 from kernelbandits.policies.base import Policy as Policy
 from kernelbandits.policies.baselines import Greedy as Greedy
 from kernelbandits.policies.baselines import UniformRandom as UniformRandom
+from kernelbandits.policies.batched import GPBUCB as GPBUCB
+from kernelbandits.policies.budgeted import BKB as BKB
 from kernelbandits.policies.choice import Choice as Choice
 from kernelbandits.policies.confidence import GPUCB as GPUCB
 from kernelbandits.policies.confidence import IGPUCB as IGPUCB
@@ -20,6 +22,7 @@ from kernelbandits.policies.drifting import TVGPUCB as TVGPUCB
 from kernelbandits.policies.elimination import BPE as BPE
 from kernelbandits.policies.elimination import MVR as MVR
 from kernelbandits.policies.elimination import REDS as REDS
+from kernelbandits.policies.epsilon_greedy import KernelEpsilonGreedy as KernelEpsilonGreedy
 from kernelbandits.policies.explanation import Explanation as Explanation
 from kernelbandits.policies.fitted_model import FittedModel as FittedModel
 from kernelbandits.policies.generic import GenericGP as GenericGP
@@ -33,19 +36,31 @@ from kernelbandits.policies.improvement import ExpectedImprovement as ExpectedIm
 from kernelbandits.policies.improvement import ProbabilityOfImprovement as ProbabilityOfImprovement
 from kernelbandits.policies.independent import UCB1 as UCB1
 from kernelbandits.policies.independent import GaussianTS as GaussianTS
+from kernelbandits.policies.independent import MaillardSampling as MaillardSampling
 from kernelbandits.policies.independent import UCBRevisited as UCBRevisited
 from kernelbandits.policies.index import IndexPolicy as IndexPolicy
+from kernelbandits.policies.information_directed import (
+    InformationDirectedSampling as InformationDirectedSampling,
+)
 from kernelbandits.policies.leave_one_out import LeaveOneOut as LeaveOneOut
+from kernelbandits.policies.lin_rel import LinRel as LinRel
+from kernelbandits.policies.lin_rel import SupLinRel as SupLinRel
+from kernelbandits.policies.lin_ucb import LinUCB as LinUCB
+from kernelbandits.policies.lin_ucb import SupLinUCB as SupLinUCB
 from kernelbandits.policies.linear import OFUL as OFUL
 from kernelbandits.policies.linear import LinTS as LinTS
 from kernelbandits.policies.linear import RarelySwitchingOFUL as RarelySwitchingOFUL
 from kernelbandits.policies.martingale_mixtures import AMMUCB as AMMUCB
 from kernelbandits.policies.martingale_mixtures import CMMUCB as CMMUCB
 from kernelbandits.policies.martingale_mixtures import DMMUCB as DMMUCB
+from kernelbandits.policies.misspecified import AGPUCB as AGPUCB
+from kernelbandits.policies.misspecified import ECGPUCB as ECGPUCB
 from kernelbandits.policies.optimization import OptimizationTrial as OptimizationTrial
 from kernelbandits.policies.optimization import Outcome as Outcome
 from kernelbandits.policies.partial_dependence import PartialDependence as PartialDependence
 from kernelbandits.policies.partition import PiGPUCB as PiGPUCB
+from kernelbandits.policies.posterior_draws import EVILL as EVILL
+from kernelbandits.policies.posterior_draws import PIMS as PIMS
 from kernelbandits.policies.random_queries import ExploitPlus as ExploitPlus
 from kernelbandits.policies.random_queries import GPUCBPlus as GPUCBPlus
 from kernelbandits.policies.randomised_ucb import IRGPUCB as IRGPUCB

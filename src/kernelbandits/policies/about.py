@@ -19,6 +19,8 @@ LINEAR = "linear bandits"
 INDEPENDENT = "independent arms"
 IMPROVEMENT = "improvement over the best so far"
 CALIBRATED = "scales fitted to the rewards"
+MISSPECIFIED = "wrong kernels and lengthscales"
+LARGE = "batches and large problems"
 BASELINES = "baselines"
 
 FAMILIES = (
@@ -35,6 +37,8 @@ FAMILIES = (
     INDEPENDENT,
     IMPROVEMENT,
     CALIBRATED,
+    MISSPECIFIED,
+    LARGE,
     BASELINES,
 )
 """Titles of the families, in the order in which they are listed."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
-from kernelbandits.checks import Array, TheoryWarning
+from kernelbandits.checks import Array, Indices, TheoryWarning
 from kernelbandits.domains import TIES, Arms, Contextual, as_arms
 from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.policies.about import About
@@ -45,6 +45,7 @@ from kernelbandits.policies.round import (
 )
 from kernelbandits.policies.spectral import lengthscales_of
 from kernelbandits.posterior import (
+    PartialPosterior,
     PointPosterior,
     PoolPosterior,
     Posterior,
@@ -634,6 +635,13 @@ class Policy:
         """A posterior of the same kernel and ridge, without data, on all arms or on points."""
         where = self.domain if points is None else points
         return posterior_on(as_trusted(self.posterior.kernel), where, self.posterior.ridge)
+
+    def _partial_posterior(self, arms: Indices) -> Posterior | PartialPosterior:
+        """A posterior without data that is kept for some arms only; over all arms if these are."""
+        if len(arms) == len(self.domain):
+            return self._fresh_posterior()
+        kernel = as_trusted(self.posterior.kernel)
+        return PartialPosterior(kernel, self.domain.points, self.posterior.ridge, arms)
 
     def _warn_once(self, text: str, subject: str | None = None) -> None:
         """Warn once of a subject: the text itself, unless the text changes from round to round."""

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -711,25 +710,16 @@ class Calibrator:
         """The arms that have rewards, or are at the same point as one that has."""
         return np.flatnonzero(self.arm_counts()[self._first_arms] > 0)
 
-    @cached_property
+    @property
     def _first_arms(self) -> Indices:
         """The first arm at the point of each arm."""
-        return np.array([self._arm_at[key] for key in self._keys])
+        first: Indices = self.domain.index.first
+        return first
 
-    @cached_property
-    def _keys(self) -> list[bytes]:
-        """The point of each arm, as bytes."""
-        # Adding 0.0 turns -0.0 into 0.0, which is the same point with other bytes.
-        return [row.tobytes() for row in self.domain.points + 0.0]
-
-    def _arms_of(self, rows: Array) -> list[int]:
+    def _arms_of(self, rows: Array) -> Indices:
         """The first arm at each of some points."""
-        return [self._arm_at[row.tobytes()] for row in rows]
-
-    @cached_property
-    def _arm_at(self) -> dict[bytes, int]:
-        """Point -> the first arm there."""
-        return {key: arm for arm, key in reversed([*enumerate(self._keys)])}
+        found: Indices = self.domain.index.find(rows)
+        return found
 
     def unit_sums(self, units: Standard | None = None) -> Array:
         """The sum of the rewards at each point, in some units; by default the posterior's."""

@@ -16,7 +16,7 @@ from kernelbandits.policies.about import CHANGING, About
 from kernelbandits.policies.base import Form
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.place import place_of
-from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Posterior
+from kernelbandits.posterior import LARGEST_JOINT, DriftingPosterior, Posterior
 from kernelbandits.widths import Width
 
 SCHEDULES = ("finite", "practical")
@@ -198,9 +198,7 @@ def drifting_at(rate: float) -> Form:
     def form(kernel: Any, arms: Arms, ridge: float) -> Posterior:
         n = len(arms)
         memory = f"{n} arms, a covariance of {8e-9 * n**2:.1f} GB"
-        checks.needs(
-            n <= LARGEST_COVARIANCE, "TVGPUCB", f"at most {LARGEST_COVARIANCE} arms", memory
-        )
+        checks.needs(n <= LARGEST_JOINT, "TVGPUCB", f"at most {LARGEST_JOINT} arms", memory)
         return DriftingPosterior(kernel, arms, ridge, checks.chance("TVGPUCB", "rate", rate))
 
     return form

@@ -20,7 +20,7 @@ from kernelbandits.policies.acquisition import StandardDeviation
 from kernelbandits.policies.base import Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import Posterior
+from kernelbandits.posterior import PartialPosterior, Posterior
 from kernelbandits.widths import Width
 
 
@@ -40,10 +40,10 @@ class Elimination(Policy):
     width: Width
     survivors: Indices
     """The arms of the batch being played, in order."""
-    batch_posterior: Posterior
+    batch_posterior: Posterior | PartialPosterior
     """The posterior of the rewards of the batch being played.
 
-    In the first batch it is the common posterior itself.
+    In the first batch it is the common posterior itself; later it is kept for the survivors.
     """
 
     reuse_data: bool = False
@@ -72,7 +72,17 @@ class Elimination(Policy):
 
     def choose(self, now: Round) -> Choice:
         arm = self._pick_survivor(now.draw_tie())
-        return self._choice_of_arm(arm, self.batch_posterior.sd, now, {})
+        (mean,), (sd,) = self._batch_estimates(np.array([arm]))
+        note = {"mean": float(mean), "sd": float(sd), "batch": float(self.number)}
+        note |= {"survivors": float(len(self.survivors))} | now.note(arm)
+        return Choice(self.domain.points[arm], arm, note)
+
+    def _batch_estimates(self, arms: Indices) -> tuple[Array, Array]:
+        """Mean and sd of some arms, by the rewards of the batch."""
+        posterior = self.batch_posterior
+        if isinstance(posterior, PartialPosterior):
+            return posterior.estimates(arms)
+        return posterior.mean[arms], np.sqrt(np.maximum(posterior.variance[arms], 0.0))
 
     def plan(self, t: int, rng: Any) -> list[Choice]:
         """Return the choices of round t and of all later rounds of the batch.
@@ -103,29 +113,20 @@ class Elimination(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         ends = self.posterior.events + 1 in self._ends
-        following = self.batch_posterior
-        if ends and not self.reuse_data:
-            # The new posterior is built first: if that fails, the reward has changed nothing.
-            following = self._fresh_posterior()
         self.posterior.update(arm, reward)
         if self.batch_posterior is not self.posterior:
             self.batch_posterior.update(arm, reward)
         if ends:
             self.survivors = self._eliminate()
-            self.batch_posterior = following
+            if not self.reuse_data:
+                self.batch_posterior = self._partial_posterior(self.survivors)
 
     def _eliminate(self) -> Indices:
         """The survivors with mean + width sd >= max (mean - width sd)."""
-        mean = self.batch_posterior.mean[self.survivors]
-        reach = self._scale * self.batch_posterior.sd[self.survivors]
+        mean, sd = self._batch_estimates(self.survivors)
+        reach = self._scale * sd
         kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
         return kept
-
-    def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
-        """The estimate of the batch, its number and how many arms survive."""
-        known = {"mean": float(self.batch_posterior.mean[arm]), "sd": float(sd[arm])}
-        counts = {"batch": float(self.number), "survivors": float(len(self.survivors))}
-        return known | counts
 
 
 class BPE(Elimination):
@@ -201,7 +202,8 @@ class BPE(Elimination):
         self.settings["exploration"] = "the greatest sd among the survivors"
 
     def _pick_survivor(self, u: float) -> int:
-        return int(self.survivors[argmax(self.batch_posterior.sd[self.survivors], self.ties, u)])
+        sd = self._batch_estimates(self.survivors)[1]
+        return int(self.survivors[argmax(sd, self.ties, u)])
 
 
 class REDS(Elimination):

@@ -14,7 +14,7 @@ from kernelbandits.markup import html_card, html_pairs, html_paragraphs
 from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
-from kernelbandits.posterior.mixture import members_of
+from kernelbandits.posterior.mixture import predictors_of
 from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
@@ -230,7 +230,7 @@ def draw_from_posterior(posterior: Any, points: Array) -> Array:
     covariance of the mixture would be different: its members agree about some points and disagree
     about others, and one of them may have a tail that the average does not show.
     """
-    members = members_of(posterior)
+    members = predictors_of(posterior)
     number = -(-DRAWS // len(members))
     return np.vstack(
         [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from kernelbandits import checks
@@ -32,6 +34,43 @@ def describe(name: str, title: str, rate: str) -> About:
         ours="ridge and delta as options; the paper's are 1 and 1/2",
         by_name_only=("delta",),
     )
+
+
+@dataclass(frozen=True)
+class LawsOfSetting:
+    """A schedule of laws from a schedule of their setting: t -> p_t becomes t -> Ber(p_t)."""
+
+    schedule: Callable[..., Any]
+    """(t), (t, posterior) or (t, posterior, width) -> the setting of the round, or its law."""
+    make_law: Callable[[Any], Law]
+
+    def __post_init__(self) -> None:
+        # `Exploration` counts the arguments of a schedule by its signature.
+        object.__setattr__(self, "__signature__", inspect.signature(self.schedule))
+
+    def __call__(self, *seen: Any) -> Law:
+        value = self.schedule(*seen)
+        return value if is_law(value) else self.make_law(value)
+
+
+def is_law(value: Any) -> bool:
+    return isinstance(value, Law) or hasattr(value, "ppf")
+
+
+def is_schedule(value: Any) -> bool:
+    return callable(value) and not isinstance(value, type) and not is_law(value)
+
+
+def as_exploration(value: Any, make_law: Callable[[Any], Law]) -> Any:
+    """The law of a setting, or the schedule of laws of a schedule.
+
+    A schedule may return the setting of the round or the law itself. One that returns laws is kept
+    as it is: the package's own know more of themselves than the laws they return.
+    """
+    if is_law(value) or not callable(value):
+        return value if is_law(value) else make_law(value)
+    states_range = hasattr(value, "chance_range") or hasattr(value, "runs")
+    return value if states_range else LawsOfSetting(value, make_law)
 
 
 class GenericGP(IndexPolicy):
@@ -120,8 +159,8 @@ class SimpleUCB(IndexPolicy):
 class SimpleBernoulli(IndexPolicy):
     """Play as Simple-UCB with probability p_t, and the highest estimate otherwise: w ~ Ber(p_t).
 
-    `p` is a probability, or a schedule of Bernoulli laws such as `kb.Decay()`. R is `noise_scale`
-    and D is `norm_bound`; see `GenericGP` for the width.
+    `p` is a probability, or a schedule of probabilities or of Bernoulli laws such as `kb.Decay()`.
+    R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
     Examples
     --------
@@ -147,19 +186,18 @@ class SimpleBernoulli(IndexPolicy):
         delta: float = 0.5,
         ties: str = "random",
     ) -> None:
-        law = Bernoulli(p) if checks.is_number(p) else p
-        schedule = callable(law) and not isinstance(law, Law)
-        right = isinstance(law, Bernoulli) or schedule
+        right = checks.is_number(p) or isinstance(p, Bernoulli) or is_schedule(p)
         checks.needs(right, "SimpleBernoulli", "a probability p or a schedule", p)
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        law = as_exploration(p, Bernoulli)
         self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
 class SimpleGaussian(IndexPolicy):
     """Play mean + w width sd with one normal number w ~ N(0, scale^2) in each round.
 
-    Thompson sampling draws a whole function in its place. R is `noise_scale` and D is `norm_bound`;
-    see `GenericGP` for the width.
+    `scale` is a number, or a schedule of numbers or of laws. Thompson sampling draws a whole
+    function in place of w. R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
     Examples
     --------
@@ -179,7 +217,7 @@ class SimpleGaussian(IndexPolicy):
         domain: Any,
         kernel: Any,
         *,
-        scale: float = 1.0,
+        scale: Any = 1.0,
         noise_scale: float,
         norm_bound: float,
         ridge: float = 1.0,
@@ -187,14 +225,15 @@ class SimpleGaussian(IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._set_self_normalised(noise_scale, norm_bound, delta, Gaussian(0.0, scale))
+        law = as_exploration(scale, lambda size: Gaussian(0.0, size))
+        self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
 class SimpleCategorical(IndexPolicy):
     """Play mean + w width sd with a weight w from the levels 1/K, 2/K, ..., 1.
 
-    w = i/K with probability weights[i - 1], i = 1..K. R is `noise_scale` and D is `norm_bound`; see
-    `GenericGP` for the width.
+    w = i/K with probability weights[i - 1], i = 1..K. `weights` are probabilities, or a schedule of
+    them or of laws. R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
     Examples
     --------
@@ -213,7 +252,7 @@ class SimpleCategorical(IndexPolicy):
         domain: Any,
         kernel: Any,
         *,
-        weights: Iterable[float] = (1 / 4,) * 4,
+        weights: Any = (1 / 4,) * 4,
         noise_scale: float,
         norm_bound: float,
         ridge: float = 1.0,
@@ -221,14 +260,16 @@ class SimpleCategorical(IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._set_self_normalised(noise_scale, norm_bound, delta, Categorical(weights))
+        law = as_exploration(weights, Categorical)
+        self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
 class SimpleMixture(IndexPolicy):
     """Play mean + w width sd, where w = 1 with probability rho and is drawn from a law otherwise.
 
-    These are the paper's mixtures, which raise P(w >= 1). `law` is any sub-Gaussian law. R is
-    `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
+    These are the paper's mixtures, which raise P(w >= 1). `rho` is a probability, or a schedule of
+    probabilities or of laws. `law` is any sub-Gaussian law. R is `noise_scale` and D is
+    `norm_bound`; see `GenericGP` for the width.
 
     Examples
     --------
@@ -247,7 +288,7 @@ class SimpleMixture(IndexPolicy):
         domain: Any,
         kernel: Any,
         *,
-        rho: float = 0.5,
+        rho: Any = 0.5,
         law: Any = Gaussian(0.0, 1.0),  # noqa: B008
         noise_scale: float,
         norm_bound: float,
@@ -255,7 +296,12 @@ class SimpleMixture(IndexPolicy):
         delta: float = 0.5,
         ties: str = "random",
     ) -> None:
-        share = checks.chance("SimpleMixture", "rho", rho)
-        mixture = Mixture((share, 1 - share), (PointMass(1.0), as_law(law)))
+        other = as_law(law)
+
+        def mix(chance: Any) -> Mixture:
+            share = checks.chance("SimpleMixture", "rho", chance)
+            return Mixture((share, 1 - share), (PointMass(1.0), other))
+
+        mixture = as_exploration(rho, mix)
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._set_self_normalised(noise_scale, norm_bound, delta, mixture)

@@ -133,6 +133,64 @@ class GaussianTS(IndependentArms):
         return self._choice_of_arm(arm, now.sd, now, {"sample": float(sample[arm])})
 
 
+class MaillardSampling(IndependentArms):
+    """Play every arm once, then arm i with a probability in closed form.
+
+    P(i) is proportional to exp(-n_i (max ybar - ybar_i)^2 / (2 R^2)), with n_i the number and
+    ybar_i the mean of the rewards of arm i, and R (`noise_scale`) their noise.
+    """
+
+    about = About(
+        name="maillard-sampling",
+        title="Maillard sampling",
+        family=INDEPENDENT,
+        paper="Bian & Jun, Maillard sampling: Boltzmann exploration done optimally, 2022",
+        guarantee="expected regret O(sqrt(n T ln T)) on n arms, and asymptotically optimal for "
+        "normal rewards",
+        ours="the kernel serves the recommendation only",
+    )
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        ridge: float = 1.0,
+        ties: str = "random",
+    ) -> None:
+        super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties)
+        self.settings |= {
+            "width": "none",
+            "exploration": "P(i) proportional to exp(-n_i gap_i^2 / (2 R^2))",
+        }
+
+    def chances(self) -> Array:
+        """The probability of every arm; arms that were never played come first, evenly."""
+        counts = self.posterior.counts
+        if not counts.all():
+            weights = (counts == 0).astype(float)
+        else:
+            means = self.posterior.tally.sums / counts
+            gaps = means.max() - means
+            # Without noise only the highest mean is left.
+            with np.errstate(divide="ignore", over="ignore"):
+                z = np.divide(gaps, self.noise_scale, out=np.zeros_like(gaps), where=gaps > 0)
+                weights = np.exp(-counts * z**2 / 2)
+        chances: Array = weights / weights.sum()
+        return chances
+
+    def choose(self, now: Round) -> Choice:
+        chances = self.chances()
+        if not self.posterior.counts.all():
+            arm = now.best_arm(chances, self.posterior.mean, now.draw_tie())
+        else:
+            # The uniform number of the round picks an arm by the cumulative probabilities.
+            arm = int(np.searchsorted(np.cumsum(chances), now.draw_weight(), side="right"))
+            arm = min(arm, int(chances.nonzero()[0][-1]))
+        return self._choice_of_arm(arm, now.sd, now, {"chance": float(chances[arm])})
+
+
 class UCBRevisited(IndependentArms):
     """Play all remaining arms evenly, and drop those that are clearly worse in several phases.
 

@@ -18,10 +18,10 @@ from kernelbandits.widths import Width
 
 @dataclass(frozen=True)
 class IndexTables:
-    """The widths, weights and ties of rounds 1..T, as arrays for the compiled loop."""
+    """The widths, weights and ties of successive rounds, as arrays for a compiled loop."""
 
     widths: Array
-    """(T, 3): a_t, b_t, c_t"""
+    """(rounds, 3): a_t, b_t, c_t"""
     weights: Array
     ties: Array
 
@@ -111,15 +111,17 @@ class IndexPolicy(Policy):
             raise ValueError(f"{law} needs a finite weight, got {weight!r}")
         return weight
 
-    def tables(self, horizon: int, streams: Streams) -> IndexTables:
-        """The numbers `ask` would use in rounds 1..horizon."""
-        weights = self.exploration.weights(streams.uniforms("weight", horizon))
+    def tables(self, horizon: int, streams: Streams, first: int = 1) -> IndexTables:
+        """The numbers `ask` would use in rounds first..horizon."""
+        uniforms = streams.uniforms("weight", horizon, first)
+        weights = self.exploration.weights(uniforms, first)
         finite = bool(abs(weights).max(initial=0.0) < math.inf)
         checks.needs(finite, "exploration", "finite weights", weights)
-        for law, _, _ in self.exploration.runs(horizon):
-            self._check_optimism(law)
-        ties = streams.uniforms("tie", horizon)
-        return IndexTables(self.width.table(horizon), weights, ties)
+        if self.exploration.arguments:
+            for law, _, _ in self.exploration.runs(horizon, first):
+                self._check_optimism(law)
+        ties = streams.uniforms("tie", horizon, first)
+        return IndexTables(self.width.table(horizon, first), weights, ties)
 
     def _check_optimism(self, law: Law) -> None:
         if law.optimism <= 0:

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels import Kernel, StackedKernels
 from kernelbandits.posterior import Factorisation
 from kernelbandits.posterior.mixture import mix_moments
 from kernelbandits.runtime import single_threaded
@@ -187,7 +188,11 @@ def predict_left_out(
     """
     if len(points) < FEWEST_POINTS:
         return None
-    parts = [leave_out_each(one.kernel, one.ridge, points, counts, standardised) for one in members]
+    matrices = prior_covariances([one.kernel for one in members], points)
+    parts = [
+        leave_out_each(matrix, one.ridge, counts, standardised)
+        for matrix, one in zip(matrices, members, strict=True)
+    ]
     predictions, variances = (np.array(part) for part in zip(*parts, strict=True))
     predicted, variance = mix_moments(predictions, np.sqrt(variances))
     reach = HALF_INTERVAL * np.sqrt(variance)
@@ -203,11 +208,20 @@ def predict_left_out(
     )
 
 
-def leave_out_each(
-    kernel: Any, ridge: float, points: Array, counts: Array, z: Array
-) -> tuple[Array, Array]:
-    """Return prediction and variance of each z_i from the others, under one kernel and ridge."""
-    exact = Factorisation.of(kernel(points, points), counts, counts * z, ridge)
+def prior_covariances(kernels: Sequence[Kernel], points: Array) -> Array:
+    """Return K of each kernel at distinct points; kernels of one form share the distances."""
+    stacked = StackedKernels.of(kernels)
+    if stacked is None:
+        return np.array([kernel(points, points) for kernel in kernels])
+    found = stacked(points, points)
+    diagonal = np.arange(len(points))
+    found[:, diagonal, diagonal] += stacked.nuggets[:, None]
+    return found
+
+
+def leave_out_each(matrix: Array, ridge: float, counts: Array, z: Array) -> tuple[Array, Array]:
+    """Return prediction and variance of each z_i from the others, with matrix = K and a ridge."""
+    exact = Factorisation.of(matrix, counts, counts * z, ridge)
     # C^-1 = N^1/2 B^-1 N^1/2 / ridge, with the factor of B, whose eigenvalues are at least 1.
     inverse_root = solve_triangular(exact.factor, np.diag(exact.root), lower=True)
     precision = np.einsum("ij,ij->j", inverse_root, inverse_root) / ridge

@@ -1,4 +1,4 @@
-"""A random function from the posterior, as a formula that can be evaluated anywhere on a box.
+"""A random function from the posterior, on a box as a formula, on a large pool as a column.
 
 A draw from the prior is a sum of random waves; the kernel then conditions it on the rewards (Wilson
 et al., 2020).
@@ -18,6 +18,13 @@ from kernelbandits.kernels import Matern, RationalQuadratic, Stationary
 from kernelbandits.policies.acquisition import Expansion
 from kernelbandits.policies.spectral import Factor, Term
 from kernelbandits.posterior import Factorisation
+from kernelbandits.streams import Randomness, Streams
+
+DRAWN_NUMBERS = 1 << 27
+"""The draws over a pool that are made together have at most so many numbers: 1 GB."""
+MOST_DRAWS = 256
+ARM_BLOCK = 1024
+"""The waves of so many arms are computed at a time, so that they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +149,79 @@ def solve_sums(posterior: Any, sums: Array) -> Array:
         return sums
     gram = posterior.kernel(posterior.points, posterior.points)
     return Factorisation.of(gram, posterior.counts, sums, posterior.ridge).coefficients
+
+
+class PoolDraws:
+    """Draws g_t from the prior over a large pool, the same for the same round of the same streams.
+
+    g_t(x) = sum_j a_j cos(w_j . x) + b_j sin(w_j . x), as `Waves`. Sines of a million arms take
+    seconds. So the rounds of a block share their frequencies, and their draws are made together:
+    the sines are computed once for all of them. The weights a_j, b_j are new in every round, and
+    the next block has new frequencies. The last block is kept.
+    """
+
+    def __init__(self, terms: Sequence[Term], points: Array, features: int, horizon: int) -> None:
+        self.terms, self.points, self.features = tuple(terms), points, features
+        fitting = max(1, min(MOST_DRAWS, 2 * horizon, DRAWN_NUMBERS // len(points)))
+        self.rounds = 1 << (fitting.bit_length() - 1)
+        """The number of rounds in a block, a power of two."""
+        self._kept: tuple[int, int, Array] | None = None
+
+    def __deepcopy__(self, memo: Any) -> PoolDraws:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the draws that are kept; they can be made again."""
+        return vars(self) | {"_kept": None}
+
+    def draw(self, randomness: Randomness, t: int) -> Array:
+        """Return g_t for all arms."""
+        if not isinstance(randomness, Streams):
+            single: Array = self._draw_rounds(randomness, 0, [t])[0]
+            return single
+        block, row = divmod(t, self.rounds)
+        kept = self._kept
+        if kept is None or kept[:2] != (randomness.seed, block):
+            first = block * self.rounds
+            drawn = self._draw_rounds(randomness, block, range(first, first + self.rounds))
+            kept = self._kept = randomness.seed, block, drawn
+        draw: Array = kept[2][row]
+        return draw
+
+    def _draw_rounds(self, randomness: Randomness, block: int, rounds: Sequence[int]) -> Array:
+        """Return the draws of some rounds, one row for each."""
+        # The number of normals is part of their key: it is 3 modulo 4 here, a multiple of 4 for
+        # the weights, and 1 modulo 4 for the noise (`draw_noise`), so that no number is used twice.
+        needed = count_normals(self.terms, self.features)
+        normals = randomness.normal("sample", block, 4 * (needed // 4) + 3)
+        dimension = self.points.shape[1]
+        frequencies = draw_waves(self.terms, dimension, self.features, normals).frequencies
+        sizes = np.sqrt([term.variance / self.features for term in self.terms])
+        size = np.tile(np.repeat(sizes, self.features), 2)
+        count = 4 * -(-len(size) // 4)
+        weights = np.array(
+            [size * randomness.normal("sample", t, count)[: len(size)] for t in rounds]
+        )
+        drawn, half = np.empty((len(rounds), len(self.points))), len(frequencies)
+        waves = np.empty((ARM_BLOCK, 2 * half))
+        for start in range(0, len(self.points), ARM_BLOCK):
+            angles = self.points[start : start + ARM_BLOCK] @ frequencies.T
+            here = waves[: len(angles)]
+            np.cos(angles, out=here[:, :half])
+            np.sin(angles, out=here[:, half:])
+            drawn[:, start : start + ARM_BLOCK] = weights @ here.T
+        return drawn
+
+
+def draw_noise(randomness: Randomness, t: int, points: int) -> Array:
+    """Return a standard normal number for each arm played of a pool, in round t."""
+    return randomness.normal("sample", t, noise_numbers(points) + 1)[:points]
+
+
+def noise_numbers(points: int) -> int:
+    """How many normal numbers are drawn for the noise at some points: a power of two, at least 64.
+
+    The numbers of a round depend on how many are drawn, and Streams draw them in blocks. With a
+    power of two the size of a block changes rarely.
+    """
+    return max(64, 1 << (points - 1).bit_length())

@@ -18,7 +18,8 @@ from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import Posterior
+from kernelbandits.posterior import PartialPosterior, Posterior
+from kernelbandits.widths import Width
 
 
 class KernelUCB(IndexPolicy):
@@ -81,7 +82,7 @@ class LevelView:
     mean: Array
     sd: Array
     width: Array
-    """What is added to the mean: the constant times sd."""
+    """What is added to the mean."""
 
     @property
     def index(self) -> Array:
@@ -94,7 +95,112 @@ class LevelView:
         return self.mean + self.width
 
 
-class SupKernelUCB(Policy):
+class PrecisionLevels(Policy):
+    """Go through levels of precision, each with its own data, until an arm is worth playing.
+
+    Every round starts at level s = 1 with all arms. With mean and width by the data of level s,
+    over the arms that are left, and ucb = mean + width:
+
+    - if no width exceeds 1 / sqrt(T), play the greatest ucb; its reward enters no level;
+    - else if none exceeds 2^-s, keep the arms with ucb >= max ucb - 2^(1-s), go to level s + 1;
+    - else play the widest arm; its reward enters level s.
+
+    There are S = ceil(ln T) levels. What enters a level does not depend on the rewards in it, so
+    the arms of a level are a fixed design. A subclass may say what the data of a level are
+    (`_fresh_posterior`) and how wide an arm is by them (`_level_estimates`).
+    """
+
+    width: Width
+    """What multiplies the sd of a level, the same in every round."""
+
+    def _set_levels(self, rounds: int) -> None:
+        self.top = max(1, math.ceil(math.log(rounds)))
+        self.finest = 1 / math.sqrt(rounds)
+        self.levels: dict[int, Any] = {}
+        """The posterior of the data of each level, kept for the arms that reached it."""
+        self.settings |= {"levels": self.top, "gain": "none"}
+        self.settings["exploration"] = "the greatest width of a level, or the greatest upper bound"
+
+    def _set_scale(self, width: Width) -> None:
+        self.width = width
+        self._scale = checks.number(type(self).__name__, "width", width(1, 0.0))
+        self.settings["width"] = width.rule
+
+    def climb_levels(self) -> LevelView:
+        """The level at which the round stops, and the arms that reached it.
+
+        It stops at level S at the latest: 2^-S <= T^(-ln 2) <= 1 / sqrt(T).
+        """
+        level, alive = 1, np.arange(len(self.domain))
+        while True:
+            mean, sd, width = self._level_estimates(level, alive)
+            widest = float(width.max())
+            if widest <= self.finest or widest > 2.0**-level:
+                return LevelView(level, widest > self.finest, alive, mean, sd, width)
+            upper = mean + width
+            alive = alive[upper >= upper.max() - 2.0 ** (1 - level)]
+            level += 1
+
+    def _level_estimates(self, level: int, alive: Indices) -> tuple[Array, Array, Array]:
+        """Mean, sd and width of the arms alive by the data of one level.
+
+        Where it has no data, mean and sd are the prior's.
+        """
+        if level in self.levels:
+            posterior = self.levels[level]
+            if isinstance(posterior, PartialPosterior):
+                mean, sd = posterior.estimates(alive)
+            else:
+                mean, sd = posterior.mean[alive], posterior.sd[alive]
+        else:
+            mean, sd = np.zeros(len(alive)), np.sqrt(self.posterior.prior[alive])
+        return mean, sd, self._scale * sd
+
+    def choose(self, now: Round) -> Choice:
+        tie, view = now.draw_tie(), self.climb_levels()
+        place = argmax(view.index, self.ties, tie)
+        arm = int(view.alive[place])
+        note = {
+            "mean": float(view.mean[place]),
+            "sd": float(view.sd[place]),
+            "width": self._width_in_sds(view, place),
+            "level": float(view.level if view.explores else 0),
+            "alive": float(len(view.alive)),
+        }
+        return Choice(self.domain.points[arm], arm, note)
+
+    def _width_in_sds(self, view: LevelView, place: int) -> float:
+        """The width of an arm as a multiple of its sd, for the note of a choice."""
+        return self._scale
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        level = self._check_level(note["level"]) if "level" in note else self._level_of(arm)
+        known = (self.levels.get(level) or self._new_level(level, arm)) if level else None
+        self.posterior.update(arm, reward)
+        if known:
+            known.update(arm, reward)
+            self.levels[level] = known
+
+    def _new_level(self, level: int, arm: int) -> Any:
+        """The posterior of a level without data, whose first reward is that of `arm`."""
+        return self._fresh_posterior()
+
+    def _check_level(self, level: float) -> int:
+        known = checks.is_number(level) and level in range(self.top + 1)
+        checks.needs(known, "tell", f"a note with a level in 0..{self.top}", level)
+        return int(level)
+
+    def _level_of(self, arm: int) -> int:
+        """The level that a reward enters whose choice names none: where the arm is explored now.
+
+        It is 0, no level, for an arm that would not be explored.
+        """
+        view = self.climb_levels()
+        explored = view.alive[view.index > -np.inf] if view.explores else ()
+        return view.level if arm in explored else 0
+
+
+class SupKernelUCB(PrecisionLevels):
     """Go through levels of precision, each with its own data, until an arm is worth playing.
 
     Every round starts at level s = 1 with all arms. With mean and w = width sd by the data of level
@@ -148,76 +254,22 @@ class SupKernelUCB(Policy):
         rounds = checks.whole("SupKernelUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         chance = self._check_bounds(noise_scale, norm_bound, delta)
-        self.top = max(1, math.ceil(math.log(rounds)))
+        self._set_levels(rounds)
         claims = len(self.domain) * rounds * self.top
         if eta is None:
-            self.width = widths.fixed_design(
+            width = widths.fixed_design(
                 noise_scale, norm_bound, self.posterior.ridge, chance, claims
             )
         else:
-            self.width = widths.kernel_ucb(
+            width = widths.kernel_ucb(
                 checks.scale("SupKernelUCB", "eta", eta), self.posterior.ridge
             )
-        self._scale = checks.number("SupKernelUCB", "width", self.width(1, 0.0))
-        self.finest = 1 / math.sqrt(rounds)
-        self.levels: dict[int, Posterior] = {}
-        self.settings |= {"width": self.width.rule, "eta": eta, "levels": self.top, "gain": "none"}
-        self.settings["exploration"] = "the greatest width of a level, or the greatest upper bound"
+        self._set_scale(width)
+        self.settings["eta"] = eta
 
-    def climb_levels(self) -> LevelView:
-        """The level at which the round stops, and the arms that reached it.
-
-        It stops at level S at the latest: 2^-S <= T^(-ln 2) <= 1 / sqrt(T).
-        """
-        level, alive = 1, np.arange(len(self.domain))
-        while True:
-            mean, sd = self._level_estimates(level, alive)
-            width = self._scale * sd
-            widest = float(width.max())
-            if widest <= self.finest or widest > 2.0**-level:
-                return LevelView(level, widest > self.finest, alive, mean, sd, width)
-            upper = mean + width
-            alive = alive[upper >= upper.max() - 2.0 ** (1 - level)]
-            level += 1
-
-    def _level_estimates(self, level: int, alive: Indices) -> tuple[Array, Array]:
-        """Mean and sd of the arms alive by the data of one level; the prior's where it has none."""
-        if level not in self.levels:
-            return np.zeros(len(alive)), np.sqrt(self.posterior.prior[alive])
-        posterior = self.levels[level]
-        return posterior.mean[alive], posterior.sd[alive]
-
-    def choose(self, now: Round) -> Choice:
-        tie, view = now.draw_tie(), self.climb_levels()
-        place = argmax(view.index, self.ties, tie)
-        arm = int(view.alive[place])
-        note = {
-            "mean": float(view.mean[place]),
-            "sd": float(view.sd[place]),
-            "width": self._scale,
-            "level": float(view.level if view.explores else 0),
-            "alive": float(len(view.alive)),
-        }
-        return Choice(self.domain.points[arm], arm, note)
-
-    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        level = self._check_level(note["level"]) if "level" in note else self._level_of(arm)
-        known = (self.levels.get(level) or self._fresh_posterior()) if level else None
-        self.posterior.update(arm, reward)
-        if known:
-            known.update(arm, reward)
-            self.levels[level] = known
-
-    def _check_level(self, level: float) -> int:
-        known = checks.is_number(level) and level in range(self.top + 1)
-        checks.needs(known, "tell", f"a note with a level in 0..{self.top}", level)
-        return int(level)
-
-    def _level_of(self, arm: int) -> int:
-        """The level that a reward enters whose choice names none: where the arm is explored now.
-
-        It is 0, no level, for an arm that would not be explored.
-        """
+    def _new_level(self, level: int, arm: int) -> Posterior | PartialPosterior:
+        """The posterior of a level without data: over all arms for the first, else over few."""
+        if level == 1:
+            return self._fresh_posterior()
         view = self.climb_levels()
-        explored = view.alive[view.index > -np.inf] if view.explores else ()
-        return view.level if arm in explored else 0
+        return self._partial_posterior(view.alive if view.level == level else np.array([arm]))

@@ -6,17 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.policies.about import CONFIDENCE, About
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.paths import Path, condition_path, count_normals, draw_waves
+from kernelbandits.policies.paths import (
+    Path,
+    PoolDraws,
+    condition_path,
+    count_normals,
+    draw_noise,
+    draw_waves,
+    noise_numbers,
+)
 from kernelbandits.policies.place import Region
 from kernelbandits.policies.round import Round, check_pending
 from kernelbandits.policies.spectral import terms_of
-from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior, posterior_on
+from kernelbandits.posterior import LARGEST_JOINT, ArmPosterior, PoolPosterior, posterior_on
 from kernelbandits.streams import Streams, as_randomness
 
 
@@ -39,10 +49,11 @@ class GPTS(Policy):
 
     v_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(2/delta))).
 
-    On arms the draw is joint and exact, by Matheron's rule: with g = S z a draw from the prior and
-    e standard normal, f_t = mean + v_t [g - cov ((n/ridge) g + sqrt(n/ridge) e)]. On a box f_t is a
-    path by random features. Its law is Gaussian only in the limit of many features, and its
-    maximiser is found by search.
+    On up to 2000 arms the draw is joint and exact, by Matheron's rule: with g = S z a draw from the
+    prior and e standard normal, f_t = mean + v_t [g - cov ((n/ridge) g + sqrt(n/ridge) e)]. On more
+    arms and on a box g is a sum of random waves (features), which is conditioned exactly on what
+    was played. Its law is Gaussian only in the limit of many features. On a box the maximiser of
+    f_t is found by search.
 
     Parameters
     ----------
@@ -57,7 +68,7 @@ class GPTS(Policy):
     grid
         On a box: play exactly on a cover of this many points instead.
     features
-        On a box: how many random features a path has.
+        On a box and on more than 2000 arms: how many random features a draw has.
 
     Examples
     --------
@@ -77,10 +88,11 @@ class GPTS(Policy):
         family=CONFIDENCE,
         paper="Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017",
         guarantee="regret O~(gamma_T sqrt(d T)) with probability 1 - delta",
-        ours="gain: realised L/2 by default; all arms are the discretisation, at most 2000",
+        ours="gain: realised L/2 by default; all arms are the discretisation; on more than 2000 "
+        "arms draws from the prior are sums of random features",
     )
 
-    posterior: ArmPosterior
+    posterior: Any
     plays_boxes = True
     restricts_arms = True
     imagines_pending = True
@@ -118,25 +130,33 @@ class GPTS(Policy):
             "gain": name,
             "exploration": "a joint posterior draw",
         }
-        if self.finite:
+        self.joint = isinstance(self.posterior, ArmPosterior)
+        if self.joint:
             self.root = self.posterior.root()
         else:
             self._set_features(features)
+        if self.finite and not self.joint:
+            self.draws = PoolDraws(self.terms, self.domain.points, self.features, horizon)
 
     def _set_features(self, features: int) -> None:
-        self.features = checks.whole("GPTS", "features", features)
+        owner = type(self).__name__
+        self.features = checks.whole(owner, "features", features)
         self.terms = terms_of(self.posterior.kernel, range(self.domain.dimension))
         kernels = "a kernel of RBF, Matern and RationalQuadratic parts for a path"
         parts = f"{kernels} (grid=n draws exactly on a cover)"
-        checks.needs(len(self.terms) > 0, "GPTS", parts, self.posterior.kernel)
+        if self.finite:
+            parts = f"{kernels} over more than {LARGEST_JOINT} arms"
+        checks.needs(len(self.terms) > 0, owner, parts, self.posterior.kernel)
         self.settings["exploration"] = (
             f"a posterior path by {features} random features (approximate)"
         )
 
     def sample(self, t: int, z: Array, e: Array) -> Array:
-        """f_t over all arms, from 2 n standard normals."""
+        """f_t over at most 2000 arms, from 2 n standard normals."""
+        checks.needs(self.joint, "sample", f"at most {LARGEST_JOINT} arms", self.domain)
         deviation: Array = self.posterior.deviation(self.root @ z, e)
-        return self.posterior.mean + self._scale(t) * deviation
+        mean: Array = self.posterior.mean
+        return mean + self._scale(t) * deviation
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
         """v_t, times exp(I) of what is pending."""
@@ -150,13 +170,25 @@ class GPTS(Policy):
             location = self._search(path, now.place, self.ties, tie)
             note = {"sample": location.search["index"], "width": path.scale}
             return self._choice_at(location, now, note)
-        n, scale = len(self.domain), self._scale(now.t, now.inflation)
-        normals = now.draw_normals(2 * n)
-        deviation = now.posterior.deviation(self.root @ normals[:n], normals[n:])
-        sample = self.posterior.mean + scale * deviation
+        scale = self._scale(now.t, now.inflation)
+        sample = self._draw_deviation(now)
+        sample *= scale
+        sample += self.posterior.mean
         arm = now.best_arm(sample, self.posterior.mean, tie)
         note = {"sample": float(sample[arm]), "width": scale}
         return self._choice_of_arm(arm, now.sd, now, note)
+
+    def _draw_deviation(self, now: Round) -> Array:
+        """A draw of f - mean over all arms."""
+        if self.joint:
+            n = len(self.domain)
+            normals = now.draw_normals(2 * n)
+            drawn: Array = now.posterior.deviation(self.root @ normals[:n], normals[n:])
+            return drawn
+        prior = self.draws.draw(now.randomness, now.t)
+        noise = draw_noise(now.randomness, now.t, now.posterior.distinct)
+        conditioned: Array = now.posterior.deviation(prior, noise)
+        return conditioned
 
     def path(self, t: int, rng: Any, *, pending: Sequence[Choice] = ()) -> Path:
         """f_t on a box: `values(rows)`, and `slopes(rows)` with the gradients."""
@@ -179,12 +211,12 @@ class GPTS(Policy):
         """The numbers `ask` would use in rounds first..last."""
         n = len(self.domain)
         normals = streams.normals("sample", first, last, 2 * n)
-        table = self.width.table(last)[first - 1 :]
         return SampleTables(
-            table,
-            streams.uniforms("tie", last)[first - 1 :],
+            self.width.table(last, first),
+            streams.uniforms("tie", last, first),
             normals[:, :n] @ self.root.T,
-            normals[:, n:],
+            # A copy, because numba compiles the loop for the layout it is given.
+            np.ascontiguousarray(normals[:, n:]),
         )
 
 
@@ -197,18 +229,8 @@ def grid_of(domain: Any, grid: int | None) -> Any:
 
 
 def joint_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
-    """The posterior of arms that are few enough for joint draws, or of points."""
-    if isinstance(domain, Arms):
-        arms, memory = len(domain), f"joint draws over at most {LARGEST_COVARIANCE} arms"
-        wanted = f"{arms} arms, a covariance of {8e-9 * arms**2:.1f} GB"
-        checks.needs(arms <= LARGEST_COVARIANCE, "GPTS", memory, wanted)
-    return posterior_on(kernel, domain, ridge)
-
-
-def noise_numbers(points: int) -> int:
-    """How many normal numbers are drawn for the noise at some points: a power of two, at least 64.
-
-    The numbers of a round depend on how many are drawn, and Streams draw them in blocks. With a
-    power of two the size of a block changes rarely.
-    """
-    return max(64, 1 << (points - 1).bit_length())
+    """The posterior of arms that are few enough for joint draws, of a pool, or of points."""
+    if not isinstance(domain, Arms):
+        return posterior_on(kernel, domain, ridge)
+    form = ArmPosterior if len(domain) <= LARGEST_JOINT else PoolPosterior
+    return form(kernel, domain, ridge)

@@ -11,6 +11,8 @@ audit compares the state with a factorisation from them.
 The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
 `PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
+`PartialPosterior` keeps some arms of a pool up to date.
+`SketchedPosterior` is an approximation in the span of some of the arms.
 `MixturePosterior` is the average of several of them, `PoolMixture` one whose members are updated
 together.
 
@@ -41,11 +43,15 @@ from kernelbandits.posterior.mixture import (
     member_means,
     member_variances,
     members_of,
+    predictors_of,
 )
+from kernelbandits.posterior.partial import PartialPosterior
 from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
+from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
+from kernelbandits.posterior.sketched import SketchedPosterior
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.stacked import StackedPosteriors
 from kernelbandits.posterior.sufficient import Factorisation, Tally
@@ -53,6 +59,8 @@ from kernelbandits.posterior.trusted import as_trusted
 
 __all__ = [
     "LARGEST_COVARIANCE",
+    "LARGEST_JOINT",
+    "NO_BOUNDS",
     "ArmPosterior",
     "Columns",
     "DriftingPosterior",
@@ -60,11 +68,14 @@ __all__ = [
     "Health",
     "LinearPosterior",
     "MixturePosterior",
+    "PartialPosterior",
     "PointPosterior",
     "PoolMixture",
     "PoolPosterior",
     "Posterior",
     "RefitPosterior",
+    "ShortList",
+    "SketchedPosterior",
     "Spectrum",
     "StackedPosteriors",
     "State",
@@ -74,10 +85,13 @@ __all__ = [
     "member_variances",
     "members_of",
     "posterior_on",
+    "predictors_of",
 ]
 
-LARGEST_COVARIANCE = 2000
+LARGEST_COVARIANCE = 200
 """Up to this many arms the n x n covariance is held; beyond, only the rows of the arms played."""
+LARGEST_JOINT = 2000
+"""Up to this many arms a rule that needs the n x n covariance may hold it."""
 
 
 @overload
@@ -89,7 +103,7 @@ def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPos
 def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPosterior:
     """Return the posterior whose memory fits the domain.
 
-    Up to 2000 arms it is an `ArmPosterior`, for more arms a `PoolPosterior`, and on a box a
+    Up to 200 arms it is an `ArmPosterior`, for more arms a `PoolPosterior`, and on a box a
     `PointPosterior`.
     """
     if not isinstance(domain, (Arms, np.ndarray, Sequence)):

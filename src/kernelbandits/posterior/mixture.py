@@ -80,9 +80,14 @@ class MixturePosterior:
         mean, variance = mix_moments(means, sds)
         return mean, np.sqrt(variance)
 
+    @property
+    def predictors(self) -> tuple[Any, ...]:
+        """The members, as far as predictions at any points need them."""
+        return self.members
+
     def members_at(self, points: Any) -> list[tuple[Array, Array]]:
         """Return mean and sd of each member at any points."""
-        return [member.at(points) for member in self.members]
+        return [member.at(points) for member in self.predictors]
 
     def gradients(self, points: Any) -> tuple[Array, Array, Array, Array]:
         """Return mean, sd and their gradients at any points.
@@ -102,8 +107,8 @@ class MixturePosterior:
         """Return the covariance of f at any points: average of members, and that of their means."""
         means = np.array([mean for mean, _ in self.members_at(points)])
         away = means - means.mean(0)
-        within = np.mean([member.covariance(points) for member in self.members], axis=0)
-        covariance: Array = within + away.T @ away / len(self.members)
+        within = np.mean([member.covariance(points) for member in self.predictors], axis=0)
+        covariance: Array = within + away.T @ away / len(means)
         return covariance
 
     # ------------------------------------------------------------------ learning
@@ -212,6 +217,11 @@ def mix_moments(means: Array, sds: Array) -> tuple[Array, Array]:
 def members_of(posterior: Any) -> tuple[Any, ...]:
     """Return the members of a mixture; any other posterior is the only member of its own."""
     return getattr(posterior, "members", (posterior,))
+
+
+def predictors_of(posterior: Any) -> tuple[Any, ...]:
+    """Return the predictors of a mixture (`MixturePosterior.predictors`), or the posterior."""
+    return getattr(posterior, "predictors", (posterior,))
 
 
 def member_means(posterior: Any) -> Array:

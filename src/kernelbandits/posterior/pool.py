@@ -1,8 +1,9 @@
-"""The posterior over a pool that is too large for an n x n covariance."""
+"""The posterior over a pool: a row for each distinct arm played instead of an n x n covariance."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,29 @@ from scipy.linalg.lapack import dtrtrs
 from kernelbandits.checks import Array, Indices
 from kernelbandits.posterior.base import EPS, Posterior, prior_variance
 from kernelbandits.posterior.sufficient import Factorisation, lower_root
-from kernelbandits.runtime import single_threaded
+from kernelbandits.runtime import require_memory, single_threaded
 
 MOST_KEPT = 1 << 20
 """The most numbers kept in prior columns: 8 MB."""
+BLOCK_NUMBERS = 1 << 18
+"""About how many numbers of a matrix are computed at a time, so that temporary arrays stay small:
+2 MB."""
+ARRAYS = 24
+"""Numbers held for each arm besides its column of the rows: mean, variance, index, temporaries."""
+CHUNK_NUMBERS = 1 << 22
+"""The rows grow by at most so many numbers at a time, 32 MB, and at least by one row."""
+
+PoolState = tuple[Array, Array, Array, Array, Array, Indices, Indices, Array, Array, Array, Array]
+"""The state for a compiled loop: mean, variance, rows, factor and core, then the arm of each row,
+its count, reward sum, lost digits and ceiling of the variance, and (log_det, largest reward,
+clamps, least variance allowed)."""
+
+
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Yield slices of about BLOCK_NUMBERS numbers that cover n rows of this width."""
+    size = max(256, BLOCK_NUMBERS // max(1, width))
+    for start in range(0, n, size):
+        yield slice(start, min(n, start + size))
 
 
 class PriorColumns:
@@ -35,18 +55,23 @@ class PriorColumns:
         """Return k(., arm)."""
         if arm in self._kept:
             return self._kept[arm]
-        column: Array = self._kernel(self._points[arm][None], self._points)[0]
+        column, point = np.empty(len(self._points)), self._points[arm][None]
+        for some in blocks(len(self._points), 16):
+            column[some] = self._kernel(point, self._points[some])[0]
         if (len(self._kept) + 1) * len(self._points) <= MOST_KEPT:
             self._kept[arm] = column
         return column
 
 
 class PoolPosterior(Posterior):
-    """The posterior over a large pool: a reward costs O(n m), m the number of distinct arms played.
+    """The posterior over a pool: a reward costs O(n m), m the number of distinct arms played.
 
     cov(x, z) = k(x, z) - V(x)' S V(z), with the rows of V = L^-1 k(played, .) and
     L L' = K + ridge I. A new arm adds a row to V. A reward adds q q' / e to the m x m matrix S,
     where cov(., arm) = V' q.
+
+    A reward takes one pass over the rows, also for a new arm, and none if the arm before was the
+    same: its column is then the last one times ridge / (variance + ridge).
 
     The simpler form that keeps the posterior covariance columns of the arms played amplifies
     rounding: 1e-7 after 800 rewards at 50 arms, where this one stays at 1e-13. The variances are a
@@ -54,6 +79,7 @@ class PoolPosterior(Posterior):
     """
 
     is_plain = True
+    lends = True
 
     def _prior(self) -> Array:
         self.variance = prior_variance(self.kernel, self.points)
@@ -62,6 +88,8 @@ class PoolPosterior(Posterior):
         self._core: Array = np.empty((0, 0))
         self._slot: dict[int, int] = {}
         self._prior_columns = PriorColumns(self.kernel, self.points)
+        self._last: tuple[int, Array, Array] | None = None
+        """The arm of the last reward, cov(., arm) after it, and its coordinates q."""
         return self.variance.copy()
 
     @property
@@ -69,21 +97,54 @@ class PoolPosterior(Posterior):
         return max(1000, 20 * len(self._slot))
 
     def _column(self, arm: int) -> Array:
-        """Return V' q, with q = (row of L) - S V(arm)."""
+        """Return cov(., arm) = V' q, with q = (row of L) - S V(arm)."""
         if arm not in self._slot:
-            self._append([arm])
+            return self._add_arm(arm)
+        if self._last is not None and self._last[0] == arm:
+            _, column, self._coordinates = self._last
+            return column
         m = len(self._slot)
         self._coordinates = (
             self._factor[self._slot[arm], :m] - self._core[:m, :m] @ self._rows[:m, arm]
         )
         return self._coordinates @ self._rows[:m]
 
+    def _add_arm(self, arm: int) -> Array:
+        """Add the row of a new arm to V, and return cov(., arm): two combinations of the rows.
+
+        With p = V(arm) the row is (k(., arm) - V' p) / l, l^2 = ridge + k(arm, arm) - p' p, and the
+        covariance is k(., arm) - V' S p.
+        """
+        m, prior = len(self._slot), self._prior_columns.of(arm)
+        self._grow(m + 1)
+        projection = self._rows[:m, arm].copy()
+        explained = self._core[:m, :m] @ projection
+        row, column = self._rows[m], np.empty(len(prior))
+        for some in blocks(len(prior), 128):
+            # The second product finds the rows in the cache.
+            rows = self._rows[:m, some]
+            np.subtract(prior[some], projection @ rows, out=row[some])
+            np.subtract(prior[some], explained @ rows, out=column[some])
+        pivot = math.sqrt(self.ridge + max(float(row[arm]), 0.0))
+        row /= pivot
+        self._factor[m, :m], self._factor[m, m] = projection, pivot
+        self._coordinates = np.append(projection - explained, pivot)
+        self._slot[arm] = m
+        return column
+
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
+        self._last = None
+        if not scaled[arm] > 0:
+            return
         m = len(self._slot)
         square = np.dot(self._coordinates[:, None], self._coordinates[None])
         square /= evidence
         self._core[:m, :m] += square
         self.variance -= scaled**2
+        # c - c c[arm] / e = c ridge / e, and c = scaled sqrt(e).
+        left = self.ridge / evidence
+        scaled *= left * math.sqrt(evidence)
+        self._last = arm, scaled, self._coordinates * left
 
     @single_threaded
     def _add_pending(self, arms: list[int]) -> None:
@@ -97,6 +158,7 @@ class PoolPosterior(Posterior):
         If rounding leaves no finite numbers or a negative variance, the arms are added one by one,
         with audits.
         """
+        self._last = None
         fresh = [arm for arm in dict.fromkeys(arms) if arm not in self._slot]
         if fresh:
             self._append(fresh)
@@ -109,7 +171,9 @@ class PoolPosterior(Posterior):
             return
         factor = lower_root(evidence, least=1.0)
         half = dtrtrs(factor, coordinates, lower=1)[0] / math.sqrt(self.ridge)
-        variance = self.variance - ((half @ rows) ** 2).sum(0)
+        variance = self.variance.copy()
+        for some in blocks(len(variance), len(arms)):
+            variance[some] -= ((half @ rows[:, some]) ** 2).sum(0)
         if not variance.min() >= self._least_variance:
             super()._add_pending(arms)
             return
@@ -124,41 +188,137 @@ class PoolPosterior(Posterior):
         m, end = len(self._slot), len(self._slot) + len(arms)
         self._grow(end)
         projection = self._rows[:m, arms].T
-        residual = (
-            np.array([self._prior_columns.of(arm) for arm in arms]) - projection @ self._rows[:m]
-        )
+        residual = self._rows[m:end]
+        for row, arm in enumerate(arms):
+            residual[row] = self._prior_columns.of(arm)
+        for some in blocks(len(self.points), end):
+            residual[:, some] -= projection @ self._rows[:m, some]
         block = lower_root(residual[:, arms] + self.ridge * np.eye(len(arms)), least=self.ridge)
-        self._rows[m:end] = dtrtrs(block, residual, lower=1)[0]
+        for some in blocks(len(self.points), end):
+            residual[:, some] = dtrtrs(block, residual[:, some], lower=1)[0]
         self._factor[m:end, :m], self._factor[m:end, m:end] = projection, block
         self._slot |= zip(arms, range(m, end), strict=True)
 
     def _grow(self, needed: int) -> None:
-        """Make the buffers large enough, at least doubling them."""
-        held = len(self._rows)
+        """Make the buffers large enough for this many rows.
+
+        `resize` asks the system for a larger block of memory; on Linux that moves pages and copies
+        nothing, so that the memory is never taken twice.
+        """
+        held, n = self._rows.shape
         if needed <= held:
             return
-        size = max(needed, 16, 2 * held)
-        rows, (factor, core) = np.empty((size, len(self.points))), np.zeros((2, size, size))
-        rows[:held], factor[:held, :held], core[:held, :held] = self._rows, self._factor, self._core
-        self._rows, self._factor, self._core = rows, factor, core
+        size = max(needed, min(max(16, 2 * held), held + max(1, CHUNK_NUMBERS // n)))
+        if (size - held) * n >= CHUNK_NUMBERS // 2:
+            needed_bytes = 8 * ((size - held) * n + 4 * size**2)
+            advice = "fewer arms or rounds need less"
+            require_memory(f"a pool with the rows of {size} of {n} arms", needed_bytes, advice)
+        if not self._rows.flags.owndata:
+            self._rows = self._rows.copy()
+        self._rows.resize((size, n), refcheck=False)
+        kept = min(held, len(self._factor))
+        factor, core = np.zeros((2, size, size))
+        factor[:kept, :kept], core[:kept, :kept] = (
+            self._factor[:kept, :kept],
+            self._core[:kept, :kept],
+        )
+        self._factor, self._core = factor, core
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
-        cross = self.kernel(self.points, self.points[played])
-        mean, variance = exact.mean(cross), self.prior - (exact.explained_root(cross) ** 2).sum(0)
+        """Compute everything again, some arms at a time, and compare; the new state is kept."""
+        self._start_again(exact, played)
+        m, known = len(played), self.points[played]
+        mean, variance = np.empty(len(self.points)), self.prior.copy()
+        for some in blocks(len(mean), m):
+            cross = self.kernel(self.points[some], known)
+            mean[some] = exact.mean(cross)
+            variance[some] -= (exact.explained_root(cross) ** 2).sum(0)
+            self._rows[:m, some] = solve_triangular(self._factor[:m, :m], cross.T, lower=True)
         variance[played] = exact.played_variance(self.prior[played], variance[played])
         tolerance = self._tolerance(variance)
         size = np.maximum(variance, EPS * variance.max())
         same = bool((np.abs(self.variance - variance) <= tolerance * size).all())
         repaired = not same or self._mean_differs(mean, tolerance)
         self.mean[:], self.variance = mean, variance
-        self._rebuild(exact, played, cross)
         return repaired
 
-    def _rebuild(self, exact: Factorisation, played: Indices, cross: Array) -> None:
-        """Compute V and S from counts and sums: S = L' (K + ridge N^-1)^-1 L."""
-        matrix = cross[played]
-        self._factor = lower_root(matrix + self.ridge * np.eye(len(played)), least=self.ridge)
-        self._rows = solve_triangular(self._factor, cross.T, lower=True)
-        half = solve_triangular(exact.factor, exact.root[:, None] * self._factor, lower=True)
-        self._core = np.asarray(half.T @ half / self.ridge)
+    def _start_again(self, exact: Factorisation, played: Indices) -> None:
+        """Compute L and S from counts and sums: S = L' (K + ridge N^-1)^-1 L; the rows follow."""
+        m, known = len(played), self.points[played]
+        self._last = None
+        self._grow(m)
+        factor = lower_root(self.kernel(known, known) + self.ridge * np.eye(m), least=self.ridge)
+        half = solve_triangular(exact.factor, exact.root[:, None] * factor, lower=True)
+        self._factor[:], self._core[:] = 0.0, 0.0
+        self._factor[:m, :m] = factor
+        self._core[:m, :m] = half.T @ half / self.ridge
         self._slot = {int(arm): row for row, arm in enumerate(played)}
+
+    def memory(self, distinct: int) -> int:
+        """Return how many bytes are needed after so many distinct arms were played.
+
+        There are a row for each of them, two matrices with a temporary of each, and some arrays
+        with one number for each arm.
+        """
+        return 8 * (len(self.points) * (distinct + ARRAYS) + 4 * distinct**2)
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether no variance is more negative than rounding makes it."""
+        return bool(self.variance.min() >= self._least_variance)
+
+    @property
+    def distinct(self) -> int:
+        """The number of distinct arms played."""
+        return len(self._slot)
+
+    def deviation(self, g: Array, e: Array) -> Array:
+        """Return a draw of f - mean, g - V' S L^-1 (g(played) + sqrt(ridge / n) e).
+
+        This is Matheron's rule.
+
+        g is a draw from the prior over all arms, and e has a standard normal number for each
+        distinct arm played, in the order of the rows.
+        """
+        m, arms = len(self._slot), list(self._slot)
+        if not m:
+            return g.copy()
+        values = g[arms] + np.sqrt(self.ridge / self.counts[arms]) * e
+        white = solve_triangular(self._factor[:m, :m], values, lower=True)
+        weights = self._core[:m, :m] @ white
+        drawn = np.empty(len(g))
+        for some in blocks(len(g), 32):
+            np.subtract(g[some], weights @ self._rows[:m, some], out=drawn[some])
+        return drawn
+
+    def lend(self) -> PoolState:
+        """Return the state for a compiled loop that plays arms which have a row.
+
+        Mean, variance and core are changed in place; `take_back` takes the rest.
+        """
+        arms = np.array(list(self._slot), dtype=np.int64)
+        totals = np.array([self.log_det, self.tally.largest, self._clamps, self._least_variance])
+        ceilings = np.array([self._ceiling[arm] for arm in self._slot])
+        self._last = None
+        return (
+            self.mean,
+            self.variance,
+            self._rows,
+            self._factor,
+            self._core,
+            arms,
+            self.counts[arms],
+            *self.tally.lend_arms(self._slot),
+            ceilings,
+            totals,
+        )
+
+    def take_back(self, state: PoolState, suspicious: bool) -> None:
+        """Take the state back from a compiled loop, and audit it if that is due."""
+        *_, arms, counts, sums, lost, ceilings, totals = state
+        self.log_det, self.tally.largest, clamps, _ = totals.tolist()
+        self._clamps = int(clamps)
+        self.tally.take_back_arms(arms, counts, sums, lost)
+        for arm, ceiling in zip(self._slot, ceilings.tolist(), strict=True):
+            self._ceiling[arm] = ceiling
+        self.audit_if_due(suspicious)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,8 +30,40 @@ from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root
 
 SPARE = 16
 """At least so many rows are added before rows of the same arm are merged."""
+LARGE = 1 << 24
+"""Rows of more numbers, 128 MB, are not copied."""
+LARGEST_RECENT = 2**25
+"""Bytes of prior covariances that are kept for pending arms."""
 PATIENCE = 10
 """After a merge, so many rewards pass before an impossible variance leads to the next."""
+
+
+class RecentRows:
+    """The prior covariances k_i(arm, .) of the last arms that were told or pending.
+
+    Pending arms come again in every ask. The rows depend on the kernels only, so copies of a
+    mixture share them, and they are not stored with it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Array] = {}
+
+    def __deepcopy__(self, memo: Any) -> RecentRows:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": {}}
+
+    def of(self, arms: Sequence[int], compute: Callable[[Any], Array]) -> Array:
+        """Return the rows of some arms, (M, arms, n); `compute` gives those that are not kept."""
+        missing = [arm for arm in dict.fromkeys(arms) if arm not in self._kept]
+        if missing:
+            self._kept |= zip(missing, compute(missing).swapaxes(0, 1), strict=True)
+        rows = [self._kept[arm] for arm in arms]
+        most = LARGEST_RECENT // rows[0].nbytes
+        for arm in list(self._kept)[: max(0, len(self._kept) - most)]:
+            del self._kept[arm]
+        return np.stack(rows, axis=1)
 
 
 class PoolMixture(MixturePosterior):
@@ -84,6 +116,7 @@ class PoolMixture(MixturePosterior):
         if places is None:
             places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
         self._places: Indices = places
+        self._recent = RecentRows()
         self._audits = self._repairs = self._clamps = 0
         self._warned = False
         self._start(Tally(len(arms)))
@@ -116,15 +149,27 @@ class PoolMixture(MixturePosterior):
     def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
         """The single posteriors, from counts and sums."""
         if self._members is None:
-            members = tuple(
-                PoolPosterior(kernel, self.arms, ridge)
-                for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
-            )
-            if self.events:
-                for member in members:
-                    member.learn(self.counts, self.tally.sums)
-            self._members = members
+            self._members = self._single_posteriors(np.arange(len(self.arms)))
         return self._members
+
+    @property
+    def predictors(self) -> tuple[PoolPosterior, ...]:
+        """The single posteriors over the arms played alone.
+
+        They predict the same at any points, and have no state of a million other arms.
+        """
+        return self._single_posteriors(self.support if self.events else np.arange(1))
+
+    def _single_posteriors(self, arms: Indices) -> tuple[PoolPosterior, ...]:
+        """A posterior of each member over some arms, those played among them."""
+        members = tuple(
+            PoolPosterior(kernel, self.arms.points[arms], ridge)
+            for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
+        )
+        if self.events:
+            for member in members:
+                member.learn(self.counts[arms], self.tally.sums[arms])
+        return members
 
     # ------------------------------------------------------------------ learning
 
@@ -156,7 +201,14 @@ class PoolMixture(MixturePosterior):
         other._moments = other._members = None
         other._tally, other.log_dets = copy.deepcopy(self.tally), self.log_dets.copy()
         other._means, other._variances = self.means.copy(), self.variances.copy()
-        other._rows = self._rows[:, : self._size].copy()
+        if self._rows.size > LARGE:
+            # Rows never change once they are there, so a copy shares them and begins new ones.
+            other._begin_rows(SPARE)
+        else:
+            # With room for the rows to come: to make it later would copy all rows again.
+            used = self._size - self._held
+            other._rows = np.empty((len(self.kernels), used + len(arms) + SPARE, len(self.arms)))
+            other._rows[:, :used] = self._rows[:, :used]
         if arms:
             other._condition(arms, self.means[:, arms])
             for arm in arms:
@@ -199,6 +251,10 @@ class PoolMixture(MixturePosterior):
         self._means = np.zeros((members, n))
         self._variances = np.tile(self._stacked.variances[:, None], n)
         self.log_dets = np.zeros(members)
+        self._older: tuple[Array, ...] = ()
+        """Rows that are complete."""
+        self._held = 0
+        """The number of rows that are complete."""
         self._rows: Array = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
         self._moments = self._members = None
@@ -210,10 +266,10 @@ class PoolMixture(MixturePosterior):
         arm is not positive, nothing is left to learn and the row is zero.
         """
         self._moments = self._members = None
-        size, k = self._size, len(arms)
-        used = self._rows[:, :size]
-        residual = self._prior_rows(arms)
-        residual -= used[:, :, arms].transpose(0, 2, 1) @ used
+        k = len(arms)
+        residual = self._recent.of(arms, self._prior_rows)
+        for used in (*self._older, self._rows[:, : self._size - self._held]):
+            residual -= used[:, :, arms].transpose(0, 2, 1) @ used
         covariances = residual[:, :, arms]
         own = np.diagonal(covariances, axis1=1, axis2=2)
         counts = self.counts[arms]
@@ -248,14 +304,25 @@ class PoolMixture(MixturePosterior):
         return suspicious
 
     def _append_rows(self, rows: Array) -> None:
-        """Add rows to V; if it is full it grows by a quarter."""
-        end = self._size + rows.shape[1]
-        if end > self._rows.shape[1]:
+        """Add rows to V; if it is full it grows by a quarter, without a copy where it is large."""
+        start = self._size - self._held
+        end = start + rows.shape[1]
+        if end > self._rows.shape[1] and self._rows.size > LARGE:
+            self._begin_rows(max(SPARE, rows.shape[1]))
+            start, end = 0, rows.shape[1]
+        elif end > self._rows.shape[1]:
             larger = np.zeros((len(rows), end + max(SPARE, end // 4), rows.shape[2]))
-            larger[:, : self._size] = self._rows[:, : self._size]
+            larger[:, :start] = self._rows[:, :start]
             self._rows = larger
-        self._rows[:, self._size : end] = rows
-        self._size = end
+        self._rows[:, start:end] = rows
+        self._size += rows.shape[1]
+
+    def _begin_rows(self, room: int) -> None:
+        """Take the rows so far as complete, and make room for others."""
+        self._older = (*self._older, self._rows[:, : self._size - self._held])
+        self._held = self._size
+        # The system gives memory for zeros when they are first written to.
+        self._rows = np.zeros((len(self.kernels), room, len(self.arms)))
 
     def _merge(self) -> None:
         """Compute the state from counts and sums, with one row of V for each arm played.

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
@@ -104,6 +105,21 @@ class Tally:
         self._sums, self._lost = sums.tolist(), lost.tolist()
         self.events, self.most = int(self.counts.sum()), int(self.counts.max(initial=0))
 
+    def lend_arms(self, arms: Iterable[int]) -> tuple[Array, Array]:
+        """Return sums and lost digits of some arms as arrays, for a compiled loop."""
+        chosen = list(arms)
+        sums, lost = ([held[arm] for arm in chosen] for held in (self._sums, self._lost))
+        return np.array(sums, dtype=np.float64), np.array(lost, dtype=np.float64)
+
+    def take_back_arms(self, arms: Indices, counts: Indices, sums: Array, lost: Array) -> None:
+        """Take counts, sums and lost digits of some arms over from a compiled loop."""
+        self.events += int((counts - self.counts[arms]).sum())
+        self.counts[arms] = counts
+        self.most = max(self.most, int(counts.max(initial=0)))
+        rows = zip(arms.tolist(), sums.tolist(), lost.tolist(), strict=True)
+        for arm, total, digits in rows:
+            self._sums[arm], self._lost[arm] = total, digits
+
     @property
     def sums(self) -> Array:
         """The sum of the rewards of each arm."""
@@ -164,12 +180,19 @@ def lower_root(matrix: Array, least: float) -> Array:
     If K is nearly singular, rounding can leave a small or negative eigenvalue and no factor. The
     eigenvalues are then raised to `least`, which is what they are without rounding.
     """
-    try:
-        return cholesky(matrix, lower=True)
-    except LinAlgError:
-        values, vectors = np.linalg.eigh(matrix)
-        upper: Array = np.linalg.qr((vectors * np.sqrt(np.maximum(values, least))).T)[1]
-        return (upper * np.sign(upper.diagonal())[:, None]).T
+    # LAPACK is called directly: the functions of scipy.linalg spend longer on checks than it needs
+    # for 50 rows.
+    if not np.isfinite(matrix).all():
+        raise ValueError("a factorisation needs finite numbers, got infinite ones or NaN")
+    if not matrix.size:
+        return matrix.copy()
+    factor, failed = dpotrf(matrix, lower=1, clean=1)
+    if not failed:
+        lower: Array = factor
+        return lower
+    values, vectors = np.linalg.eigh(matrix)
+    upper: Array = np.linalg.qr((vectors * np.sqrt(np.maximum(values, least))).T)[1]
+    return (upper * np.sign(upper.diagonal())[:, None]).T
 
 
 @dataclass(frozen=True)
@@ -193,7 +216,8 @@ class Factorisation:
         """Factorise, for matrix = K and the counts and sums of the arms played."""
         root = np.sqrt(counts)
         factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
-        return cls(root, factor, root * cho_solve((factor, True), sums / root) / ridge, ridge)
+        solved = dpotrs(factor, sums / root, lower=1)[0]
+        return cls(root, factor, root * solved / ridge, ridge)
 
     def mean(self, cross: Array) -> Array:
         """Return the mean k(x, played) (K + ridge N^-1)^-1 ybar, for cross = k(x, played)."""
@@ -201,9 +225,9 @@ class Factorisation:
 
     def explained_root(self, cross: Array) -> Array:
         """Return V with prior covariance - V' V = posterior covariance."""
-        return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(
-            self.ridge
-        )
+        explained: Array = dtrtrs(self.factor, (cross * self.root).T, lower=1)[0]
+        explained /= math.sqrt(self.ridge)
+        return explained
 
     def played_variance(self, prior: Array, left: Array) -> Array:
         """Return the variances of the arms played, without cancellation.
@@ -211,7 +235,7 @@ class Factorisation:
         k - V' V, given as `left`, loses digits where little of the prior variance remains. There
         the equal expression (ridge / n_i) (1 - [B^-1]_ii) is used.
         """
-        inverse = cho_solve((self.factor, True), np.eye(len(self.root)))
+        inverse = dpotrs(self.factor, np.eye(len(self.root)), lower=1)[0]
         direct = self.ridge / self.root**2 * (1 - inverse.diagonal())
         return np.where(direct < prior / 2, direct, left)
 

@@ -4,7 +4,8 @@ In reading order: `noise` (laws of the reward noise), `base` (Instance and Probl
 `functions` (the classical test functions), `user_function` (any Python function), `rkhs` (functions
 of known norm), `prior` (draws from a Gaussian process), `sheet` and `tables` (any CSV file),
 `perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `bump` (where every policy must
-lose), `drifting` (any of them in motion), `perturbed` (any of them outside the model).
+lose), `drifting` (any of them in motion), `perturbed` (any of them outside the model), `prepared`
+(any of them with fixed arms, or with standardised rewards).
 """
 
 from kernelbandits.problems.base import Instance, Problem, scale_to_unit
@@ -35,6 +36,7 @@ from kernelbandits.problems.noise import (
 )
 from kernelbandits.problems.perovskite import DataUnavailable, perovskite, perovskite_file
 from kernelbandits.problems.perturbed import Heteroscedastic, Misspecified
+from kernelbandits.problems.prepared import FixedArms, Standardised
 from kernelbandits.problems.prior import GPFunction
 from kernelbandits.problems.rkhs import KernelSum, RKHSFunction, least_norm
 from kernelbandits.problems.tables import TableProblem, read_table
@@ -46,6 +48,7 @@ __all__ = [
     "DataUnavailable",
     "Drifting",
     "EmpiricalNoise",
+    "FixedArms",
     "FunctionProblem",
     "GPFunction",
     "GaussianNoise",
@@ -64,6 +67,7 @@ __all__ = [
     "RKHSFunction",
     "RademacherNoise",
     "SampledFunction",
+    "Standardised",
     "StudentNoise",
     "TableProblem",
     "TestFunction",

@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel, as_kernel
-from kernelbandits.posterior import LARGEST_COVARIANCE
+from kernelbandits.posterior import LARGEST_JOINT
 from kernelbandits.problems.base import Instance, Problem, freeze_values
 from kernelbandits.problems.noise import Noise
 from kernelbandits.problems.prior import KERNEL, GPFunction, prior_root
@@ -255,8 +255,6 @@ class Drifting:
 
     def _fresh(self, still: Instance, spread: float, streams: Streams) -> Fresh:
         n = len(still.domain)
-        checks.needs(
-            n <= LARGEST_COVARIANCE, "Drifting", f"at most {LARGEST_COVARIANCE} arms", f"{n} arms"
-        )
+        checks.needs(n <= LARGEST_JOINT, "Drifting", f"at most {LARGEST_JOINT} arms", f"{n} arms")
         root = spread * prior_root(self.motion.kernel, still.domain)
         return lambda t: root @ streams.normal("problem", t, n)

@@ -30,14 +30,20 @@ class DataUnavailable(FileNotFoundError):
     """The data are neither on this machine nor to be had from their origin."""
 
 
-def perovskite(noise: Noise | None = None, repeats: str = "average") -> TableProblem:
-    """f(x) = minus the instability index at the composition x = (Cs, FA, MA), scaled to [0, 1]."""
+def perovskite(
+    noise: Noise | None = None, repeats: str = "average", scale: bool = True
+) -> TableProblem:
+    """f(x) = minus the instability index at the composition x = (Cs, FA, MA), scaled to [0, 1].
+
+    With `scale=False` it has the units of the data.
+    """
     return read_table(
         perovskite_file(),
         columns=("CsPbI", "FAPbI", "MAPbI"),
         target="Instability index",
         direction="minimize",
         repeats=repeats,
+        scale=scale,
         # The paper plays on the fractions of Cs, FA and MA as they are.
         unit_columns=False,
         noise=noise,

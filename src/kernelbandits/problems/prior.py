@@ -8,7 +8,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import RBF, Kernel, as_kernel
-from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
+from kernelbandits.posterior import LARGEST_JOINT, ArmPosterior
 from kernelbandits.problems.base import Instance, problem_generator
 from kernelbandits.problems.noise import GaussianNoise, Noise
 from kernelbandits.streams import Streams
@@ -34,10 +34,8 @@ class GPFunction:
     def __post_init__(self) -> None:
         as_kernel(self.kernel)
         checks.whole("GPFunction", "dimension", self.dimension)
-        most = checks.whole("GPFunction", "candidates", self.candidates) <= LARGEST_COVARIANCE
-        checks.needs(
-            most, "GPFunction", f"at most {LARGEST_COVARIANCE} candidates", self.candidates
-        )
+        most = checks.whole("GPFunction", "candidates", self.candidates) <= LARGEST_JOINT
+        checks.needs(most, "GPFunction", f"at most {LARGEST_JOINT} candidates", self.candidates)
         checks.needs(isinstance(self.noise, Noise), "GPFunction", "a noise law", self.noise)
 
     @property

@@ -6,18 +6,19 @@ import math
 import unicodedata
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, DataNotice
+from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.problems.base import Instance, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
+from kernelbandits.row_index import RowIndex
 from kernelbandits.streams import Streams
-from kernelbandits.tables.csv_files import read_csv
+from kernelbandits.tables.sources import read_file
 from kernelbandits.tables.table import NUMBERS, Table
 
 REPEATS = ("average", "replicates")
@@ -25,6 +26,40 @@ SHOWN = 8
 """How many columns a notice names with their ranges."""
 
 Replicates = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class MeasuredTargets:
+    """The target in each row of a table, and to which arm the row belongs."""
+
+    values: Array
+    arms: Indices
+    """The number of the arm of each row; every arm has a row."""
+
+    def replicates(self) -> Replicates:
+        """The targets of each arm, in the order of the rows."""
+        groups: list[list[float]] = [[] for _ in range(int(self.arms.max()) + 1)]
+        for arm, value in zip(self.arms.tolist(), self.values.tolist(), strict=True):
+            groups[arm].append(value)
+        return tuple(map(tuple, groups))
+
+    def means(self) -> Array:
+        """The mean target of each arm."""
+        if len(self.values) == int(self.arms.max()) + 1:
+            # Each row is an arm of its own.
+            means = np.empty(len(self.values))
+            means[self.arms] = self.values
+            return means
+        return np.array([math.fsum(group) / len(group) for group in self.replicates()])
+
+    def scale(self) -> MeasuredTargets:
+        """(y - min f) / (max f - min f), f the means of the arms.
+
+        The rewards are shifted first, so that a large offset costs no digits.
+        """
+        shifted = replace(self, values=self.values - self.values.min())
+        low, spread = span(shifted.means())
+        return replace(self, values=(shifted.values - low) / spread)
 
 
 @dataclass(frozen=True)
@@ -80,7 +115,7 @@ def read_table(
     name: str | None = None,
     title: str | None = None,
 ) -> TableProblem:
-    """Read a CSV file as a problem: its distinct rows are the arms, a column is the reward.
+    """Read a file as a problem: its distinct rows are the arms, a column is the reward.
 
     f(x_i) is the mean target over the rows whose columns equal x_i, or minus that mean where the
     target is to be minimised.
@@ -88,7 +123,8 @@ def read_table(
     Parameters
     ----------
     path
-        The file. Encoding, delimiter and decimal mark are recognised.
+        A CSV file, whose encoding, delimiter and decimal mark are recognised, a workbook (.xlsx),
+        a Parquet file or a numpy file (.npy), whose columns are called x1, x2, ...
     columns
         The columns that describe an arm; by default every numeric one except the target.
     target
@@ -119,7 +155,7 @@ def read_table(
     for setting, flag in (("scale", scale), ("unit_columns", unit_columns)):
         checks.needs(isinstance(flag, bool), "a table", f"{setting} true or false", flag)
     sign = -1.0 if checks.direction("a table", direction) == "minimize" else 1.0
-    source = read_csv(path)
+    source = read_file(path, nameless="")
     wanted = find_target(source, target)
     names = choose_columns(source, columns, wanted)
     points, measured = group_rows(source, names, sign * source.numbers(wanted))
@@ -215,13 +251,11 @@ def find_column(source: Table, argument: str, name: str) -> str:
     return wanted
 
 
-def group_rows(source: Table, names: list[str], target: Array) -> tuple[Array, Replicates]:
+def group_rows(source: Table, names: list[str], target: Array) -> tuple[Array, MeasuredTargets]:
     """The distinct rows in order of appearance, and the targets measured at each."""
     table = np.column_stack([source.numbers(name) for name in names]) + 0.0
-    groups: dict[tuple[float, ...], list[float]] = {}
-    for row, reward in zip(table.tolist(), target.tolist(), strict=True):
-        groups.setdefault(tuple(row), []).append(reward)
-    return np.array(list(groups)), tuple(map(tuple, groups.values()))
+    first, arms = np.unique(RowIndex(table).first, return_inverse=True)
+    return table[first], MeasuredTargets(target, arms.reshape(-1))
 
 
 def find_varying(source: Table, names: list[str], points: Array) -> list[int]:
@@ -239,30 +273,16 @@ def find_varying(source: Table, names: list[str], points: Array) -> list[int]:
 
 
 def build_instance(
-    name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None
+    name: str, arms: Arms, measured: MeasuredTargets, repeats: str, scale: bool, noise: Noise | None
 ) -> Instance:
     """The instance of averaged rows, with noise, or of replicates, with none besides."""
-    replicates = scale_replicates(measured) if scale else measured
-    values = scale_to_unit(mean_targets(replicates)) if scale else mean_targets(replicates)
+    targets = measured.scale() if scale else measured
+    values = scale_to_unit(targets.means()) if scale else targets.means()
     if repeats == "average":
         return Instance(name, arms, values, PAPER_NOISE if noise is None else noise)
     checks.needs(noise is None, "repeats=replicates", "no noise besides the replicates", noise)
+    replicates = targets.replicates()
     return Instance(name, arms, values, pool_residuals(values, replicates), replicates)
-
-
-def mean_targets(measured: Replicates) -> Array:
-    return np.array([math.fsum(group) / len(group) for group in measured])
-
-
-def scale_replicates(measured: Replicates) -> Replicates:
-    """(y - min f) / (max f - min f), f the means of the arms.
-
-    The rewards are shifted first, so that a large offset costs no digits.
-    """
-    least = min(map(min, measured))
-    shifted = tuple(tuple(y - least for y in group) for group in measured)
-    low, spread = span(mean_targets(shifted))
-    return tuple(tuple((y - low) / spread for y in group) for group in shifted)
 
 
 def pool_residuals(values: Array, replicates: Replicates) -> EmpiricalNoise:

@@ -106,6 +106,8 @@ class KernelBanditSearchCV(BaseSearchCV):
         tags = super().__sklearn_tags__()
         # The base class passes most tags of the estimator on, but not what targets it takes.
         tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
+        # Arrays of other libraries (torch, cupy) are not tried, so nothing is promised of them.
+        tags.array_api_support = False
         return tags
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> KernelBanditSearchCV:

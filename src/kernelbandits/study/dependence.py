@@ -67,7 +67,13 @@ def require_model(answers: Answers, owner: str) -> FittedModel:
 
 def check_column(answers: Answers, owner: str, name: str) -> str:
     """Return the name of a column or variable that differs between candidates."""
-    known = answers.candidates.varying
+    place = answers.candidates
+    if isinstance(place, Candidates) and place.by_similarity:
+        raise StudyConflict(
+            f"{owner} needs columns that the model sees, got a study of a Gram matrix or graph, "
+            "whose model sees the similarity of the candidates only"
+        )
+    known = place.varying
     checks.needs(name in known, owner, f"a column among {known}", name)
     return name
 

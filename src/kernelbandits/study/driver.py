@@ -78,6 +78,7 @@ class Driver:
 
     def _begin(self, settings: Settings, spread: float) -> None:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
+        self._begun_with: tuple[Settings, float] | None = None
         self._left_out: tuple[LeaveOneOut | None] | None = None
         self._reasons: Reasons | None = None
         self._fits_seen = 0
@@ -85,6 +86,7 @@ class Driver:
         self.streams = Streams(settings.seed)
         with self._listening():
             self._build(settings, spread)
+        self._begun_with = settings, spread
 
     def _build(self, settings: Settings, spread: float) -> None:
         """Build a policy that knows nothing."""
@@ -94,20 +96,25 @@ class Driver:
             self._rows = self.table.allowed_rows.nonzero()[0]
             allowed = self._arms(self._points[self.rows])
             self.policy = build_policy(settings, allowed, spread)
-        self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
+        self._arm = np.full(len(self.table), -1)
+        self._arm[self.rows] = np.arange(len(self.rows))
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def _arms(self, points: Array) -> Arms:
+        if self.table.by_similarity:
+            return Arms(points, features=True)
         # The scales of a table that has grown stay, whatever the range of its new rows.
         sides = sides_of(self.table) if self.table.changed else ()
         return Arms(points, blocks=self.table.blocks, sides=sides)
 
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""
-        if state.version != self.version:
-            self._begin(state.settings, state.scale.spread)
+        setting = state.settings, state.scale.spread
+        # A policy that has learnt nothing yet may have been built just so.
+        if state.version != self.version and self._begun_with != setting:
+            self._begin(*setting)
         fresh = state.results[self.learnt :]
         if fresh:
             self.version = INTERRUPTED
@@ -147,7 +154,7 @@ class Driver:
         ]
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
-        self._left_out = self._reasons = None
+        self._begun_with = self._left_out = self._reasons = None
         with self._listening():
             self.policy.tell_all([*self.pairs(fresh, scale)])
 
@@ -164,10 +171,10 @@ class Driver:
 
     def knows(self, row: int) -> bool:
         """Whether a row is an arm of the policy."""
-        return row in self._arm
+        return bool(self._arm[row] >= 0)
 
     def arm(self, row: int) -> int:
-        return self._arm[row]
+        return int(self._arm[row])
 
     def choice(self, trial: Trial) -> Choice:
         """The choice that the policy made, or would have to make, for this trial."""
@@ -179,7 +186,7 @@ class Driver:
         return known[1]
 
     def _make_choice(self, trial: Trial) -> Choice:
-        arm = self._arm[trial.row]
+        arm = self.arm(trial.row)
         return Choice(self.policy.domain.points[arm], arm, trial.note)
 
     def choose(
@@ -268,9 +275,9 @@ class Driver:
         batch: Batch | None = None,
     ) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""
-        arm = self._arm.get(trial.row)
+        arm = self.arm(trial.row)
         busy = self._alike([one.row for one in pending])
-        if arm is None or busy[arm] or not self._open(state, busy)[arm]:
+        if arm < 0 or busy[arm] or not self._open(state, busy)[arm]:
             return False
         if batch is None:
             return True

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.calibration import Standard
-from kernelbandits.formatting import format_count, format_estimate
+from kernelbandits.formatting import format_count, format_estimate, format_share
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
@@ -275,10 +275,10 @@ class Reasons:
         if not self.answers.has_results:
             return "There was no result yet."
         if self.driver.kinds[row] == self.driver.kinds[rival]:
-            return f"Its probability of being the best was {chance:.2g}."
+            return f"Its probability of being the best was {format_share(chance)}."
         return (
-            f"Its probability of being the best was {chance:.2g}, "
-            f"that of {self.answers.candidates.name(rival)} was {rival_chance:.2g}."
+            f"Its probability of being the best was {format_share(chance)}, "
+            f"that of {self.answers.candidates.name(rival)} was {format_share(rival_chance)}."
         )
 
 

@@ -21,6 +21,7 @@ from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, coun
 from kernelbandits.study.events import Trial
 from kernelbandits.study.plausibility import is_unusual, latest_values, rest
 from kernelbandits.study.values import Readable, Row
+from kernelbandits.tables.candidates import Candidates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,6 +129,8 @@ class Check(Readable):
     dependence: tuple[PartialDependence, ...] = ()
     """The estimate at each value of the most relevant columns, at most nine, averaged over the
     others, with the 95 % interval of that average. Columns of more than 24 texts are left out."""
+    by_similarity: bool = False
+    """Whether the model sees the similarity of the candidates only: then no column matters."""
 
     @property
     def sentence(self) -> str:
@@ -184,7 +187,14 @@ def check_model(answers: Answers) -> Check:
         columns=columns,
         target=answers.state.settings.target,
         dependence=list_curves(answers, columns),
+        by_similarity=is_by_similarity(answers),
     )
+
+
+def is_by_similarity(answers: Answers) -> bool:
+    """Whether the model sees the similarity of the candidates, and no columns."""
+    place = answers.candidates
+    return isinstance(place, Candidates) and place.by_similarity
 
 
 def is_noise_known(answers: Answers, skill: float | None) -> bool:

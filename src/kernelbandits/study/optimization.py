@@ -26,6 +26,7 @@ from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
 from kernelbandits.study.points import Points, find_space
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
+from kernelbandits.study.similarity import name_arms
 from kernelbandits.study.study import Study
 from kernelbandits.study.summary import describe_place
 from kernelbandits.study.values import AlreadyTold
@@ -73,7 +74,7 @@ def create_or_open(
     try:
         return Study.create(
             where,
-            domain.points if isinstance(domain, Arms) else domain,
+            listed_points(domain),
             target=TARGET if target is None else target,
             direction=direction,  # type: ignore[arg-type]
             seed=0 if seed is None else seed,
@@ -115,10 +116,17 @@ def read_place(domain: Any, target: str) -> Place:
     space = None if isinstance(domain, Arms) else find_space(domain)
     if space is not None:
         return Points(space)
+    listed = listed_points(domain)
+    if isinstance(listed, Arms):
+        return name_arms(listed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNotice)
-        points = domain.points if isinstance(domain, Arms) else domain
-        return read_candidates(points, target=target)
+        return read_candidates(listed, target=target)
+
+
+def listed_points(domain: Any) -> Any:
+    """What a study takes for a domain: the points of arms, unless they are known by similarity."""
+    return domain.points if isinstance(domain, Arms) and not domain.features else domain
 
 
 @dataclass

@@ -26,7 +26,7 @@ from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.domains import Arms, MixedBox
 from kernelbandits.exploration import PointMass
-from kernelbandits.kernels import RBF, Kernel
+from kernelbandits.kernels import RBF, Kernel, Linear
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.study.settings import (
     AUTO,
@@ -154,17 +154,20 @@ def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.
     """The policy, knowing nothing yet; it will see results in units of this spread."""
     own = from_stored(settings.settings)
     if settings.policy != AUTO:
-        kernel = from_stored(settings.kernel) or usual_kernel(domain)
-        return policy(settings.policy, domain, kernel, **own)
+        kernel = from_stored(settings.kernel)
+        if isinstance(domain, Arms) and domain.features and kernel not in (None, Linear()):
+            needed = "no kernel with a Gram matrix or a graph, which is the kernel"
+            raise ValueError(f"Study needs {needed}, got {kernel}")
+        return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
     return build_auto(domain, {**auto_defaults(settings, domain), **own, **task})
 
 
-def usual_kernel(domain: Arms | MixedBox) -> RBF:
+def usual_kernel(domain: Arms | MixedBox) -> Kernel:
     """The kernel of a named policy where none was given; a space has its coordinates unscaled."""
     if isinstance(domain, Arms):
-        return USUAL_KERNEL
+        return Linear() if domain.features else USUAL_KERNEL
     sides = np.subtract(domain.upper, domain.lower)
     return RBF(tuple(0.2 * sides))
 

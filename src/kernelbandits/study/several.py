@@ -232,6 +232,10 @@ class TargetsDiffer(AlreadyTold):
             f"{describe_values(stored)}; {ways}",
         )
 
+    @property
+    def stored(self) -> Mapping[str, float]:
+        return self.values
+
 
 def correct_values(
     state: State, trial: int, body: Mapping[str, Any], reason: str, key: str

@@ -126,8 +126,9 @@ class Study:
             A CSV file, a workbook (.xlsx), a Parquet or numpy (.npy) file, a DataFrame or an (n, d)
             array. Each row is a candidate. Or a space: a `kb.MixedBox`, a `kb.Box`, a dictionary of
             variables such as {"heat": (20, 90)}, a list of tuples [(0, 1), (0, 1)], or a space
-            file, whose name ends in .toml or .json. Of a space, the following arguments up to
-            `label` are the target and the direction only.
+            file, whose name ends in .toml or .json. Or `kb.Arms.from_gram(matrix, values=names)`,
+            candidates that are known by their similarity. Of a space and of a similarity, the
+            following arguments up to `label` are the target and the direction only.
         target
             Name of the measured quantity.
         direction
@@ -181,6 +182,7 @@ class Study:
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.points import Points, find_space
         from kernelbandits.study.rules import make_settings
+        from kernelbandits.study.similarity import find_similarity, refuse_table_options
 
         place: Place
         targets = settings.get("targets")
@@ -197,8 +199,12 @@ class Study:
             "worksheet": worksheet,
             "label": label,
         }
-        space = find_space(candidates)
-        if space is None:
+        similar = find_similarity(candidates)
+        space = find_space(candidates) if similar is None else None
+        if similar is not None:
+            refuse_table_options(options, names)
+            place = similar
+        elif space is None:
             place = read_candidates(candidates, target=names, **options)
         else:
             refuse_options(options)
@@ -208,11 +214,13 @@ class Study:
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
-        build_driver(place, chosen).choose(1, (), State())
+        driver = build_driver(place, chosen)
+        said = tuple(driver.notices)
+        driver.choose(1, (), State())
         kind = "space" if isinstance(place, Points) else "candidates"
         body = {"settings": chosen.body, kind: place.body, "fingerprint": place.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
-        lists = {} if isinstance(place, Points) else place.lists
+        lists = {} if isinstance(place, Points) else place.stored
         try:
             study = cls(Log.create(where, created, lists))
         except StudyExists:
@@ -226,8 +234,8 @@ class Study:
                 else {}
             )
             return study._if_created(body, scales, goal_given=settings.get("goal") is not None)
-        planned = budget_notices(chosen, study._session.driver.policy)
-        for notice in (*place.notices, *study._session.driver.notices, *planned):
+        planned = budget_notices(chosen, driver.policy)
+        for notice in (*place.notices, *said, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 

@@ -55,6 +55,11 @@ class AlreadyTold(StudyConflict):
             "the row instead of the trial."
         )
 
+    @property
+    def stored(self) -> float | Mapping[str, float] | None:
+        """The result that is kept: a value, those of several targets, or None for a failure."""
+        return self.value
+
 
 @dataclass(frozen=True, repr=False)
 class Suggestion(Readable):

@@ -6,6 +6,9 @@ so that each number lies in [0, 1] and two different words are at distance 1. So
 numbers are scaled by their logarithms instead (`scaling`). Low and high are fixed when a study is
 created. Two rows are the same candidate if the numbers and texts that describe them are the same,
 whatever becomes of them by scaling.
+
+Candidates that are known by their similarity have a column of names, and coordinates of their own,
+whose inner product is the kernel (`name_candidates`).
 """
 
 from __future__ import annotations
@@ -27,9 +30,11 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.formatting import did_you_mean
+from kernelbandits.row_index import RowIndex
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
 from kernelbandits.tables.headers import find_column
+from kernelbandits.tables.packing import count_packed, pack_rows, unpack_rows
 from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
 from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
 from kernelbandits.tables.sources import array_table, read_table
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
 
 SHEET = "candidates"
 """The sheet of an exported workbook with the table of candidates."""
+NAME, SIMILARITY = "candidate", "similarity"
+"""Of candidates known by their similarity: the column of names, and that of their coordinates."""
 MOST_COORDINATES = 2**27
 """Numbers in the points of all candidates: 1 GiB."""
 
@@ -83,6 +90,9 @@ class Candidates:
     """Whether rows or columns were added since the study was created."""
     lines: tuple[int, ...] = ()
     """The line of the file in which each row stood when the study was created; () if unknown."""
+    packed: tuple[str, ...] = field(default=(), repr=False)
+    """Of candidates known by their similarity: the coordinates of each row, as the log keeps them
+    (`packing`). The inner product of two rows is their similarity. () for any other table."""
 
     def __post_init__(self) -> None:
         for name in (*self.chosen, *self.labels, self.cost, self.allowed):
@@ -99,6 +109,8 @@ class Candidates:
         for name in self.log:
             number = name in self.chosen and name not in self.categories
             checks.needs(number, "candidates", "chosen columns of numbers for log", name)
+        paired = len(self.packed) in (0, len(self))
+        checks.needs(paired, "candidates", "coordinates of each row", len(self.packed))
         enough = len(self) * self.width <= MOST_COORDINATES
         size = f"{len(self)} rows of {self.width}"
         checks.needs(
@@ -133,6 +145,7 @@ class Candidates:
             },
             "named_by": self.named_by,
             "lines": write_lines(self.lines),
+            **({SIMILARITY: True} if self.packed else {}),
         }
 
     @property
@@ -142,6 +155,16 @@ class Candidates:
             name: list(cells) if isinstance(cells, tuple) else cells.tolist()
             for name, cells in self.columns.items()
         }
+
+    @property
+    def stored(self) -> dict[str, list[Any]]:
+        """What a log keeps: the columns, and the coordinates of candidates without others."""
+        return self.lists | ({SIMILARITY: list(self.packed)} if self.packed else {})
+
+    @property
+    def by_similarity(self) -> bool:
+        """Whether the candidates are known by their similarity, and not by their columns."""
+        return bool(self.packed)
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -161,6 +184,8 @@ class Candidates:
         ]
         rows = "".join(f"[{', '.join(row)}]" for row in zip(*quoted, strict=True))
         digest.update(rows.encode())
+        for text in self.packed:
+            digest.update(text.encode())
         return digest.hexdigest()
 
     def levels(self, name: str) -> dict[str, int]:
@@ -177,7 +202,9 @@ class Candidates:
 
     @cached_property
     def varying(self) -> tuple[str, ...]:
-        """The chosen columns that are not constant."""
+        """The chosen columns that the model sees: those that are not constant, and no name."""
+        if self.by_similarity:
+            return ()
         return tuple(name for name in self.chosen if self._varies(name))
 
     def _varies(self, name: str) -> bool:
@@ -189,6 +216,8 @@ class Candidates:
     @property
     def width(self) -> int:
         """How many coordinates a candidate has."""
+        if self.by_similarity:
+            return count_packed(self.packed[0])
         return sum(map(self._width, self.varying)) or 1
 
     def _width(self, name: str) -> int:
@@ -197,15 +226,20 @@ class Candidates:
     @cached_property
     def points(self) -> Array:
         """One row of coordinates for each candidate; constant columns have none."""
-        points = np.column_stack(
-            [self.coordinates(name) for name in self.varying] or [np.zeros(len(self))]
-        )
+        if self.by_similarity:
+            points = unpack_rows(self.packed)
+        else:
+            points = np.column_stack(
+                [self.coordinates(name) for name in self.varying] or [np.zeros(len(self))]
+            )
         points.setflags(write=False)
         return points
 
     @cached_property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
         """The coordinates of each column that varies: several for a column of text."""
+        if self.by_similarity:
+            return tuple((j,) for j in range(self.width))
         blocks, start = [], 0
         for name in self.varying:
             blocks.append(tuple(range(start, start + self._width(name))))
@@ -355,7 +389,8 @@ class Candidates:
 
     @cached_property
     def _label_rows(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
-        return {name: index_labels(self.texts(name)) for name in self.labels}
+        named = self.labels if self.named_by is None else (*self.labels, self.named_by)
+        return {name: index_labels(self.texts(name)) for name in dict.fromkeys(named)}
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
@@ -397,23 +432,15 @@ class Candidates:
     @cached_property
     def first_rows(self) -> Indices:
         """For each row the first row that describes the same candidate: often the row itself."""
-        groups: Indices = np.zeros(len(self), dtype=np.int64)
-        count = 1
-        for name in self.chosen:
-            cells = self.columns[name]
-            if isinstance(cells, tuple):
-                levels = self.levels(name)
-                codes = np.array([levels[text] for text in cells], dtype=np.int64)
-            else:
-                codes = np.unique(cells, return_inverse=True)[1].reshape(-1)
-            size = int(codes.max()) + 1
-            groups = codes if count == 1 else groups * size + codes
-            different, groups = np.unique(groups, return_inverse=True)
-            groups, count = groups.reshape(-1), len(different)
-            if count == len(self):
-                return np.arange(len(self))
-        first = np.unique(groups, return_index=True)[1]
-        return first[groups].astype(np.int64)
+        return RowIndex(np.column_stack([self._codes(name) for name in self.chosen])).first
+
+    def _codes(self, name: str) -> Array:
+        """The numbers of a column, or a number for each text."""
+        cells = self.columns[name]
+        if isinstance(cells, np.ndarray):
+            return cells
+        levels = self.levels(name)
+        return np.array([levels[text] for text in cells], dtype=np.float64)
 
     @cached_property
     def members(self) -> Indices:
@@ -515,6 +542,21 @@ def read_candidates(
     return replace(scaled, notices=tuple(notices))
 
 
+def name_candidates(points: Array, names: Sequence[str]) -> Candidates:
+    """Candidates known by their similarity, the inner product of their coordinates, and a name.
+
+    >>> import numpy as np
+    >>> found = name_candidates(np.eye(2), ["aspirin", "caffeine"])
+    >>> found.x(1), found.find_label("aspirin")
+    ({'candidate': 'caffeine'}, 0)
+    """
+    counts = Counter(names)
+    for name, times in counts.items():
+        checks.needs(times == 1, "labels", "a name of its own for each candidate", name)
+        checks.needs(name.strip() != "", "labels", "a name for each candidate", repr(name))
+    return Candidates({NAME: tuple(names)}, (NAME,), named_by=NAME, packed=pack_rows(points))
+
+
 def keep_cells(table: Table, name: str, roles: Roles) -> Cells:
     """The column as it is kept: numbers where they count, else the text as it stands.
 
@@ -549,10 +591,12 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
     Version 0.1 kept numbers as text, and no ranges.
     """
     numeric = {name for name in body["chosen"] if body["kinds"][name] == NUMBERS} | {body["cost"]}
+    packed = tuple(columns[SIMILARITY]) if body.get(SIMILARITY) else ()
     return Candidates(
         {
             name: np.array(cells, dtype=np.float64) if name in numeric else tuple(cells)
             for name, cells in columns.items()
+            if not (packed and name == SIMILARITY)
         },
         tuple(body["chosen"]),
         body["cost"],
@@ -563,6 +607,7 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
         body.get("named_by"),
         lines=read_line_numbers(body.get("lines"), len(next(iter(columns.values())))),
+        packed=packed,
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
-from kernelbandits.runtime import gc_paused
+from kernelbandits.runtime import gc_paused, require_memory
 from kernelbandits.tables.cells import COMMA_NUMBER, NUMBER, plain, remove_guard
 from kernelbandits.tables.encodings import LINE, decode_text, describe_encoding, read_content
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
@@ -35,6 +35,8 @@ OTHERS = {
 """Delimiters that are recognised in order to be refused."""
 SAMPLE = 50
 MOST_COLUMNS = 2**14
+CELL_MEMORY = 25
+"""Bytes of memory for a byte of text while it is read: each cell is a Python object."""
 
 
 def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
@@ -43,8 +45,9 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
     A row with more or fewer cells than the header is refused. A first column without a name is
     called `nameless`, and refused if that is empty.
     """
-    file = Path(path).name
-    text, encoding = decode_text(file, read_content(path))
+    file, raw = Path(path).name, read_content(path)
+    require_memory(file, CELL_MEMORY * len(raw), "a Parquet or numpy file needs less")
+    text, encoding = decode_text(file, raw)
     declared = SEPARATOR.match(text)
     delimiter, *others = [declared[1]] if declared else sniff_delimiters(file, text)
     body = text[declared.end() :] if declared else text

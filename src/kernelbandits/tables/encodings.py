@@ -47,19 +47,23 @@ JSON = re.compile(r'\s*(\{\s*("|\}|\Z)|\[\s*([\[{"\d\]-]|\Z))')
 
 def read_content(path: str | PathLike[str]) -> bytes:
     """The bytes of a file that can be read and is not too large to be a table."""
+    try:
+        return check_file(path).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def check_file(path: str | PathLike[str]) -> Path:
+    """The path of a file that is there and not too large to be a table."""
     file = Path(path)
     if not file.exists():
         raise ValueError(f"No such file: {path}")
     if not file.is_file():
         kind = "a folder" if file.is_dir() else "no regular file"
         raise ValueError(f"a table needs a file, got {path}, which is {kind}")
-    try:
-        checks.needs(
-            file.stat().st_size <= MOST_BYTES, "a table", f"at most {MOST_BYTES} bytes", str(path)
-        )
-        return file.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    size = f"{path}, which has {file.stat().st_size}"
+    checks.needs(file.stat().st_size <= MOST_BYTES, "a table", f"at most {MOST_BYTES} bytes", size)
+    return file
 
 
 def decode_text(file: str, raw: bytes) -> tuple[str, str]:

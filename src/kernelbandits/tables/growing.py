@@ -49,6 +49,7 @@ def read_additions(
 
     columns: new columns that describe candidates, with the value that the old rows have there.
     """
+    refuse_growth(candidates, "add")
     added = dict(columns or {})
     for name in added:
         needed = "new columns that the table does not have"
@@ -71,6 +72,16 @@ def read_additions(
     left = [f"columns {others} are not in the table of the study and are left out"]
     notices = [*table.notices, *(left if others else [])]
     return Additions(body, (*notices, *remark_additions(candidates, body)))
+
+
+def refuse_growth(candidates: Candidates, owner: str) -> None:
+    """Refuse a new candidate where candidates are known by their similarity only."""
+    if candidates.by_similarity:
+        raise StudyConflict(
+            f"{owner} needs a study of a table for a candidate that it does not have, got one of a "
+            "Gram matrix or graph, which has no similarity of a new candidate to the others; "
+            "create another study with the larger matrix"
+        )
 
 
 def find_cells(table: Table, candidates: Candidates, name: str) -> str | None:
@@ -190,6 +201,7 @@ def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[s
 
 def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
     """One candidate that is not in the table, by its values: a point that is never suggested."""
+    refuse_growth(candidates, "tell")
     given = candidates.parse_point(x)
     for name in candidates.log:
         positive = float(given[name]) > 0

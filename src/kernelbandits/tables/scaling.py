@@ -79,7 +79,8 @@ def prefers_logarithms(values: Array) -> bool:
     """
     if values.min() <= 0 or count_decades(values) < DECIDED:
         return False
-    by_value, by_logarithm = measure_unevenness(values), measure_unevenness(logarithms(values))
+    # Only compared with each other, so their last digits do not matter.
+    by_value, by_logarithm = measure_unevenness(values), measure_unevenness(np.log10(values))
     return by_logarithm < MUCH_MORE_EVEN * by_value
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.tables.cells import plain, storable, text_of
 from kernelbandits.tables.csv_files import read_csv
-from kernelbandits.tables.encodings import read_content
+from kernelbandits.tables.encodings import check_file
 from kernelbandits.tables.headers import NAMELESS, distinct
 from kernelbandits.tables.parquet_files import read_parquet
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
@@ -54,21 +53,25 @@ def read_table(
 
 def read_file(
     path: str | PathLike[str],
-    worksheet: str | None,
-    preferred: Sequence[str],
-    names: Sequence[str] | None,
+    worksheet: str | None = None,
+    preferred: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    nameless: str = NAMELESS,
 ) -> Table:
-    """A file as a table, by what it contains."""
+    """A file as a table, by what it contains.
+
+    nameless: what a first column without a name is called in text and workbooks.
+    """
     start = read_start(path)
     if start.startswith(ARCHIVE) and is_workbook(path):
-        return read_workbook(path, worksheet, preferred, NAMELESS)
+        return read_workbook(path, worksheet, preferred, nameless)
     file = Path(path).name
     checks.needs(worksheet is None or not start, "worksheet", "a workbook (.xlsx)", file)
     if start.startswith(PARQUET):
         return frame_table(read_parquet(path), file, from_file=True)
     if start.startswith(NUMPY):
         return numpy_table(path, names)
-    return read_csv(path, NAMELESS)
+    return read_csv(path, nameless)
 
 
 def read_start(path: str | PathLike[str]) -> bytes:
@@ -85,12 +88,13 @@ def numpy_table(path: str | PathLike[str], names: Sequence[str] | None) -> Table
 
     Arrays of Python objects are not read, because reading them runs code of the file.
     """
-    file, raw = Path(path).name, read_content(path)
+    file = check_file(path).name
     try:
-        array = np.load(BytesIO(raw), allow_pickle=False)
+        # The columns are copied from the disk one by one: the file is never in memory as a whole.
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     # A damaged header fails in many ways, and one that claims too large an array as a MemoryError.
     except Exception as error:
-        objects = "allow_pickle" in str(error)
+        objects = "Python objects" in str(error) or "allow_pickle" in str(error)
         got = "Python objects, which are not read from files" if objects else "one that is damaged"
         raise ValueError(f"{file} needs to be an array of numbers, got {got}") from None
     if array.dtype.names is None:

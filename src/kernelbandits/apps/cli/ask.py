@@ -21,6 +21,7 @@ from kernelbandits.apps.cli.arguments import (
 )
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
+    announce_estimates,
     open_study,
     print_answer,
     print_line,
@@ -134,6 +135,7 @@ def ask(
 
     seconds, failure = read_duration("--lease", lease), None
     with open_study(place, quiet) as study:
+        announce_estimates(study, quiet or form is Format.json)
         try:
             found = study.ask(
                 n,
@@ -188,6 +190,7 @@ def explain(
 ) -> None:
     number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet, writable=False) as study:
+        announce_estimates(study, quiet or form is Format.json)
         found = study.explain(number, label=label)
     print_answer(form, found, lambda console: render.print_explanation(console, found))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -22,7 +20,6 @@ from kernelbandits.apps.cli.options import Form, Format, Quiet, Workers, folder
 from kernelbandits.formatting import to_json
 
 if TYPE_CHECKING:
-    from kernelbandits.experiment.workers import Mapper
     from kernelbandits.verification import CheckedStatement, Effort
 
 HELP = """Check the statements of the theory by simulation.
@@ -135,6 +132,7 @@ def run_topics(
 ) -> list[CheckedStatement]:
     """Check the topics in several processes; the statements come in the order of the topics."""
     from kernelbandits.experiment import process_mapper
+    from kernelbandits.experiment.workers import map_as_completed
     from kernelbandits.verification.run import check_topic, slowest_first
 
     found: dict[str, list[CheckedStatement]] = {}
@@ -147,39 +145,6 @@ def run_topics(
             found[topic] = statements
             count_one()
     return [checked for topic in topics for checked in found[topic]]
-
-
-def map_as_completed(
-    mapper: Mapper, work: Callable[[Any], Any], items: Sequence[Any]
-) -> Iterator[tuple[Any, Any]]:
-    """Yield (item, result) as soon as each is ready, so that the progress bar moves.
-
-    A mapper returns its results in the order of the items. One thread for each item waits for its
-    result, and the first that has one is served first.
-    """
-    if mapper is map:
-        yield from zip(items, map(work, items), strict=True)
-        return
-    ready: SimpleQueue[tuple[Any, Any, BaseException | None]] = SimpleQueue()
-    for item in items:
-        Thread(
-            target=wait_for_result, args=(item, mapper(work, [item]), ready), daemon=True
-        ).start()
-    for _ in items:
-        item, result, error = ready.get()
-        if error:
-            raise error
-        yield item, result
-
-
-def wait_for_result(
-    item: Any, results: Iterable[Any], ready: SimpleQueue[tuple[Any, Any, BaseException | None]]
-) -> None:
-    try:
-        (result,) = results
-        ready.put((item, result, None))
-    except BaseException as error:
-        ready.put((item, None, error))
 
 
 # Showing and writing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +36,7 @@ from kernelbandits.formatting import did_you_mean
 if TYPE_CHECKING:
     from kernelbandits.experiment import Cell, Results
     from kernelbandits.experiment.dry_run import DryRun
+    from kernelbandits.experiment.workers import Mapper
 
 APP_HELP = """Kernelized bandits: compare policies, check the theory, and plan real experiments.
 
@@ -63,6 +65,10 @@ PAPER_HELP = """Reproduce the paper's experiments and check its claims.
 The results are the regret figure with its five panels (PNG, SVG), summary.csv, rounds.npz,
 claims.md and report.html, which holds everything on one page. If the command is interrupted, repeat
 it: it goes on where it stopped.
+
+The paper leaves R, D, the lengthscale, the candidates of each seed and the scale of the rewards
+open. Unless --no-map is given, the claims are also tested under other values, and under a fixed
+list of natural readings on seeds of their own.
 
 Examples:
 
@@ -103,6 +109,8 @@ Examples:
     kernelbandits run --problem hartmann6 --policies all --without greedy,random --horizon 300
 
     kernelbandits run --problem "rkhs:kernel=rbf(0.2),dimension=2" --policies simple-ucb --theory
+
+    kernelbandits run --problem hartmann6 --policies all --dask tcp://scheduler:8786 --parquet
 """
 
 LIST_HELP = """Show all policies, problems, kernels, laws and noises, or one policy in full.
@@ -140,7 +148,7 @@ def paper(
         int | None, typer.Option(min=1, help="How many independent runs. If not given: 25.")
     ] = None,
     sensitivity: Annotated[
-        bool, typer.Option("--map/--no-map", help="Whether the sensitivity map is computed.")
+        bool, typer.Option("--map/--no-map", help="Whether other settings and readings are played.")
     ] = True,
     output: Annotated[Path, typer.Option(help="The folder for the results.")] = Path(
         "results/paper"
@@ -297,6 +305,22 @@ def run(
         ),
     ] = None,
     workers: Workers = 2,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Play on a Dask cluster: the address of its scheduler, such as "
+            "tcp://scheduler:8786, or local for processes of this machine (--workers of them). "
+            "The results are the same."
+        ),
+    ] = None,
+    parquet: Annotated[
+        bool,
+        typer.Option(
+            "--parquet",
+            help="Write all rounds to rounds.parquet in the folder of the results, as they are "
+            "played. pandas.read_parquet reads it, also during the run.",
+        ),
+    ] = False,
     engine: Engine = "auto",
     figure_format: FigureFormats = None,
     figure_size: FigureSize = None,
@@ -342,7 +366,7 @@ def run(
     folder = output or Path("results") / screen.folder_name(plan)
     screen.going_on(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
-    results = play_plan(plan, trial, folder, workers, quiet)
+    results = play_plan(plan, trial, folder, choose_mapper(workers, dask), parquet, quiet)
     with progress.waiting("drawing", quiet):
         ranking = ranking_of(results)
         table = report.write_run(
@@ -360,25 +384,43 @@ def run(
         screen.show_folder(folder)
 
 
+def choose_mapper(workers: int, dask: str | None) -> AbstractContextManager[Mapper]:
+    """What plays the cells: processes of this machine, or a Dask cluster."""
+    from kernelbandits.experiment import dask_mapper, process_mapper
+
+    return process_mapper(workers) if dask is None else dask_mapper(dask, workers)
+
+
 def play_plan(
-    plan: tuple[Cell, ...], trial: DryRun, folder: Path, workers: int, quiet: bool
+    plan: tuple[Cell, ...],
+    trial: DryRun,
+    folder: Path,
+    mappers: AbstractContextManager[Mapper],
+    parquet: bool,
+    quiet: bool,
 ) -> Results:
     """Play the slow cells first, so that no worker is left with one at the end.
 
     The results are in the order of the plan all the same.
     """
-    from kernelbandits.experiment import Results, play_experiment, process_mapper
+    from kernelbandits.experiment import Results, play_experiment
+
+    def play(stored: Path) -> Results:
+        return play_experiment(
+            trial.slow_first(plan),
+            cells.watch(mapper),
+            stored,
+            cells.ready,
+            trial.seconds,
+            folder / screen.ROUNDS if parquet else None,
+        )
 
     with (
         screen.grouped_notes(quiet),
         progress.weigh_cells("playing", trial.seconds, quiet) as cells,
-        process_mapper(workers) as mapper,
+        mappers as mapper,
     ):
-        ordered, watched = trial.slow_first(plan), cells.watch(mapper)
-        found = screen.resumable(
-            folder, lambda stored: play_experiment(ordered, watched, stored, cells.ready).found
-        )
-    return Results(plan, found)
+        return Results(plan, screen.resumable(folder, play).found)
 
 
 @app.command("list", help=LIST_HELP)

@@ -32,7 +32,7 @@ from kernelbandits.formatting import format_count, format_duration
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kernelbandits.domains import MixedBox
+    from kernelbandits.domains import Arms, MixedBox
     from kernelbandits.study import Study
 
 CREATE = """Create a study from a table of candidates, or over a space of ranges and choices.
@@ -55,6 +55,10 @@ from a TOML or JSON file (--space) or from options. Any point of it may then be 
 is low:high, followed by `log` for a logarithmic scale or by `step 0.1` for a grid. Constraints are
 linear (in)equalities over the numbers, or forbidden combinations.
 
+Candidates that are known by their similarity only, such as molecules or the nodes of a network,
+come as an (n, n) matrix in a numpy or CSV file: --gram has the similarity of all pairs, the kernel
+of the model, and --graph the weights of the edges of a graph. --labels names them.
+
 Several targets are combined to one number, their desirability, which the policy maximises. Each
 has a direction (maximize, minimize, or aim=VALUE), and may have a range in which its desirability
 goes from 0 to 1 (range=LOW..HIGH; without one, that of the values measured so far), a weight, and a
@@ -69,6 +73,8 @@ Examples:
 
     kernelbandits study create mix.db --real A=0:1 --real B=0:1 --real C=0:1 \
 --constraint "A + B + C == 1" --target strength
+
+    kernelbandits study create drugs.db --gram similarity.npy --labels names.txt --target activity
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
@@ -115,6 +121,11 @@ CONSTRAINT = (
     "What every point must satisfy, such as 'A + B + C == 1' or "
     "\"not (solvent == 'DMF' and temperature > 60)\". May be repeated."
 )
+GRAM = (
+    "Numpy or CSV file with the similarity of all pairs of candidates, an (n, n) matrix, in place "
+    "of a table."
+)
+GRAPH = "Numpy or CSV file with the weights of the edges between n candidates, an (n, n) matrix."
 LINEAR = "Column that the model sees by its values, whatever they span. May be repeated too."
 GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
 CHANGE = """Change the policy or other settings of a study.
@@ -154,6 +165,15 @@ def create(
     choice: Annotated[list[str] | None, typer.Option(metavar="NAME=A,B,...", help=CHOICE)] = None,
     ordered: Annotated[list[str] | None, typer.Option(metavar="NAME=A,B,...", help=ORDERED)] = None,
     constraint: Annotated[list[str] | None, typer.Option(metavar="TEXT", help=CONSTRAINT)] = None,
+    gram: Annotated[Path | None, typer.Option(help=GRAM)] = None,
+    graph: Annotated[Path | None, typer.Option(help=GRAPH)] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Text file with the names of the candidates of --gram or --graph, "
+            "one in each line."
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="Columns that describe a candidate. Default: all except the target."),
@@ -211,7 +231,7 @@ def create(
     screen.listen(quiet)
     measured = read_target(target, direction)
     variables = {"real": real, "integer": integer, "choice": choice, "ordered": ordered}
-    where = read_place(candidates, space, variables, constraint)
+    where = read_place(candidates, space, variables, constraint, gram, graph, labels)
     roles = {"cost": cost, "allowed": allowed, "log": log, "linear": linear}
     roles |= {"worksheet": worksheet, "label": label}
     roles["columns"] = read_names("--columns", columns)
@@ -298,17 +318,27 @@ def read_place(
     space: Path | None,
     variables: Mapping[str, list[str] | None],
     constraints: list[str] | None,
-) -> Path | MixedBox:
-    """The table or the space, of which exactly one is given."""
+    gram: Path | None = None,
+    graph: Path | None = None,
+    labels: Path | None = None,
+) -> Path | MixedBox | Arms:
+    """The table, the space or the similarity, of which exactly one is given."""
     named = [(kind, text) for kind, texts in variables.items() for text in texts or ()]
-    given = [candidates is not None, space is not None, bool(named)]
+    files = [one is not None for one in (candidates, space, gram, graph)]
+    given = [*files, bool(named)]
     if sum(given) != 1:
-        forms = "--candidates FILE, --space FILE, or variables (--real, --integer, --choice)"
+        forms = (
+            "--candidates FILE, --space FILE, variables (--real, --integer, --choice), "
+            "--gram FILE or --graph FILE"
+        )
         got = "none of them" if not any(given) else "more than one of them"
         raise ValueError(f"create needs one of {forms}, got {got}")
     if not named:
         needed = "--constraint only beside variables; a space file has its own"
         checks.needs(not constraints, "create", needed, constraints)
+    similar = gram is not None or graph is not None
+    needed = "--labels only with --gram or --graph (--label names a column of a table)"
+    checks.needs(labels is None or similar, "create", needed, str(labels))
     if candidates is not None:
         is_table = candidates.suffix.lower() not in (".toml", ".json")
         checks.needs(is_table, "create", "--space for a space file", str(candidates))
@@ -316,6 +346,8 @@ def read_place(
     # Imported here, because a table needs no domains.
     from kernelbandits.domains import MixedBox, parse_variable, read_space
 
+    if similar:
+        return read_similarity(gram, graph, labels)
     if space is not None:
         return read_space(space)
     read = [parse_variable(kind, text) for kind, text in named]
@@ -324,6 +356,20 @@ def read_place(
         needed = "a name of its own for each variable"
         checks.needs(names.count(name) == 1, "create", needed, name)
     return MixedBox(dict(read), constraints=tuple(constraints or ()))
+
+
+def read_similarity(gram: Path | None, graph: Path | None, labels: Path | None) -> Arms:
+    """Candidates by the similarity of all pairs, or by the edges between them."""
+    from kernelbandits.domains import Arms
+    from kernelbandits.kernels import graph_matern
+    from kernelbandits.tables.matrices import read_labels, read_matrix
+
+    file = graph if gram is None else gram
+    assert file is not None
+    matrix, names = read_matrix(file)
+    if labels is not None:
+        names = read_labels(labels, len(matrix))
+    return Arms.from_gram(graph_matern(matrix) if gram is None else matrix, values=names)
 
 
 def read_target(given: list[str] | None, direction: str) -> dict[str, Any]:
@@ -368,6 +414,7 @@ def describe_study(study: Study) -> dict[str, Any]:
             "rows": len(table),
             "columns": list(table.chosen),
             "label": table.named_by,
+            "similarity": table.by_similarity,
             "log": list(table.log),
             "target": study.target,
             "direction": study.direction,
@@ -394,7 +441,8 @@ def print_study(console: Console, found: Mapping[str, Any], place: str, begun: b
     else:
         columns = ", ".join(map(cell, found["columns"]))
         size = format_count(found["rows"], "candidate")
-        print_line(console, f"{done} {title(found['place'])}: {size}, described by {columns}.")
+        how = "known by their similarity" if found["similarity"] else f"described by {columns}"
+        print_line(console, f"{done} {title(found['place'])}: {size}, {how}.")
         if found["log"]:
             print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
     aim = f"{found['direction']} {cell(found['target'])}"

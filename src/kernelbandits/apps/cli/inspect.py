@@ -12,6 +12,7 @@ from kernelbandits.apps.cli.arguments import Force, Place, Quiet
 from kernelbandits.apps.cli.maintain import records
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
+    announce_estimates,
     open_study,
     print_answer,
     print_notes,
@@ -113,6 +114,7 @@ def status(
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
+        announce_estimates(study, quiet or form is Format.json)
         found, label = study.status(), label_of(study)
     print_notes(found.notices, quiet or form is Format.json)
     shown = retypable_place(place)
@@ -161,6 +163,7 @@ def estimates(
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
+        announce_estimates(study, quiet or form is Format.json)
         frame = sorted_estimates(study)
     shown, caution = (
         frame.head(top or (len(frame) if form is Format.json else TOP)),

@@ -7,7 +7,7 @@ import os
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,10 @@ from kernelbandits import checks
 from kernelbandits.apps.cli import screen
 from kernelbandits.apps.cli.output import print_line
 from kernelbandits.runtime import MOST_WORKERS, require
+
+if TYPE_CHECKING:
+    from kernelbandits.apps.web.access import Access
+    from kernelbandits.apps.web.serve import Configuration
 
 LAB = """Open studies in a browser, and to programs on this machine.
 
@@ -43,6 +47,8 @@ Examples:
     kernelbandits lab "postgresql://ann@lab/studies"
 """
 TOKEN = "KERNELBANDITS_TOKEN"
+ADDRESS = "address"
+"""The file in which a server leaves its address for `--link`."""
 BROWSER_AFTER = 1.0
 """Seconds after which the server answers a browser."""
 
@@ -82,8 +88,7 @@ def lab(
     for package in ("fastapi", "uvicorn", "jinja2", "multipart", "matplotlib"):
         require(package, extra="lab", owner="the lab page")
     from kernelbandits.apps.web import serve
-    from kernelbandits.apps.web.access import READ, ROLES, WRITE
-    from kernelbandits.apps.web.library import find_shelf
+    from kernelbandits.apps.web.access import READ, WRITE
 
     asked = serve.Configuration(
         place=place,
@@ -97,24 +102,42 @@ def lab(
         workers=workers,
     )
     asked.check()
-    access, console = serve.open_access(asked), screen.out()
-    running = access.folder / "address"
-    role = READ if read_only else WRITE
+    access, role = serve.open_access(asked), READ if read_only else WRITE
     if renew:
         access.renew()
     if show_tokens:
-        for one in ROLES:
-            print_line(console, f"{one}: {access.token(one)}")
-        return
-    if link:
-        checks.needs(running.exists(), "--link", "a server that was started before", place)
-        address = json.loads(running.read_text())
-        print_line(console, f"{address}/enter?code={access.make_link(role)}")
-        return
-    find_shelf(place)
+        print_tokens(access)
+    elif link:
+        print_new_link(access, role, place)
+    else:
+        start_server(asked, access, role, browser)
+
+
+def print_tokens(access: Access) -> None:
+    from kernelbandits.apps.web.access import ROLES
+
+    for role in ROLES:
+        print_line(screen.out(), f"{role}: {access.token(role)}")
+
+
+def print_new_link(access: Access, role: str, place: str) -> None:
+    """Print a link for the server of a place, which runs already."""
+    running = access.folder / ADDRESS
+    checks.needs(running.exists(), "--link", "a server that was started before", place)
+    address = json.loads(running.read_text())
+    print_line(screen.out(), f"{address}/enter?code={access.make_link(role)}")
+
+
+def start_server(asked: Configuration, access: Access, role: str, browser: bool) -> None:
+    """Print the link that opens the server, and serve until the end."""
+    from kernelbandits.apps.web import serve
+    from kernelbandits.apps.web.library import find_shelf
+
+    # A place that cannot be served is refused before anything is printed.
+    find_shelf(asked.place)
     chosen = serve.check_port(asked)
-    running.write_text(json.dumps(chosen.address))
-    shown = serve.make_link(chosen, role)
+    (access.folder / ADDRESS).write_text(json.dumps(chosen.address))
+    shown, console = serve.make_link(chosen, role), screen.out()
     print_line(console, f"Open this link in your browser; it works once:\n\n    {shown}\n")
     print_line(console, "Ctrl-C ends the server; nothing is lost by that.")
     if browser:

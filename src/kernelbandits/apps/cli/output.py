@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from kernelbandits.study import Study
 
 
+MANY_ROWS = 200_000
+"""So many rows take several seconds."""
+
+
 @contextmanager
 def open_study(place: str, quiet: bool, writable: bool = True) -> Iterator[Study]:
     from kernelbandits.study import Study
@@ -29,6 +33,13 @@ def open_study(place: str, quiet: bool, writable: bool = True) -> Iterator[Study
     screen.listen(quiet)
     with Study.open(place, writable=writable) as study:
         yield study
+
+
+def announce_estimates(study: Study, quiet: bool) -> None:
+    """Say what takes so long: the model has an estimate of every row of a large table."""
+    if study.space is None and len(study.candidates) >= MANY_ROWS:
+        rows = f"{len(study.candidates)} rows"
+        screen.notice(f"computing the estimates of {rows}, which takes some seconds", quiet)
 
 
 def print_answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:

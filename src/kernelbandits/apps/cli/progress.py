@@ -19,6 +19,7 @@ from rich.progress import (
 from kernelbandits.apps.cli.screen import err
 
 if TYPE_CHECKING:
+    from kernelbandits.experiment.blocks import SeedBlock
     from kernelbandits.experiment.workers import Mapper
 
 
@@ -43,16 +44,35 @@ class Cells:
         """Count one more cell, played or found in the folder."""
         count(self.bar, self.number, advance=0)
 
-    def watch(self, mapper: Mapper) -> Mapper:
-        """Return the mapper, with the bar moved by every cell it finishes."""
+    def watch(self, mapper: Mapper) -> WatchedMapper:
+        """Return the mapper, with the bar moved by every block of seeds that it finishes."""
+        return WatchedMapper(mapper, self)
 
-        def map_cells(work: Callable[[Any], Any], cells: Sequence[Any]) -> Iterator[Any]:
-            self.bar.update(self.number, total=sum(self.seconds[cell.key] for cell in cells))
-            for cell, result in zip(cells, mapper(work, cells), strict=True):
-                self.bar.advance(self.number, self.seconds[cell.key])
-                yield result
+    def weigh(self, block: SeedBlock) -> float:
+        """What a block is expected to take."""
+        return self.seconds[block.cell.key] * len(block.seeds) / len(block.cell.seeds)
 
-        return map_cells
+
+@dataclass(frozen=True)
+class WatchedMapper:
+    """A mapper whose finished blocks move a bar."""
+
+    mapper: Mapper
+    cells: Cells
+
+    def __call__(self, work: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
+        return iter(self.mapper(work, blocks))
+
+    def as_completed(
+        self, work: Callable[[Any], Any], blocks: Sequence[Any]
+    ) -> Iterator[tuple[Any, Any]]:
+        from kernelbandits.experiment.workers import map_as_completed
+
+        bar, number = self.cells.bar, self.cells.number
+        bar.update(number, total=sum(map(self.cells.weigh, blocks)))
+        for block, result in map_as_completed(self.mapper, work, blocks):
+            bar.advance(number, self.cells.weigh(block))
+            yield block, result
 
 
 @contextmanager

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not tested": "bright_black"}
 CELLS = ".cells"
+ROUNDS = "rounds.parquet"
 PIPED_WIDTH = 120
 RANKS = (
     "rank: by the mean; in brackets the ranks that paired t tests of all pairs leave possible "
@@ -136,10 +137,17 @@ def prefetch(*modules: str) -> None:
 
 
 def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
-    """Say how many cells of an interrupted run are stored."""
-    stored = sum((output / CELLS / f"{key}.npz").exists() for key in {cell.key for cell in cells})
-    if stored:
-        notice(f"continuing an interrupted run: {stored} of {len(cells)} cells are stored", quiet)
+    """Say how many games of an interrupted run are stored: a policy, a problem and a seed each."""
+    from kernelbandits.experiment.blocks import stored_blocks
+
+    unique = {cell.key: cell for cell in cells}.values()
+    blocks = [
+        block for cell in unique for block in stored_blocks(cell, output / CELLS, endings=False)
+    ]
+    if blocks:
+        stored = sum(len(block.seeds) for block in blocks)
+        games = sum(len(cell.seeds) for cell in unique)
+        notice(f"continuing an interrupted run: {stored} of {games} games are stored", quiet)
 
 
 def resumable(output: Path, work: Callable[[Path], Found]) -> Found:

@@ -186,7 +186,9 @@ def read_secret(path: Path) -> bytes:
     """
     with suppress(FileExistsError):
         draft = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        # Without O_BINARY, which only Windows has, a byte that is a line end would become two.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with open(os.open(draft, flags, 0o600), "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
             file.flush()
             os.fsync(file.fileno())

@@ -6,19 +6,22 @@ then counts once, and is answered in the same way each time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
+import pandas as pd
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from kernelbandits import checks
-from kernelbandits.apps.web.lab import find_lab, find_study
+from kernelbandits.apps.web.lab import find_asker, find_lab, find_study
 from kernelbandits.apps.web.messages import (
     AddRequest,
     AskRequest,
     ChangeRequest,
     CorrectRequest,
     CreateRequest,
+    Message,
     PermitRequest,
     ReleaseRequest,
     TellAllRequest,
@@ -26,13 +29,11 @@ from kernelbandits.apps.web.messages import (
     UndoRequest,
     WithdrawRequest,
 )
+from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
 from kernelbandits.domains.space_files import space_from_file
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ERROR = {
     "type": "object",
@@ -69,6 +70,10 @@ writing = APIRouter(
 
 Name = Annotated[str, Path(description="The name of the study.", max_length=200)]
 Trial = Annotated[int, Path(description="The number of a trial.", ge=1, le=2**53)]
+Question = Callable[[Snapshot], Any]
+"""What is known of a study -> the value of an answer."""
+Operation = Callable[[Study, Any, str | None], Any]
+"""A study, the body of a request and its key -> the value of an answer."""
 Key = Annotated[
     str | None,
     Header(
@@ -87,14 +92,34 @@ def answer(value: Any, status: int = 200) -> Response:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """One object for each row; times as text, what is missing as null."""
-    times = frame.select_dtypes("datetimetz").columns
-    texts = {name: frame[name].map(lambda at: at.isoformat(), na_action="ignore") for name in times}
-    found = frame.assign(**texts).astype(object)
-    rows: list[Any] = found.where(frame.notna(), None).to_dict("records")
-    return rows
+    columns = []
+    for name in frame.columns:
+        cells, there = frame[name].tolist(), frame[name].notna().tolist()
+        if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
+            cells = [at.isoformat() for at in cells]
+        pairs = zip(cells, there, strict=True)
+        columns.append([cell if known else None for cell, known in pairs])
+    names = [str(name) for name in frame.columns]
+    return [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
 
 
 # ---------------------------------------------------------------------- reading
+
+
+def question(path: str, summary: str) -> Callable[[Question], Question]:
+    """A route that asks about a study; its answer is written once and kept until the next event."""
+
+    def register(ask: Question) -> Question:
+        def respond(request: Request, name: Name) -> Response:
+            snapshot = find_lab(request).snapshot(name)
+            body = snapshot.once(("api", path), lambda: answer(ask(snapshot)).body)
+            return Response(body, 200, {}, "application/json")
+
+        respond.__name__ = ask.__name__
+        reading.get(f"/studies/{{name}}{path}", summary=summary)(respond)
+        return ask
+
+    return register
 
 
 @reading.get("/openapi.json", summary="This description")
@@ -107,35 +132,39 @@ def list_studies(request: Request) -> Response:
     return answer(find_lab(request).library.entries())
 
 
-@reading.get("/studies/{name}", summary="Status: results, the likely best, may I stop?")
-def status(request: Request, name: Name) -> Response:
-    snapshot = find_lab(request).snapshot(name)
-    return answer({**to_json_value(snapshot.status), "place": name, "event": snapshot.number})
+@question("", "Status: results, the likely best, may I stop?")
+def status(snapshot: Snapshot) -> Any:
+    return to_json_value(snapshot.status) | {"place": snapshot.name, "event": snapshot.number}
 
 
-@reading.get("/studies/{name}/candidates", summary="The table of candidates, or the space")
-def candidates(request: Request, name: Name) -> Response:
-    study = find_study(request, name)
+@question("/candidates", "The table of candidates, or the space")
+def candidates(snapshot: Snapshot) -> Any:
+    study = snapshot.study
     if study.space is not None:
-        return answer({"space": study.space.to_dict()})
+        return {"space": study.space.to_dict()}
     table = study.candidates
-    return answer({"columns": table.chosen, "labels": table.labels, "table": table.lists})
+    return {"columns": table.chosen, "labels": table.labels, "table": table.lists}
 
 
-@reading.get("/studies/{name}/estimates", summary="The estimate of each candidate")
-def estimates(request: Request, name: Name) -> Response:
-    frame = find_lab(request).snapshot(name).estimates
-    return answer({"estimates": records(frame), "caution": frame.attrs["caution"]})
+@question("/estimates", "The estimate of each candidate")
+def estimates(snapshot: Snapshot) -> Any:
+    frame = snapshot.estimates
+    return {"estimates": records(frame), "caution": frame.attrs["caution"]}
 
 
-@reading.get("/studies/{name}/trials", summary="All trials")
-def trials(request: Request, name: Name) -> Response:
-    return answer(records(find_lab(request).snapshot(name).trials))
+@question("/trials", "All trials")
+def trials(snapshot: Snapshot) -> Any:
+    return records(snapshot.trials)
+
+
+@question("/check", "Can the model be trusted?")
+def check(snapshot: Snapshot) -> Any:
+    return snapshot.check
 
 
 @reading.get("/studies/{name}/trials/{trial}/why", summary="Why a candidate was suggested")
 def explain(request: Request, name: Name, trial: Trial) -> Response:
-    return answer(find_study(request, name).explain(trial))
+    return answer(find_lab(request).snapshot(name).explain(trial))
 
 
 @reading.get("/studies/{name}/events", summary="What happened, in order")
@@ -147,16 +176,31 @@ def events(
     return answer(find_study(request, name).history(after=after))
 
 
-@reading.get("/studies/{name}/check", summary="Can the model be trusted?")
-def check(request: Request, name: Name) -> Response:
-    return answer(find_lab(request).snapshot(name).check)
-
-
 # ---------------------------------------------------------------------- writing
 
 
-def body_of(model: Any) -> Any:
-    return Depends(json_body(model))
+def operation(
+    what: str,
+    model: type[Message],
+    summary: str,
+    find: Callable[[Request, str], Study] = find_study,
+) -> Callable[[Operation], Operation]:
+    """A route that writes into a study: its body is a `model`, and it may have a key."""
+
+    def register(write: Operation) -> Operation:
+        body_of_model = Depends(json_body(model))
+
+        def respond(
+            request: Request, name: Name, body: Any = body_of_model, key: Key = None
+        ) -> Response:
+            return answer(write(find(request, name), body, key))
+
+        respond.__name__, respond.__doc__ = write.__name__, write.__doc__
+        path = f"/studies/{{name}}/{what}"
+        writing.post(path, summary=summary, openapi_extra=accepts(model))(respond)
+        return write
+
+    return register
 
 
 @writing.post(
@@ -165,15 +209,17 @@ def body_of(model: Any) -> Any:
     status_code=201,
     openapi_extra=accepts(CreateRequest),
 )
-def create(request: Request, body: Annotated[CreateRequest, body_of(CreateRequest)]) -> Response:
+def create(
+    request: Request, body: Annotated[CreateRequest, Depends(json_body(CreateRequest))]
+) -> Response:
     """From a table (`csv` or `rows`) or a space. There is no key: a name can be taken once."""
     lab = find_lab(request)
     given = [one for one in (body.csv, body.rows, body.space) if one is not None]
     checks.needs(len(given) == 1, "create", "one of csv, rows and space", len(given))
-    names = ("target", "direction", "goal", "noise", "rounds", "tolerance", "seed")
-    roles = ("columns", "cost", "allowed", "log", "linear")
-    settings = {one: getattr(body, one) for one in (*names, *roles)}
-    settings = {one: value for one, value in settings.items() if value is not None}
+    measured = [one for one in (body.target, body.targets) if one is not None]
+    checks.needs(len(measured) == 1, "create", "target or targets", len(measured))
+    names = {"name", "csv", "rows", "space", *({"direction"} if body.targets else ())}
+    settings = body.model_dump(exclude=names, exclude_none=True)
     if body.space is not None:
         study = lab.library.create(body.name, space_from_file(body.space), **settings)
     elif body.rows is not None:
@@ -190,8 +236,6 @@ def create(request: Request, body: Annotated[CreateRequest, body_of(CreateReques
 
 def frame_of(rows: list[dict[str, Any]]) -> Any:
     """A table of objects that all have the same names."""
-    import pandas as pd
-
     names = list(rows[0])
     for i, row in enumerate(rows):
         different = set(row) ^ set(names)
@@ -203,158 +247,60 @@ def frame_of(rows: list[dict[str, Any]]) -> Any:
     return pd.DataFrame(rows, columns=names)
 
 
-@writing.post(
-    "/studies/{name}/ask", summary="Suggest candidates", openapi_extra=accepts(AskRequest)
-)
-def ask(
-    request: Request,
-    name: Name,
-    body: Annotated[AskRequest, body_of(AskRequest)],
-    key: Key = None,
-) -> Response:
+@operation("ask", AskRequest, "Suggest candidates", find_asker)
+def ask(study: Study, body: AskRequest, key: str | None) -> Any:
     """A worker that asks again under the same name first gets its pending candidates."""
-    study = find_study(request, name)
-    return answer(study.ask(**body.model_dump(), key=key))
+    return study.ask(**body.model_dump(), key=key)
 
 
-@writing.post("/studies/{name}/tell", summary="Record a result", openapi_extra=accepts(TellRequest))
-def tell(
-    request: Request,
-    name: Name,
-    body: Annotated[TellRequest, body_of(TellRequest)],
-    key: Key = None,
-) -> Response:
+@operation("tell", TellRequest, "Record a result")
+def tell(study: Study, body: TellRequest, key: str | None) -> Any:
     """A second result for a trial is refused with 409, which has the stored value."""
-    study = find_study(request, name)
-    return answer(study.tell(**body.model_dump(), key=key))
+    return study.tell(**body.model_dump(), key=key)
 
 
-@writing.post(
-    "/studies/{name}/tell-all",
-    summary="Record many results, all or none",
-    openapi_extra=accepts(TellAllRequest),
-)
-def tell_all(
-    request: Request,
-    name: Name,
-    body: Annotated[TellAllRequest, body_of(TellAllRequest)],
-    key: Key = None,
-) -> Response:
+@operation("tell-all", TellAllRequest, "Record many results, all or none")
+def tell_all(study: Study, body: TellAllRequest, key: str | None) -> Any:
     """Each result names its trial, its row, or all its columns, as a line of a file does."""
     lines = [one.model_dump(exclude_none=True) for one in body.results]
-    told = find_study(request, name).tell_all(
-        lines,
-        key=key,
-        worker=body.worker,
-        corrected=body.corrected,
-        replicates=body.replicates,
-    )
-    return answer(told)
+    return study.tell_all(lines, key=key, **body.model_dump(exclude={"results"}))
 
 
-@writing.post(
-    "/studies/{name}/correct",
-    summary="Replace the result of a trial",
-    openapi_extra=accepts(CorrectRequest),
-)
-def correct(
-    request: Request,
-    name: Name,
-    body: Annotated[CorrectRequest, body_of(CorrectRequest)],
-    key: Key = None,
-) -> Response:
-    study = find_study(request, name)
-    return answer(
-        study.correct(body.trial, body.value, failed=body.failed, reason=body.reason, key=key)
-    )
+@operation("correct", CorrectRequest, "Replace the result of a trial")
+def correct(study: Study, body: CorrectRequest, key: str | None) -> Any:
+    return study.correct(**body.model_dump(), key=key)
 
 
-@writing.post(
-    "/studies/{name}/withdraw",
-    summary="Let a result no longer count",
-    openapi_extra=accepts(WithdrawRequest),
-)
-def withdraw(
-    request: Request,
-    name: Name,
-    body: Annotated[WithdrawRequest, body_of(WithdrawRequest)],
-    key: Key = None,
-) -> Response:
-    return answer(find_study(request, name).withdraw(body.trial, reason=body.reason, key=key))
+@operation("withdraw", WithdrawRequest, "Let a result no longer count")
+def withdraw(study: Study, body: WithdrawRequest, key: str | None) -> Any:
+    return study.withdraw(**body.model_dump(), key=key)
 
 
-@writing.post(
-    "/studies/{name}/release",
-    summary="Give up pending trials",
-    openapi_extra=accepts(ReleaseRequest),
-)
-def release(
-    request: Request,
-    name: Name,
-    body: Annotated[ReleaseRequest, body_of(ReleaseRequest)],
-    key: Key = None,
-) -> Response:
-    return answer(find_study(request, name).release_all(body.trials, key=key))
+@operation("release", ReleaseRequest, "Give up pending trials")
+def release(study: Study, body: ReleaseRequest, key: str | None) -> Any:
+    return study.release_all(body.trials, key=key)
 
 
-@writing.post(
-    "/studies/{name}/undo",
-    summary="Take back the last steps",
-    openapi_extra=accepts(UndoRequest),
-)
-def undo(
-    request: Request,
-    name: Name,
-    body: Annotated[UndoRequest, body_of(UndoRequest)],
-    key: Key = None,
-) -> Response:
-    return answer(find_study(request, name).undo_all(body.n, key=key))
+@operation("undo", UndoRequest, "Take back the last steps")
+def undo(study: Study, body: UndoRequest, key: str | None) -> Any:
+    return study.undo_all(body.n, key=key)
 
 
-@writing.post(
-    "/studies/{name}/permit",
-    summary="Forbid rows, or allow them again",
-    openapi_extra=accepts(PermitRequest),
-)
-def permit(
-    request: Request,
-    name: Name,
-    body: Annotated[PermitRequest, body_of(PermitRequest)],
-    key: Key = None,
-) -> Response:
-    study = find_study(request, name)
+@operation("permit", PermitRequest, "Forbid rows, or allow them again")
+def permit(study: Study, body: PermitRequest, key: str | None) -> Any:
     call = study.allow if body.allowed else study.forbid
-    return answer(call(body.rows, label=body.labels, reason=body.reason, key=key))
+    return call(body.rows, label=body.labels, reason=body.reason, key=key)
 
 
-@writing.post(
-    "/studies/{name}/add",
-    summary="Add rows to the table",
-    openapi_extra=accepts(AddRequest),
-)
-def add(
-    request: Request,
-    name: Name,
-    body: Annotated[AddRequest, body_of(AddRequest)],
-    key: Key = None,
-) -> Response:
-    return answer(find_study(request, name).add(frame_of(body.rows), key=key))
+@operation("add", AddRequest, "Add rows to the table")
+def add(study: Study, body: AddRequest, key: str | None) -> Any:
+    return study.add(frame_of(body.rows), key=key)
 
 
-@writing.post(
-    "/studies/{name}/change",
-    summary="Change settings",
-    openapi_extra=accepts(ChangeRequest),
-)
-def change(
-    request: Request,
-    name: Name,
-    body: Annotated[ChangeRequest, body_of(ChangeRequest)],
-    key: Key = None,
-) -> Response:
+@operation("change", ChangeRequest, "Change settings")
+def change(study: Study, body: ChangeRequest, key: str | None) -> Any:
     """Only the settings that are named change."""
-    study: Study = find_study(request, name)
-    return answer(study.change(key=key, **body.model_dump(exclude_unset=True)))
+    return study.change(key=key, **body.model_dump(exclude_unset=True))
 
 
 router = APIRouter()

@@ -39,6 +39,7 @@ TITLES = {
     401: "Not open here",
     403: "Not allowed",
     404: "Not found",
+    405: "Not a page",
     409: "A conflict",
     413: "Too large",
     415: "Wrong content type",
@@ -125,7 +126,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     page = render(
         "lab/error.html",
         title=TITLES.get(status, "Something went wrong"),
-        sentence=said["error"],
+        sentence=pages.write_sentence(said["error"]),
         known=status != 401,
         back=study_address(request, status),
     )

@@ -15,11 +15,13 @@ from kernelbandits.apps.web.visitors import Form
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.space_files import parse_values
 from kernelbandits.study import Study
+from kernelbandits.study.targets import Target
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.cells import MISSING
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import NUMBERS, Table
+from kernelbandits.tables.target_results import read_target_results
 
 DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED = (
     "describes the candidate",
@@ -33,7 +35,11 @@ ROLES = (DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED)
 SCALES = ("automatic", "linear", "logarithmic")
 TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", "y"})
 """Names of a column that is probably the result."""
+RESULTS_HINT = "tell this file as results"
+"""The end of a notice for those who create a study by a command."""
 SHOWN_ROWS = 8
+FEWEST_LINES = 3
+"""Lines for further targets on a form."""
 KINDS = {
     "real": "number",
     "integer": "whole number",
@@ -52,6 +58,8 @@ class Aims:
     name: str = ""
     target: str = ""
     direction: str = "maximize"
+    more: tuple[tuple[str, str], ...] = ()
+    """Name and direction of each further target."""
     goal: str = "find"
     noise: str = ""
     rounds: str = ""
@@ -60,15 +68,36 @@ class Aims:
     @classmethod
     def of(cls, form: Form) -> Aims:
         usual = asdict(cls())
-        return cls(**{name: form.text(name, text) for name, text in usual.items()})
+        texts = {name: form.text(name, text) for name, text in usual.items() if name != "more"}
+        lines = zip(form.texts("more-target"), form.texts("more-direction"), strict=False)
+        return cls(**texts, more=tuple((name, direction) for name, direction in lines if name))
+
+    @property
+    def targets(self) -> list[str]:
+        """All that is measured."""
+        return [self.target, *(name for name, _ in self.more)]
+
+    @property
+    def free_lines(self) -> range:
+        """Empty lines of the form for further targets."""
+        return range(max(1, FEWEST_LINES - len(self.more)))
+
+    def with_targets(self, names: Sequence[str]) -> Aims:
+        """The same with these columns as targets; those that were there keep their direction."""
+        known = {self.target: self.direction, **dict(self.more)}
+        first, *others = [*names] or [self.target]
+        more = tuple((name, known.get(name, "maximize")) for name in others)
+        return replace(self, target=first, direction=known.get(first, "maximize"), more=more)
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `Study.create`."""
         checks.needs(bool(self.target), "a new study", "the name of what is measured", self.target)
         rounds = read_whole("planned measurements", self.rounds) if self.rounds else None
+        one = {"target": self.target, "direction": self.direction}
+        every = [(self.target, self.direction), *self.more]
+        several = {"targets": [Target(name, direction) for name, direction in every]}
         return {
-            "target": self.target,
-            "direction": self.direction,
+            **(several if self.more else one),
             **drop_missing(
                 goal=self.goal,
                 noise=read_optional_number("noise", self.noise),
@@ -127,14 +156,12 @@ def preview_table(
     table = read_table(upload.path, worksheet)
     assert table is not None
     if form is None:
-        target = guess_target(table)
-        aims = Aims(name=suggest_name(upload.path.stem, fixed), target=target or "")
-        columns = guess_columns(upload, table, target, worksheet)
+        targets = guess_targets(table)
+        aims = Aims(name=suggest_name(upload.path.stem, fixed)).with_targets(targets)
+        columns = guess_columns(upload, table, targets, worksheet)
     else:
-        aims = Aims.of(form)
         columns = chosen_columns(table, form)
-        result = next((one.name for one in columns if one.role == RESULT), None)
-        aims = replace(aims, target=result or aims.target)
+        aims = Aims.of(form).with_targets(result_names(columns))
     rows = [
         [column.texts[i] for column in table.columns.values()]
         for i in range(min(SHOWN_ROWS, len(table)))
@@ -149,43 +176,60 @@ def preview_table(
         tell_results=form is None or form.has("tell-results"),
     )
     try:
-        candidates = read_roles(upload, columns, aims.target, worksheet)
+        candidates = read_roles(upload, columns, aims.targets, worksheet)
     except ValueError as error:
         return replace(found, problem=str(error))
-    told = [one for one in columns if one.role == RESULT]
-    count = sum(map(len, [filled_cells(table, one.name) for one in told]))
-    return replace(found, notices=candidates.notices, results=count)
+    # That the table has results is said by a field of its own.
+    notices = [one for one in candidates.notices if not one.endswith(RESULTS_HINT)]
+    return replace(found, notices=notices, results=count_results(table, columns))
+
+
+def count_results(table: Table, columns: Sequence[ColumnChoice]) -> int:
+    """How many rows of a table have a result."""
+    told = [find_gaps(table, one.name) for one in columns if one.role == RESULT]
+    return len(table) - len(set.intersection(*told)) if told else 0
+
+
+def find_gaps(table: Table, name: str) -> set[int]:
+    """The rows in which a column has no value."""
+    texts = table.columns[name].texts
+    return {row for row, text in enumerate(texts) if text.casefold() in MISSING}
 
 
 def filled_cells(table: Table, name: str) -> list[str]:
     return [text for text in table.columns[name].texts if text.casefold() not in MISSING]
 
 
-def guess_target(table: Table) -> str | None:
-    """The column that is probably the result: one with gaps, or with the name of a result."""
-    columns = table.columns.items()
-    gaps = [
-        name
-        for name, column in columns
-        if column.has_only_numbers and len(filled_cells(table, name)) < len(table)
-    ]
-    named = [name for name, _ in columns if name.casefold() in TARGETS]
-    return next(iter([*gaps, *named]), None)
+def guess_targets(table: Table) -> list[str]:
+    """The columns that are probably results.
+
+    The first with gaps, and all that have the same gaps: they were measured together. Without
+    gaps, a column that has the name of a result.
+    """
+    gaps = {
+        name: missing
+        for name, column in table.columns.items()
+        if column.has_only_numbers and (missing := find_gaps(table, name))
+    }
+    if gaps:
+        first = next(iter(gaps.values()))
+        return [name for name, missing in gaps.items() if missing == first]
+    return [name for name in table.columns if name.casefold() in TARGETS][:1]
 
 
 def guess_columns(
-    upload: Upload, table: Table, target: str | None, worksheet: str | None
+    upload: Upload, table: Table, targets: Sequence[str], worksheet: str | None
 ) -> list[ColumnChoice]:
     """The roles that a study would take by itself."""
     try:
-        found = read_candidates(upload.path, target=target, worksheet=worksheet)
+        found = read_candidates(upload.path, target=targets or None, worksheet=worksheet)
     except ValueError:
-        described, labels, log = set(table.columns) - {target}, set[str](), set[str]()
+        described, labels, log = set(table.columns), set[str](), set[str]()
     else:
         described, labels, log = set(found.chosen), set(found.labels), set(found.log)
 
     def role(name: str) -> str:
-        if name == target:
+        if name in targets:
             return RESULT
         return DESCRIBES if name in described else NAMES if name in labels else UNUSED
 
@@ -217,12 +261,16 @@ def describe_column(table: Table, name: str, role: str, scale: str) -> ColumnCho
     return ColumnChoice(name, "empty" if column.is_empty else kind, sample[:60], role, scale)
 
 
+def result_names(columns: Sequence[ColumnChoice]) -> list[str]:
+    return [one.name for one in columns if one.role == RESULT]
+
+
 def read_roles(
-    upload: Upload, columns: Sequence[ColumnChoice], target: str, worksheet: str | None
+    upload: Upload, columns: Sequence[ColumnChoice], targets: list[str], worksheet: str | None
 ) -> Candidates:
     """The candidates of a table by the roles of its columns."""
-    roles = role_settings(columns)
-    return read_candidates(upload.path, target=target or None, worksheet=worksheet, **roles)
+    roles, named = role_settings(columns), [name for name in targets if name]
+    return read_candidates(upload.path, target=named or None, worksheet=worksheet, **roles)
 
 
 def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
@@ -235,7 +283,6 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
 
     described = [one for one in columns if one.role == DESCRIBES]
     checks.needs(bool(described), "a new study", f"a column that {DESCRIBES}", "none")
-    only(RESULT)
     return {
         "columns": [one.name for one in described],
         "cost": only(COST),
@@ -248,18 +295,17 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
 def create_from_table(library: Library, upload: Upload, preview: Preview) -> tuple[Study, int]:
     """A new study, and how many results of the table were told to it."""
     columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
-    settings = aims.settings()
-    candidates = read_roles(upload, columns, aims.target, worksheet)
-    told = [one.name for one in columns if one.role == RESULT]
-    if told and preview.tell_results and preview.results:
-        # All of them are checked before the study is created.
+    settings, told = aims.settings(), preview.tell_results and preview.results > 0
+    candidates = read_roles(upload, columns, aims.targets, worksheet)
+    if told and aims.more:
+        # All results are checked before the study is created.
+        read_target_results(upload.path, candidates, aims.targets, worksheet)
+    elif told:
         read_results(upload.path, candidates, aims.target, worksheet)
     study = library.create(
         aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
     )
-    if told and preview.tell_results and preview.results:
-        return study, len(study.tell_all(upload.path, worksheet=worksheet))
-    return study, 0
+    return study, len(study.tell_all(upload.path, worksheet=worksheet)) if told else 0
 
 
 # ---------------------------------------------------------------------- from ranges

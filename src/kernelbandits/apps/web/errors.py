@@ -34,7 +34,7 @@ def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
         return 422, describe_fields(error.errors())
     said = {"error": mask_password(str(error))}
     if isinstance(error, AlreadyTold):
-        return 409, said | {"trial": error.trial, "value": error.value, "accepted": False}
+        return 409, said | {"trial": error.trial, "value": error.stored, "accepted": False}
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return status, said | (find_cell(said["error"]) if status == 422 else {})

@@ -6,6 +6,8 @@ written: a form that is sent twice counts once.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,9 +17,9 @@ from fastapi.responses import Response
 
 from kernelbandits import checks
 from kernelbandits.apps.web.access import ROLES
-from kernelbandits.apps.web.creation import Ranges, create_from_table, preview_table
+from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
-from kernelbandits.apps.web.lab import base_address, find_lab, find_study
+from kernelbandits.apps.web.lab import base_address, find_asker, find_lab, find_study
 from kernelbandits.apps.web.pages import (
     go_to,
     show_measure,
@@ -30,7 +32,7 @@ from kernelbandits.apps.web.pages import (
     target_names,
 )
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.views import describe_event
+from kernelbandits.apps.web.views import describe_event, write_value
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
@@ -101,6 +103,10 @@ def create_by_table(
     preview = preview_table(upload, form, lab.library.shelf.fixed_name)
     if form.text("action") != "create":
         return show_preview(request, visitor, number, form)
+    unseen = [one for one in preview.aims.targets if one not in Aims.of(form).targets]
+    if preview.aims.more and unseen:
+        problem = f"say below whether more or less of {', '.join(unseen)} is better"
+        return show_preview(request, visitor, number, form, 422, problem)
     try:
         _, told = create_from_table(lab.library, upload, preview)
     except (ValueError, StudyConflict) as error:
@@ -117,7 +123,7 @@ def create_by_table(
 @router.post("/studies/{name}/ask")
 def ask(request: Request, name: str, form: SentForm) -> Response:
     n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
-    study = find_study(request, name)
+    study = find_asker(request, name)
     found = study.ask(
         n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
     )
@@ -137,7 +143,7 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     else:
         which["x"] = study.read_point(form.starting_with("x-"))
     failed, missing = form.has("failed"), form.has("missing")
-    typed = form.text("value")
+    value: float | dict[str, float] | None = None
     try:
         value = None if failed or missing else read_values(study, form)
         told = study.tell(
@@ -152,7 +158,13 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
             worker=form.optional("worker"),
         )
     except AlreadyTold as late:
-        given = {"typed": typed, "failed": failed, "stored": late.value}
+        single, stored = not isinstance(value, dict), late.stored
+        given = {
+            "typed": form.text("value") if value is None or single else write(value),
+            "failed": failed,
+            "stored": None if stored is None else write(stored),
+            "single": single,
+        }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
     except ValueError as error:
         return show_problem(request, visitor, name, str(error), form)
@@ -181,8 +193,21 @@ def read_error(value: float | dict[str, float], form: Form) -> float | None:
 
 
 def describe_told(told: Told) -> str:
-    """What was stored, in the words of a page."""
-    return told.sentence
+    """What was stored, in the words of a page: 140 and not 140.0, as everywhere on it."""
+    return re.sub(r"(\d)\.0 recorded", r"\1 recorded", told.sentence)
+
+
+def write(value: float | Mapping[str, float]) -> str:
+    """A result in words: a number, or one for each of several targets."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {write_value(one)}" for name, one in value.items())
+    return write_value(value)
+
+
+def typed_values(form: Form) -> dict[str, str]:
+    """The fields of a result, as they were typed."""
+    values = {f"value{rest}": text for rest, text in form.starting_with("value").items()}
+    return values | {name: form.text(name) for name in ("note", "by", "sem")}
 
 
 def show_problem(request: Request, visitor: Any, name: str, problem: str, form: Form) -> Response:
@@ -194,7 +219,7 @@ def show_problem(request: Request, visitor: Any, name: str, problem: str, form: 
         take_snapshot(request, name),
         problem=problem,
         problem_trial=form.text("trial"),
-        typed=form.text("value"),
+        typed=typed_values(form),
     )
     answer.status_code = 422
     return answer
@@ -238,7 +263,7 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
         study.correct(trial, value, failed=failed, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_trial(request, visitor, name, trial, 422, problem=str(error))
-    shown = "now counts as failed" if failed else f"now has the result {value!r}"
+    shown = "now counts as failed" if value is None else f"now has the result {write(value)}"
     return go_to(find_lab(request), f"/studies/{name}", f"Trial {trial} {shown}.")
 
 
@@ -301,7 +326,7 @@ def add(request: Request, name: str, form: SentForm) -> Response:
         study.add(upload.path, key=key_of(form))
     finally:
         lab.uploads.remove(upload)
-    said = f"{format_count(len(study.candidates) - before, 'candidate')} added."
+    said = f"{format_count(len(study.candidates) - before, 'row')} added."
     return go_to(lab, f"/studies/{name}/candidates", said)
 
 
@@ -342,7 +367,7 @@ def make_link(request: Request, visitor: PageVisitor, name: str, form: SentForm)
         request,
         visitor,
         "share.html",
-        **study_values(request, name, snapshot),
+        **study_values(request, name, snapshot) | {"page": f"/studies/{name}/share"},
         methods=describe_methods(snapshot.study, snapshot.status),
         citations=citations(),
         tokens={one: lab.access.token(one) for one in ROLES},

@@ -10,7 +10,6 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -37,12 +36,12 @@ HEADERS = {
 }
 
 
-@dataclass(frozen=True)
 class Refusal(Exception):
     """A request that ends before it reaches a route."""
 
-    status: int
-    sentence: str
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
 
 
 class Guard:
@@ -92,8 +91,10 @@ class Guard:
         """Refuse another Host, and a request that another site makes a browser send."""
         headers = read_headers(scope)
         host = headers.get("host", "").lower()
-        if host not in self.hosts or len(scope["path"]) > LONGEST_PATH:
+        if host not in self.hosts:
             raise Refusal(400, f"this server does not answer under the name {host[:80]!r}")
+        if len(scope["path"]) > LONGEST_PATH:
+            raise Refusal(414, f"an address needs at most {LONGEST_PATH} letters, got more")
         if scope["method"] in SAFE:
             return
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
@@ -119,6 +120,8 @@ class LimitedBody:
             message = await asyncio.wait_for(self._receive(), max(left, 0.0))
         except TimeoutError:
             raise Refusal(408, "the request took too long to arrive") from None
+        if message["type"] == "http.disconnect":
+            raise Refusal(400, "the request ended before all of it had arrived")
         self._size += len(message.get("body", b""))
         if self._size > LARGEST_BODY:
             raise too_large()

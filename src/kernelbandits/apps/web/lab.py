@@ -28,7 +28,7 @@ class Lab:
 
     def snapshot(self, name: str) -> Snapshot:
         """What is known of a study now."""
-        return self.snapshots.of(self.library.study(name), self.library)
+        return self.snapshots.of(name, self.library)
 
 
 def find_lab(request: Request) -> Lab:
@@ -37,8 +37,13 @@ def find_lab(request: Request) -> Lab:
 
 
 def find_study(request: Request, name: str) -> Study:
-    """The study that the path of a request names."""
+    """The study that the path of a request names, to write and to list."""
     return find_lab(request).library.study(name)
+
+
+def find_asker(request: Request, name: str) -> Study:
+    """The same study, for suggestions: results can be told while one is computed."""
+    return find_lab(request).library.asker(name)
 
 
 def base_address(request: Request) -> str:

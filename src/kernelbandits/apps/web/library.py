@@ -145,42 +145,44 @@ def find_shelf(where: str) -> Shelf:
 class Library:
     """The open studies of a shelf, each opened when it is first needed.
 
-    Several threads may use a study at the same time. What it has learnt stays in memory, so that
-    the next answer is quick.
+    A study is opened up to three times: for what is written and listed (`study`), for suggestions
+    (`asker`) and for the answers of its model (`reader`). A `Study` lets one thread in at a time,
+    so a result is stored at once also while a suggestion or an answer is computed. Each of them
+    reads from the log what the others wrote, and keeps what it has learnt in memory.
     """
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
-        self._open: dict[str, Study] = {}
-        self._readers: dict[Study, Study] = {}
+        self._open: dict[tuple[str, str], Study] = {}
         self._lock = Lock()
 
     def entries(self) -> list[Entry]:
         return [describe_place(name, place) for name, place in self.shelf.names().items()]
 
     def study(self, name: str) -> Study:
-        """The study of this name; NoStudy if it is not in the list."""
+        """The study of this name, to write and to list; NoStudy if it is not in the list."""
+        return self._find(name, "study")
+
+    def asker(self, name: str) -> Study:
+        """The same study, for suggestions."""
+        return self._find(name, "asker")
+
+    def reader(self, name: str) -> Study:
+        """The same study, for the answers of its model; nothing is written by it."""
+        return self._find(name, "reader")
+
+    def _find(self, name: str, purpose: str) -> Study:
         with self._lock:
-            if name in self._open:
-                return self._open[name]
+            known = self._open.get((name, purpose))
+        if known is not None:
+            return known
         place = self.shelf.names().get(name)
         if place is None:
             raise NoStudy(f"there is no study {name[:80]!r} here")
         with self._lock:
-            if name not in self._open:
-                self._open[name] = Study.open(place)
-            return self._open[name]
-
-    def reader(self, study: Study) -> Study:
-        """The same study opened once more, for answers that take long.
-
-        While one of them is computed, others can ask and tell.
-        """
-        with self._lock:
-            if study not in self._readers:
-                [name] = [name for name, one in self._open.items() if one is study]
-                self._readers[study] = Study.open(self.shelf.names()[name], writable=False)
-            return self._readers[study]
+            if (name, purpose) not in self._open:
+                self._open[name, purpose] = Study.open(place, writable=purpose != "reader")
+            return self._open[name, purpose]
 
     def create(self, name: str, candidates: Any, **settings: Any) -> Study:
         """A new study under a name that nobody has taken."""
@@ -189,15 +191,14 @@ class Library:
             raise StudyConflict(f"a new study needs another name, got {name!r}, which is there")
         study = Study.create(place, candidates, **settings)
         with self._lock:
-            self._open[name] = study
+            self._open[name, "study"] = study
         return study
 
     def close(self) -> None:
         with self._lock:
-            for study in (*self._open.values(), *self._readers.values()):
+            for study in self._open.values():
                 study.close()
             self._open.clear()
-            self._readers.clear()
 
 
 def describe_place(name: str, place: str | Path) -> Entry:

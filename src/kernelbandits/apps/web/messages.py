@@ -127,7 +127,9 @@ class CreateRequest(Message):
     """A new study: a table as CSV text or as a list of rows, or a space."""
 
     name: Text
-    target: Text
+    target: Text | None = None
+    targets: Annotated[list[Text], Field(min_length=2, max_length=20)] | None = None
+    """In place of `target`, several: each as the commands have it, such as "haze:minimize"."""
     direction: Literal["maximize", "minimize"] = "maximize"
     csv: Annotated[str, Field(min_length=1)] | None = None
     """A table as the text of a CSV file, with a header."""

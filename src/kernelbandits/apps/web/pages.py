@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -18,7 +18,7 @@ from kernelbandits.apps.web.access import READ, WRITE, Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
 from kernelbandits.apps.web.lab import Lab, base_address, find_lab
-from kernelbandits.apps.web.snapshots import Snapshot
+from kernelbandits.apps.web.snapshots import FigureName, Snapshot
 from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_time
@@ -72,9 +72,14 @@ def write_sentence(text: str) -> str:
 
     >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or ...")
     'Trial 4: 83 is odd. Correct it.'
+    >>> write_sentence("check it, and correct it if it is wrong (study correct).")
+    'Check it, and correct it if it is wrong.'
     """
-    said = text.partition(": study.correct(")[0].strip().rstrip(".")
-    return f"{said[:1].upper()}{said[1:]}."
+    said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
+    said = said.strip().rstrip(".")
+    # A sentence that begins with the name of a file keeps it.
+    name = "." in said.partition(" ")[0]
+    return f"{said if name else said[:1].upper() + said[1:]}."
 
 
 def go_to(lab: Lab, address: str, *sentences: str) -> Response:
@@ -111,16 +116,19 @@ def read_said(lab: Lab, request: Request) -> list[str]:
 
 def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, Any]:
     """What all pages of a study show; none of it needs a model."""
+    asked = f"{request.url.path}?{request.url.query}".rstrip("?")
     return {
         "name": name,
+        # Where the script finds news of the page: that of a refused form has another address.
+        "page": asked if request.method == "GET" else f"/studies/{name}",
         "at": f"/studies/{name}",
         "event": snapshot.number,
         "direction": snapshot.study.direction,
         "counts": snapshot.counts,
         "target": snapshot.study.target,
+        "targets": target_names(snapshot.study),
         "noun": "row" if snapshot.study.space is None else "point",
         "columns": snapshot.columns,
-        "targets": target_names(snapshot.study),
         "ready": True,
     }
 
@@ -228,22 +236,27 @@ def show_measure(
         request,
         visitor,
         "study.html",
-        **study_values(request, name, snapshot) | {"ready": status is not None},
+        **study_values(request, name, snapshot) | {"ready": snapshot.is_ready},
         status=status,
         pending=views.pending_trials(snapshot),
         recent=views.recent_results(snapshot),
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
         ask_tolerance=stop.endswith(TOLERANCE_HINT),
-        last_step=snapshot.study.last_step(),
+        last_step=snapshot.last_step,
         describe=views.describe_event,
         **more,
     )
 
 
 @router.get("/studies/{name}/news")
-def news(request: Request, name: str, after: int = 0) -> Response:
-    """The number of the last event: a page that knows an earlier one loads its parts again."""
+def news(request: Request, name: str, after: int = 0, waiting: bool = False) -> Response:
+    """The number of the last event: a page that knows an earlier one loads its parts again.
+
+    A page that waits for the answers of the model also hears whether they are known.
+    """
     snapshot = take_snapshot(request, name)
+    if waiting and not snapshot.is_ready:
+        snapshot.latest.begin(snapshot)
     number = snapshot.number
     return JSONResponse({"event": number, "changed": number > after, "ready": snapshot.is_ready})
 
@@ -291,7 +304,7 @@ def show_trial(
     sentence: str = ""
     rows: list[tuple[str, str]] = []
     if trial in snapshot.asks:
-        sentence, rows = views.explanation_rows(snapshot.study, trial)
+        sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
     values = {"conflict": None, **more}
     return show_page(
@@ -299,7 +312,7 @@ def show_trial(
         visitor,
         "trial.html",
         status,
-        **study_values(request, name, snapshot),
+        **study_values(request, name, snapshot) | {"page": f"/studies/{name}/trials/{trial}"},
         trial=found,
         why=sentence,
         numbers=rows,
@@ -319,7 +332,9 @@ def figures(
         chosen: tuple[str, str] | None = (across, up)
     else:
         chosen = None if shown is None else (shown.across, shown.up)
-    caption = "" if chosen is None else snapshot.map(*chosen)[1]
+    caption = ""
+    if chosen is not None:
+        caption = snapshot.find_drawing(FigureName("map", 0, *chosen)).caption
     captions = {
         kind: [(one.title, one.caption) for one in drawings]
         for kind, drawings in snapshot.drawings.items()
@@ -336,14 +351,20 @@ def figures(
     )
 
 
+WantedFigure = Annotated[FigureName, Depends(FigureName)]
+
+
 @router.get("/studies/{name}/figure.svg")
-def figure(
-    request: Request, name: str, kind: str = "", place: int = 0, across: str = "", up: str = ""
-) -> Response:
-    """One figure as SVG: of a kind and its place there, or the map of two columns."""
-    snapshot = take_snapshot(request, name)
-    svg = snapshot.map(across, up)[0] if kind == "map" else snapshot.figure(kind, place)
+def figure(request: Request, name: str, wanted: WantedFigure) -> Response:
+    svg, _ = take_snapshot(request, name).draw(wanted)
     return Response(svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
+
+
+@router.get("/studies/{name}/marks.json")
+def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
+    """Place and text of each mark of a figure, which the page shows under the pointer."""
+    _, found = take_snapshot(request, name).draw(wanted)
+    return JSONResponse(found)
 
 
 @router.get("/studies/{name}/history")
@@ -357,7 +378,7 @@ def history(
         "history.html",
         **study_values(request, name, snapshot),
         events=views.event_lines(snapshot, before),
-        last_step=snapshot.study.last_step(),
+        last_step=snapshot.last_step,
         describe=views.describe_event,
     )
 

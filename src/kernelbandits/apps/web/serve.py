@@ -16,7 +16,6 @@ from kernelbandits import checks
 from kernelbandits.apps.web.access import WRITE, Access
 from kernelbandits.apps.web.library import find_shelf
 from kernelbandits.checks import DataNotice
-from kernelbandits.runtime import require
 
 STATE = "KERNELBANDITS_LAB_STATE"
 """The environment variable that names the folder of secrets; by default one of the user's own."""
@@ -163,13 +162,9 @@ def make_link(configuration: Configuration, role: str = WRITE) -> str:
     return f"{configuration.address}/enter?code={code}"
 
 
-def run_server(configuration: Configuration) -> None:
-    """Serve until the process is ended."""
-    for package in ("fastapi", "uvicorn", "jinja2", "multipart", "matplotlib"):
-        require(package, extra="lab", owner="the lab page")
-    import uvicorn
-
-    options: dict[str, Any] = {
+def server_options(configuration: Configuration) -> dict[str, Any]:
+    """How uvicorn listens."""
+    return {
         "host": configuration.host,
         "port": configuration.port,
         "ssl_certfile": configuration.tls_cert,
@@ -183,6 +178,13 @@ def run_server(configuration: Configuration) -> None:
         "timeout_graceful_shutdown": 5,
         "ws": "none",
     }
+
+
+def run_server(configuration: Configuration) -> None:
+    """Serve until the process is ended."""
+    import uvicorn
+
+    options = server_options(configuration)
     if configuration.workers == 1:
         uvicorn.run(make_app(configuration), **options)
         return

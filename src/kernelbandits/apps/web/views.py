@@ -14,17 +14,16 @@ from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import format_interval, format_number, format_share, format_time
 from kernelbandits.study import Best, Study
 from kernelbandits.study.values import format_cell
-from kernelbandits.tables.export import name_in_export
+from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Event
+    from kernelbandits.study import Explained
 
 PAGE = 100
 """Candidates on one page of the table."""
-RECENT = 8
-"""Results on the first page of a study."""
 SHOWS = ("all", "measured", "unmeasured", "pending")
 EVENTS = 200
 """Events on one page of the history."""
@@ -43,6 +42,8 @@ class PendingTrial:
     trial: int
     row: int | None
     cells: Mapping[str, str]
+    values: Mapping[str, str]
+    """Of several targets those that were told already."""
     why: str
     worker: str | None
     overdue: bool
@@ -51,7 +52,7 @@ class PendingTrial:
 def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
     """The trials that wait for a result, in their order."""
     found = []
-    for record in pending_records(snapshot):
+    for record in snapshot.pending:
         one = trial_row(snapshot.study, record)
         asked = snapshot.asks[one.trial]
         found.append(
@@ -59,18 +60,13 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 trial=one.trial,
                 row=one.row,
                 cells=one.cells,
+                values=one.values,
                 why=str(asked.body.get("why", "")),
                 worker=asked.worker,
                 overdue=asked.at + asked.body["lease"] < time.time(),
             )
         )
     return found
-
-
-def pending_records(snapshot: Snapshot) -> list[dict[Any, Any]]:
-    """The lines of the table of trials that wait for a result."""
-    frame = snapshot.trials
-    return frame[frame["state"] == "pending"].to_dict("records")
 
 
 @dataclass(frozen=True)
@@ -82,14 +78,14 @@ class TrialRow:
     cells: Mapping[str, str]
     state: str
     value: str
+    """The result; of several targets their desirability."""
+    values: Mapping[str, str]
+    """Of several targets those that were told."""
 
 
-def recent_results(snapshot: Snapshot, most: int = RECENT) -> list[TrialRow]:
+def recent_results(snapshot: Snapshot) -> list[TrialRow]:
     """The last results, the newest first."""
-    frame = snapshot.trials
-    told = frame[frame["state"].isin(["told", "failed", "withdrawn"])]
-    newest = told.sort_values("told_at", kind="stable").tail(most).iloc[::-1]
-    return [trial_row(snapshot.study, one) for one in newest.to_dict("records")]
+    return [trial_row(snapshot.study, one) for one in snapshot.recent]
 
 
 def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
@@ -100,9 +96,32 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     else:
         names = name_in_export(study.space.names)
         x = {name: record[names[name]] for name in study.space.names}
-    value = "" if math.isnan(record["value"]) else format_number(record["value"], 8)
-    state = str(record["state"])
-    return TrialRow(int(record["trial"]), row, candidate_cells(study, row, x), state, value)
+    targets = study.settings.get("targets") or ()
+    # Digits of a result are shown as they were typed; a desirability was computed.
+    value = "" if math.isnan(record["value"]) else write_value(record["value"], bool(targets))
+    return TrialRow(
+        trial=int(record["trial"]),
+        row=row,
+        cells=candidate_cells(study, row, x),
+        state=str(record["state"]),
+        value=value,
+        values=target_cells(study, [one["name"] for one in targets], record),
+    )
+
+
+def write_value(value: float, computed: bool = False) -> str:
+    return format_number(value) if computed else format_number(value, 8)
+
+
+def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]) -> dict[str, str]:
+    """Target -> its value, for those of several targets that were told."""
+    if not targets:
+        return {}
+    labels = () if study.space is not None else study.candidates.labels
+    described = study.candidates.chosen if study.space is None else study.space.names
+    names = name_targets(name_in_export([*labels, *described]).values(), targets)
+    known = {name: record[names[name]] for name in targets}
+    return {name: write_value(value) for name, value in known.items() if not math.isnan(value)}
 
 
 def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
@@ -188,7 +207,7 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
 
 def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
     """Which lines are candidates with a pending trial."""
-    waiting = pending_records(snapshot)
+    waiting = snapshot.pending
     if snapshot.study.space is None:
         first = snapshot.study.candidates.first_rows
         rows = {int(first[int(one["row"])]) for one in waiting}
@@ -277,7 +296,10 @@ def describe_event(event: Event) -> str:
     """What happened, in a few words."""
     body, trial = event.body, event.trial
     reason = f" ({body['reason']})" if body.get("reason") else ""
-    value = "failed" if event.value is None else format_number(event.value, 8)
+    values = {name: write_value(value) for name, value in body.get("values", {}).items()}
+    value = "failed" if event.value is None else write_value(event.value)
+    if values:
+        value = ", ".join(f"{name} {text}" for name, text in values.items())
     if event.kind == "settings" and (body.get("auto") or "revised_from" in body):
         return "units of the model adapted"
     sentences = {
@@ -302,9 +324,8 @@ def describe_event(event: Event) -> str:
 # ---------------------------------------------------------------------- answers
 
 
-def explanation_rows(study: Study, trial: int) -> tuple[str, list[tuple[str, str]]]:
+def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
     """Why a trial was suggested: a sentence, and the numbers behind it."""
-    found = study.explain(trial)
     numbers = {
         "estimate": found.mean,
         "standard deviation": found.sd,
@@ -322,5 +343,4 @@ def explanation_rows(study: Study, trial: int) -> tuple[str, list[tuple[str, str
     rows += [(name, format_share(value)) for name, value in shares.items() if value is not None]
     rows.append(("results known then", str(found.results)))
     rows.append(("pending then", str(found.pending)))
-    sentence = f"{found.sentence} {found.caution}".strip()
-    return sentence, rows
+    return found.sentence, rows

@@ -156,8 +156,16 @@ def parse_json(body: bytes) -> Any:
 
     try:
         return json.loads(body, parse_constant=refuse, object_pairs_hook=read_object)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(422, f"the API needs a JSON document, got {str(error)[:200]}") from None
+    except UnicodeDecodeError:
+        raise HTTPException(
+            422, "the API needs a JSON document in UTF-8, got other bytes"
+        ) from None
+    except RecursionError:
+        raise HTTPException(422, "the API needs a JSON document that is less deep") from None
+    except ValueError as error:
+        # Python says how its limit of digits can be changed, which does not concern programs.
+        said = str(error).partition("; use sys.")[0][:200]
+        raise HTTPException(422, f"the API needs a JSON document, got {said}") from None
 
 
 def accepts(model: type[BaseModel]) -> dict[str, Any]:

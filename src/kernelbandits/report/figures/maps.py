@@ -29,17 +29,28 @@ VERDICT_COLOURS = {
     "not resolved": "#E8C664",
     "not tested": "#DDDDDD",
 }
+WIDE, NARROW, MANY_COLUMNS = 0.5, 0.34, 20
+"""The width of a column in inches, if there are few or many of them."""
+MAP_MARGINS = Margins(left=3.2, below=1.35, above=0.75)
+READING_MARGINS = Margins(left=1.8, below=1.6, above=0.75)
+"""Readings have longer names than settings, and claims without problems shorter ones."""
 VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not tested": "–"}
 
 
 def map_figure(
-    rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, str]], path: Path
+    rows: Mapping[str, Sequence[str]],
+    columns: Sequence[tuple[str, str]],
+    path: Path,
+    margins: Margins = MAP_MARGINS,
 ) -> str:
     """A row for each claim and problem, a column (group, name) for each setting."""
     from matplotlib.patches import Patch
 
-    margins = Margins(left=3.2, below=1.35, above=0.75)
-    size = 0.5 * len(columns) + margins.left + 0.3, 0.34 * len(rows) + margins.above + margins.below
+    across = WIDE if len(columns) <= MANY_COLUMNS else NARROW
+    size = (
+        across * len(columns) + margins.left + 0.3,
+        0.34 * len(rows) + margins.above + margins.below,
+    )
     with drawing(1, 1, size, margins) as (figure, grid):
         axis = grid[0, 0]
         for y, verdicts in enumerate(rows.values()):

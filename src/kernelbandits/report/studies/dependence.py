@@ -36,6 +36,8 @@ ACROSS = 3
 def dependence(view: View) -> Drawing:
     """Return one panel for each of the most relevant columns."""
     check = view.check
+    if check.by_similarity:
+        return empty_drawing(TITLE, "The model sees the similarity of candidates, and no columns.")
     if not check.dependence:
         return empty_drawing(TITLE, check.sentences[0])
     more = len(check.columns) - len(check.dependence)

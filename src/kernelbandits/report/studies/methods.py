@@ -36,8 +36,10 @@ def describe_methods(study: Study, status: Status) -> str:
     'Experiments to maximize yield were selected'
     """
     version = installed_version("kernelbandits")
+    targets = [one["name"] for one in study.settings.get("targets") or ()]
+    combined = f" (the desirability of {', '.join(targets)})" if targets else ""
     sentences = [
-        f"Experiments to {status.direction} {status.target} were selected by Bayesian "
+        f"Experiments to {status.direction} {status.target}{combined} were selected by Bayesian "
         f"optimisation with a Gaussian process model (kernelbandits {version})",
         describe_place(status),
         describe_rule(study, status),

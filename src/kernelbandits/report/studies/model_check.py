@@ -38,14 +38,17 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 BLUE, ORANGE, SKY = PALETTE[0], PALETTE[1], PALETTE[4]
 TITLE = "Predicted against measured"
-CAPTION = (
-    "Left: each measured candidate, predicted from the results of all others, with the 95 % "
-    "interval of a new mean of as many results. On the dashed line prediction and measurement "
-    "agree. The lengthscales and the noise stay those of the last fit. Right: the share of "
-    "the variance of the estimates that a {noun} takes part in, and in the dark part explains by "
-    "itself. The lines span the fits that are averaged. Shares may add up to more "
+PREDICTIONS = (
+    "Each measured candidate, predicted from the results of all others, with the 95 % interval of "
+    "a new mean of as many results. On the dashed line prediction and measurement agree. The "
+    "scales and the noise stay those of the last fit."
+)
+COLUMNS = (
+    "the share of the variance of the estimates that a {noun} takes part in, and in the dark part "
+    "explains by itself. The lines span the fits that are averaged. Shares may add up to more "
     "than 100 %, because what two {noun}s do together counts for both."
 )
+CAPTION = f"Left: {PREDICTIONS[0].lower()}{PREDICTIONS[1:]} Right: {COLUMNS}"
 HEIGHT, COLUMN = 3.9, 0.36
 """The height of the drawing, and that of one column at the right, in inches."""
 MOST_COLUMNS = 16
@@ -113,13 +116,17 @@ def check_drawing(check: Check) -> Drawing:
     height = max(HEIGHT, COLUMN * min(len(check.columns), MOST_COLUMNS) + 1.0)
     findings = [check.sentences[0], *(one.sentence for one in check.outliers[:1])]
     caption = " ".join([*findings, CAPTION.format(noun=check.noun)])
+    if check.by_similarity:
+        caption = " ".join([*findings, PREDICTIONS])
+        return Drawing(TITLE, caption, height, partial(draw_panels, check), margins=MARGINS)
     title = f"{TITLE}, and which {check.noun}s matter"
     return Drawing(title, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
 
 
 def draw_panels(check: Check, part: Any, grid: Any) -> None:
     draw_predictions(check, grid[0, 0])
-    draw_columns(check, grid[0, 1])
+    if not check.by_similarity:
+        draw_columns(check, grid[0, 1])
 
 
 def draw_predictions(check: Check, axis: Axes) -> None:

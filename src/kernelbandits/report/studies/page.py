@@ -85,6 +85,8 @@ def describe_study(view: View) -> str:
         if len(view.estimates) < len(view.candidates):
             rows += f", {len(view.estimates)} of them different"
         what = f"A table of {rows}, described by {', '.join(view.candidates.chosen)}."
+        if view.candidates.by_similarity:
+            what = f"{view.status.rows} candidates known by their similarity."
     version = installed_version("kernelbandits")
     return f"As of {format_time(view.as_of)} UTC. {what} kernelbandits {version}."
 

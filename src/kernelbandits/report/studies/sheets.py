@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.canvas import LONGEST, METADATA, PANEL, Margins, drawing
+from kernelbandits.report.studies.marks import Mark, find_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +82,13 @@ def render_svg(one: Drawing) -> str:
     with blank_figure(one.height) as figure:
         one.place(figure)
         return render_figure(figure, "svg").decode()
+
+
+def render_with_marks(one: Drawing) -> tuple[str, list[Mark]]:
+    """Render one drawing as SVG; and where its marks are, for a page that shows their texts."""
+    with blank_figure(one.height) as figure:
+        one.place(figure)
+        return render_figure(figure, "svg").decode(), find_marks(figure)
 
 
 @contextmanager

@@ -238,7 +238,9 @@ class View:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns used that differ between candidates."""
+        """The columns used that differ between candidates; of a similarity, their names."""
+        if not isinstance(self.candidates, MetPoints) and self.candidates.by_similarity:
+            return self.candidates.chosen
         return self.candidates.varying
 
     def row_name(self, row: int) -> str:

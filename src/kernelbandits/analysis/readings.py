@@ -1,0 +1,135 @@
+"""Which natural reading of the paper's open settings supports which of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kernelbandits.analysis.claims import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    UNTESTED,
+    Verdict,
+    check_readings,
+)
+from kernelbandits.analysis.sensitivity import CLAIM_NAMES
+from kernelbandits.experiment.paper import PaperRun
+from kernelbandits.experiment.paper_settings import (
+    PRESET_READING,
+    PROPOSED_READING,
+    PaperReading,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ClaimSupport:
+    """How one claim fares under all readings, each with the same fresh seeds."""
+
+    sentence: str
+    name: str
+    """The claim in a few words."""
+    preset: str
+    """The verdict under the preset."""
+    proposed: str
+    """The verdict under R = 0.01, D = 15, lengthscale 0.1."""
+    holds: tuple[PaperReading, ...]
+    fails: tuple[PaperReading, ...]
+    open: tuple[PaperReading, ...]
+
+
+@dataclass(frozen=True)
+class ReadingSummary:
+    """What all readings together say; none is left out."""
+
+    count: int
+    """How many readings were tried."""
+    seeds: tuple[int, ...]
+    claims: tuple[ClaimSupport, ...]
+    all_hold: tuple[PaperReading, ...]
+    """Readings under which every tested claim holds."""
+    none_fails: tuple[PaperReading, ...]
+    """Readings under which no claim fails."""
+    most: int
+    """The most claims that hold together under one reading."""
+    with_most: tuple[PaperReading, ...]
+
+
+def summarise_readings(run: PaperRun) -> ReadingSummary:
+    """Count under which readings each claim holds, fails, or stays open."""
+    found = check_readings(run)
+    held = {reading: count_holding(verdicts) for reading, verdicts in found.items()}
+    most = max(held.values())
+    seeds = next(iter(run.plan.readings.values()))[0].seeds
+    return ReadingSummary(
+        count=len(found),
+        seeds=seeds,
+        claims=tuple(support_of(place, found) for place in range(len(CLAIM_NAMES))),
+        all_hold=tuple(r for r, verdicts in found.items() if is_supported(verdicts)),
+        none_fails=tuple(
+            r for r, verdicts in found.items() if all(v.verdict != FAILS for v in verdicts)
+        ),
+        most=most,
+        with_most=tuple(reading for reading, count in held.items() if count == most),
+    )
+
+
+def support_of(place: int, found: Mapping[PaperReading, Sequence[Verdict]]) -> ClaimSupport:
+    """One claim under all readings, by its place among the claims."""
+    by_verdict: dict[str, list[PaperReading]] = {HOLDS: [], FAILS: [], OPEN: [], UNTESTED: []}
+    for reading, verdicts in found.items():
+        by_verdict[verdicts[place].verdict].append(reading)
+    claim = found[PRESET_READING][place].claim
+    return ClaimSupport(
+        sentence=claim.sentence,
+        name=CLAIM_NAMES[claim.key],
+        preset=found[PRESET_READING][place].verdict,
+        proposed=found[PROPOSED_READING][place].verdict,
+        holds=tuple(by_verdict[HOLDS]),
+        fails=tuple(by_verdict[FAILS]),
+        open=tuple(by_verdict[OPEN]),
+    )
+
+
+def count_holding(verdicts: Sequence[Verdict]) -> int:
+    return sum(verdict.verdict == HOLDS for verdict in verdicts)
+
+
+def is_supported(verdicts: Sequence[Verdict]) -> bool:
+    """Whether every claim that was tested holds."""
+    return all(verdict.verdict in (HOLDS, UNTESTED) for verdict in verdicts)
+
+
+def reading_map(run: PaperRun) -> dict[str, list[str]]:
+    """Name of claim -> its verdict under every reading, in their order."""
+    rows: dict[str, list[str]] = {}
+    for verdicts in check_readings(run).values():
+        for verdict in verdicts:
+            rows.setdefault(CLAIM_NAMES[verdict.claim.key], []).append(verdict.verdict)
+    return rows
+
+
+def readings_frame(run: PaperRun) -> pd.DataFrame:
+    """readings.csv: the verdict on every claim and problem under every reading."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "R": reading.setting.noise_scale,
+            "D": reading.setting.norm_bound,
+            "lengthscale": reading.setting.lengthscale,
+            "candidates": reading.candidates,
+            "rewards": reading.rewards,
+            "claim": verdict.claim.key,
+            "problem": problem,
+            "verdict": verdict.on(problem),
+            "whole claim": verdict.verdict,
+        }
+        for reading, verdicts in check_readings(run).items()
+        for verdict in verdicts
+        for problem in verdict.problems
+    )

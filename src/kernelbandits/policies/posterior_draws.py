@@ -1,0 +1,210 @@
+"""Rules that draw a function from the posterior and are no Thompson sampling: EVILL and PIMS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernelbandits import checks, widths
+from kernelbandits.domains import Arms
+from kernelbandits.policies.about import CONFIDENCE, IMPROVEMENT, About
+from kernelbandits.policies.acquisition import LogProbabilityOfImprovement
+from kernelbandits.policies.base import Form, Policy, noise_ridge
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.improvement import view_without_width
+from kernelbandits.policies.place import ArmList
+from kernelbandits.policies.round import PendingView, Round
+from kernelbandits.policies.thompson import GPTS, grid_of
+from kernelbandits.posterior import ArmPosterior, posterior_on
+
+MOST_ARMS = 2000
+"""A joint draw over n arms needs their n x n covariance: 32 MB for this many."""
+
+
+class EVILL(GPTS):
+    """Play the maximiser of a fit to a loss with a random linear term.
+
+    f_t minimises  sum_s (y_s - f(x_s))^2 / 2 + (ridge / 2) |f|^2 - <W, f>  over the space of the
+    kernel, W = a (sum_s z_s k(x_s, .) + sqrt(ridge) z') with z_s and z' standard normal. This is
+    the same as perturbed rewards y_s + a z_s and a perturbed centre of the penalty, and
+    f_t ~ GP(mean, (a^2 / ridge) cov). On a box the draw is a path by random features, as for
+    `GPTS`.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    perturbation
+        a, the size of the perturbations; by default sqrt(ridge) D + R sqrt(2 ln(1/delta) + L).
+    grid
+        On a box: play exactly on a cover of this many points instead.
+    features
+        On a box: how many random features a path has.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.EVILL(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> for t in range(1, 31):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
+    """
+
+    about = About(
+        name="evill",
+        title="EVILL",
+        family=CONFIDENCE,
+        paper="Janz, Liu, Ayoub & Szepesvari, Exploration via linearly perturbed loss minimisation,"
+        " 2024",
+        guarantee="regret O~(d^(3/2) sqrt(T)) for generalised linear bandits (paper); none with a "
+        "kernel, where it is Thompson sampling at another scale",
+        ours="squared loss with a kernel; a = sqrt(ridge) D + R sqrt(2 ln(1/delta) + L) unless "
+        "given; one perturbation for all rewards of an arm, which has the same law",
+    )
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        perturbation: float | None = None,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        ties: str = "random",
+        grid: int | None = None,
+        features: int = 256,
+    ) -> None:
+        place = grid_of(domain, grid)
+        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
+        form = joint_form(type(self).__name__)
+        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=form)
+        confidence = self._check_bounds(noise_scale, norm_bound, delta)
+        if perturbation is None:
+            self.width = widths.self_normalised(noise_scale, norm_bound, ridge, confidence)
+        else:
+            size = checks.scale("EVILL", "perturbation", perturbation)
+            self.width = widths.kernel_ucb(size, ridge)
+        self.settings |= {"width": self.width.rule, "perturbation": perturbation}
+        self.settings |= {"gain": "realised", "exploration": "a fit to a perturbed loss"}
+        set_draws(self, features)
+
+
+class PIMS(GPTS):
+    """Play the arm that most probably exceeds the maximum of a function drawn from the posterior.
+
+    Draw f_t ~ GP(mean, cov) at ridge R^2, and play the greatest P(f(x) > max f_t), which is the
+    greatest (mean(x) - max f_t) / sd(x). On a box the draw is a path by random features, as for
+    `GPTS`, and its maximum and the choice are found by search.
+
+    Parameters
+    ----------
+    noise_scale
+        R, the standard deviation of the noise.
+    grid
+        On a box: play exactly on a cover of this many points instead.
+    features
+        On a box: how many random features a path has.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.PIMS(arms, kb.RBF(0.3), noise_scale=0.1)
+    >>> for t in range(1, 31):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
+    """
+
+    about = About(
+        name="pims",
+        title="PIMS",
+        family=IMPROVEMENT,
+        paper="Takeno, Inatsu, Karasuyama & Takeuchi, Posterior sampling-based Bayesian "
+        "optimization with tighter Bayesian regret bounds, 2024",
+        guarantee="expected regret O(sqrt(T gamma_T ln n)) on n arms for f ~ GP(0, k) and normal "
+        "noise",
+        ours="ridge R^2, no less than 1e-8",
+    )
+    weighs_costs = False
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        ties: str = "random",
+        grid: int | None = None,
+        features: int = 256,
+    ) -> None:
+        ridge = noise_ridge("PIMS", noise_scale)
+        place = grid_of(domain, grid)
+        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
+        form = joint_form(type(self).__name__)
+        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=form)
+        self._check_kernel()
+        self.width = widths.kernel_ucb(1.0, 1.0)
+        rule = "probability of exceeding the maximum of a posterior draw"
+        self.settings |= {"noise_scale": noise_scale, "gain": "none", "exploration": rule}
+        set_draws(self, features)
+
+    def _scale(self, t: int, inflation: float = 1.0) -> float:
+        """The draw is from the posterior itself."""
+        return 1.0
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
+        return view_without_width(self, pending)
+
+    def choose(self, now: Round) -> Choice:
+        """The greatest probability to exceed the maximum of the draw."""
+        tie = now.draw_tie()
+        best = self.highest_value(now, tie)
+        acquisition = LogProbabilityOfImprovement(best)
+        if not self.finite:
+            surface = acquisition.surface(now.posterior)
+            location = self._search(surface, now.place, self.ties, tie)
+            return self._choice_at(location, now, {"best": best})
+        scores = acquisition.score(self.posterior.mean, now.sd)
+        arm = now.best_arm(scores, self.posterior.mean, tie)
+        return self._choice_of_arm(arm, now.sd, now, {"best": best})
+
+    def highest_value(self, now: Round, tie: float) -> float:
+        """max f_t, over the arms that may be played or over the box."""
+        if not isinstance(now.place, ArmList) or not self.finite:
+            return self._search(self._draw_path(now), now.place, self.ties, tie).search["index"]
+        n = len(self.domain)
+        normals = now.draw_normals(2 * n)
+        deviation = now.posterior.deviation(self.root @ normals[:n], normals[n:])
+        sample = self.posterior.mean + deviation
+        return float(sample[now.place.greatest(sample)])
+
+
+def joint_form(owner: str) -> Form:
+    """The posterior with the covariance of all arms, or that of a box."""
+
+    def form(kernel: Any, domain: Any, ridge: float) -> Any:
+        if not isinstance(domain, Arms):
+            return posterior_on(kernel, domain, ridge)
+        needed = f"joint draws over at most {MOST_ARMS} arms"
+        checks.needs(len(domain) <= MOST_ARMS, owner, needed, f"{len(domain)} arms")
+        return ArmPosterior(kernel, domain, ridge)
+
+    return form
+
+
+def set_draws(policy: GPTS, features: int) -> None:
+    """Prepare joint draws over the arms, or paths on a box."""
+    policy.joint = policy.finite
+    if policy.finite:
+        policy.root = policy.posterior.root()
+    else:
+        policy._set_features(features)

@@ -1,0 +1,89 @@
+"""The posterior over a pool, kept up to date for some of its arms only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernelbandits.checks import Array, Indices
+from kernelbandits.posterior.arms import ArmPosterior
+from kernelbandits.posterior.base import Posterior
+from kernelbandits.posterior.pool import PoolPosterior
+
+SMALL = 200
+"""Up to this many arms the covariance of those kept is held."""
+
+
+class PartialPosterior:
+    """The posterior over n arms, of which a rule looks at a few.
+
+    A rule that has dropped most arms needs mean and sd of the others only. A reward then costs as
+    much as on a pool of these arms. An arm outside that is played is added, and the posterior of
+    the arms kept is computed again from counts and sums. Mean and sd of other arms are computed
+    when they are asked for.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> points = np.linspace(0, 1, 1000)[:, None]
+    >>> posterior = kb.posterior.PartialPosterior(kb.RBF(0.2), points, ridge=0.1, arms=[3, 500])
+    >>> posterior.update(3, 1.0)
+    >>> posterior.estimates([3, 500])[0].round(3), len(posterior.mean)
+    (array([0.909, 0.041]), 1000)
+    """
+
+    is_plain = True
+    complete = True
+
+    def __init__(self, kernel: Any, points: Array, ridge: float, arms: Any) -> None:
+        self.kernel, self.points, self.ridge = kernel, points, ridge
+        self.counts: Indices = np.zeros(len(points), dtype=np.int64)
+        """How often each arm was played."""
+        self._keep(np.unique(np.asarray(arms, dtype=np.int64)))
+
+    def _keep(self, arms: Indices) -> None:
+        """Keep these arms, with what was learnt so far."""
+        known = self._sums() if self.events else None
+        small = len(arms) <= SMALL
+        form: type[Posterior] = ArmPosterior if small else PoolPosterior
+        self.arms, self._inner = arms, form(self.kernel, self.points[arms], self.ridge)
+        if known is not None:
+            self._inner.learn(self.counts[arms], known[arms])
+
+    def _sums(self) -> Array:
+        """The sum of the rewards of each arm."""
+        sums = np.zeros(len(self.points))
+        sums[self.arms] = self._inner.tally.sums
+        return sums
+
+    @property
+    def events(self) -> int:
+        """The number of rewards."""
+        return int(self.counts.sum())
+
+    def update(self, arm: int, reward: float) -> None:
+        """Condition on one reward."""
+        if arm not in self.arms:
+            self._keep(np.union1d(self.arms, [arm]))
+        self._inner.update(int(np.searchsorted(self.arms, arm)), reward)
+        self.counts[arm] += 1
+
+    def estimates(self, arms: Any) -> tuple[Array, Array]:
+        """Return mean and sd of some arms."""
+        wanted = np.asarray(arms, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.arms, wanted), len(self.arms) - 1)
+        mean, sd = self._inner.mean[places], self._inner.sd[places]
+        missing = self.arms[places] != wanted
+        if missing.any():
+            mean[missing], sd[missing] = self._inner.at(self.points[wanted[missing]])
+        return mean, sd
+
+    @property
+    def mean(self) -> Array:
+        """The mean of every arm."""
+        return self._inner.at(self.points)[0]
+
+    @property
+    def sd(self) -> Array:
+        """The standard deviation of every arm."""
+        return self._inner.at(self.points)[1]

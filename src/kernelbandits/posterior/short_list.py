@@ -1,0 +1,179 @@
+"""A few arms of a pool on which a run goes on while no other arm can be chosen."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from kernelbandits.checks import Array, Indices
+from kernelbandits.posterior.pool import PoolPosterior, blocks
+from kernelbandits.posterior.sufficient import Tally, lower_root
+
+SHARE, LEAST_LIST = 16, 256
+"""A list has one of this many arms of the pool, and at least so many arms."""
+NEVER = 1 << 62
+PLACES = np.array([0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1, 1.01, 1.03, 1.1, 1.3, 2])
+"""Where the greatest mean + theta sd outside the list is known, in units of the usual theta."""
+
+Bounds = tuple[Array, Array, Array, Indices, Array]
+"""Values of theta and the greatest mean + theta sd there; mean, count and reward sum of each arm
+with a row when the list was made."""
+NO_BOUNDS: Bounds = (
+    np.empty(0),
+    np.empty(0),
+    np.empty(0),
+    np.empty(0, dtype=np.int64),
+    np.empty(0),
+)
+"""For a loop over a whole pool."""
+
+
+class ShortList:
+    """The arms of a pool with the greatest index or mean, as a pool of their own.
+
+    Variances only fall, and the mean of any arm x moves by at most D sd(x) while the run goes on
+    (`compiled.bound_change`). So mean + (theta + D) sd, with mean and sd of the time when the list
+    was made, bounds the index mean + theta sd of every arm outside.
+
+    `absorb` brings the whole pool up to date: the rewards since then count as one pseudo-reward for
+    each distinct arm played, with their average and with the ridge divided by their number.
+    """
+
+    def __init__(self, pool: PoolPosterior, theta: float) -> None:
+        self.pool = pool
+        self.arms = choose_arms(pool, theta)
+        self.played = list(pool._slot)
+        """The arms of the rows."""
+        self.part = restrict(pool, self.arms)
+        """The posterior of the arms of the list."""
+        self._events = pool.events
+        out = np.ones(len(pool.mean), dtype=bool)
+        out[self.arms] = False
+        mean, sd = pool.mean[out], np.sqrt(np.maximum(pool.variance[out], 0.0))
+        self._places = PLACES * max(theta, 1e-9)
+        self._values = np.full(len(PLACES), -np.inf)
+        for some in blocks(len(mean), 4):
+            for i, place in enumerate(self._places.tolist()):
+                bound = float((mean[some] + place * sd[some]).max())
+                self._values[i] = max(self._values[i], bound)
+
+    def bounds(self) -> Bounds:
+        """Return what bounds the arms outside, for the compiled loop."""
+        arms = self.arms[list(self.part._slot)]
+        tally = self.pool.tally
+        sums, lost = tally.lend_arms(arms.tolist())
+        return self._places, self._values, self.pool.mean[arms], tally.counts[arms], sums + lost
+
+    def best_is_inside(self, bound_outside: Any, bound_change: Any) -> bool:
+        """Tell whether the arm with the greatest mean is certainly one of the list."""
+        bounds, state = self.bounds(), self.part.lend()
+        change = bound_change(state, bounds, self.pool.ridge)
+        return bool(bound_outside(bounds, change) < self.part.mean.max())
+
+    @property
+    def rounds(self) -> int:
+        """How many rewards were learnt since the list was made."""
+        return self.part.events - self._events
+
+    def update(self, place: int, reward: float) -> None:
+        """Condition the list on a reward of one of its arms that has no row yet."""
+        # If there is no memory for the row of the whole pool, that is said before anything is
+        # learnt; `absorb` needs no further memory then.
+        self.pool._grow(self.part.distinct + 1)
+        self.part.update(place, reward)
+
+    def absorb(self) -> None:
+        """Bring the whole pool up to date."""
+        pool, part = self.pool, self.part
+        if not self.rounds:
+            return
+        arms, old = self.arms[list(part._slot)], len(self.played)
+        m = len(arms)
+        mean_part, rise = self._pseudo_rewards(arms)
+        pool._grow(m)
+        for slot in range(old, m):
+            pool._rows[slot] = pool._prior_columns.of(int(arms[slot]))
+        pool._factor[:m, :m], pool._core[:m, :m] = part._factor[:m, :m], part._core[:m, :m]
+        weights = np.vstack([rise, mean_part])
+        for some in blocks(len(pool.mean), m):
+            rows = pool._rows[:m, some]
+            if m > old:
+                fresh = rows[old:] - part._factor[old:m, :old] @ rows[:old]
+                rows[old:] = solve_triangular(part._factor[old:m, old:m], fresh, lower=True)
+            both = weights @ rows
+            pool.variance[some] -= np.square(both[:-1]).sum(0)
+            pool.mean[some] += both[-1]
+        pool.mean[self.arms], pool.variance[self.arms] = part.mean, part.variance
+        pool._rows[old:m, self.arms] = part._rows[old:m]
+        self._hand_over(arms)
+
+    def _pseudo_rewards(self, arms: Indices) -> tuple[Array, Array]:
+        """Return b and H: mean(x) += b' V(x), variance(x) -= |H V(x)|^2 outside the list.
+
+        With Q the columns q = (row of L) - S_0 V(arm) of the arms played since the list was made,
+        C = Q' V(arms) their covariance then, N their new plays and F F' = C + ridge N^-1:
+        H = F^-1 Q' and b = Q (F F')^-1 (average reward - mean then).
+        """
+        pool, part, m, old = self.pool, self.part, len(arms), len(self.played)
+        _, _, means_then, counts_then, sums_then = self.bounds()
+        local = np.array(list(part._slot))
+        plays = part.counts[local] - counts_then
+        since = np.flatnonzero(plays)
+        gained = (np.sum(part.tally.lend_arms(local.tolist()), axis=0) - sums_then)[since]
+        projection = part._rows[:m, local[since]]
+        coordinates = part._factor[since, :m].copy()
+        coordinates[:, :old] -= projection[:old].T @ pool._core[:old, :old]
+        noise = pool.ridge / plays[since]
+        matrix = coordinates @ projection
+        factor = lower_root((matrix + matrix.T) / 2 + np.diag(noise), least=float(noise.min()))
+        both = np.column_stack([coordinates, gained / plays[since] - means_then[since]])
+        solved = solve_triangular(factor, both, lower=True)
+        rise = solved[:, :-1]
+        return solved[:, -1] @ rise, rise
+
+    def _hand_over(self, arms: Indices) -> None:
+        """Give the pool the counts, sums and all else that belongs to the arms played."""
+        pool, part = self.pool, self.part
+        local = list(part._slot)
+        pool._slot = {int(arm): slot for slot, arm in enumerate(arms)}
+        pool.tally.take_back_arms(arms, part.counts[local], *part.tally.lend_arms(local))
+        pool.tally.largest, pool.log_det = part.tally.largest, part.log_det
+        pool._clamps, pool._last = part._clamps, None
+        for arm, place in zip(arms.tolist(), local, strict=True):
+            pool._ceiling[arm] = part._ceiling[place]
+
+
+def choose_arms(pool: PoolPosterior, theta: float) -> Indices:
+    """Return the arms played, and those with the greatest mean + theta sd or mean, in order."""
+    n = len(pool.mean)
+    half = max(LEAST_LIST, n // SHARE) // 2
+    index = pool.mean + theta * pool.sd
+    best = [np.argpartition(scores, n - half)[n - half :] for scores in (index, pool.mean)]
+    return np.unique(np.concatenate([*best, np.array(list(pool._slot), dtype=np.int64)]))
+
+
+def restrict(pool: PoolPosterior, arms: Indices) -> PoolPosterior:
+    """Return the posterior of some arms of a pool, all arms played among them."""
+    part, m = copy.copy(pool), len(pool._slot)
+    part.points, part.prior = pool.points[arms], pool.prior[arms]
+    part.mean, part.variance = pool.mean[arms], pool.variance[arms]
+    part._rows = np.take(pool._rows[:m], arms, axis=1)
+    part._factor = pool._factor[:m, :m].copy()
+    part._core, part._last = pool._core[:m, :m].copy(), None
+    local = np.searchsorted(arms, list(pool._slot)).tolist()
+    part._slot = dict(zip(local, range(m), strict=True))
+    part._ceiling = [pool._ceiling[arm] for arm in arms.tolist()]
+    part._prior_columns = type(pool._prior_columns)(pool.kernel, part.points)
+    # The whole pool is audited, not a part of it.
+    part._patience = NEVER
+    part.tally = Tally(len(arms))
+    played = list(pool._slot)
+    part.tally.take_back_arms(
+        np.array(local, dtype=np.int64), pool.counts[played], *pool.tally.lend_arms(played)
+    )
+    part.tally.events, part.tally.largest = pool.events, pool.tally.largest
+    part.tally.most = pool.tally.most
+    return part

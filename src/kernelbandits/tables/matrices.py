@@ -1,0 +1,63 @@
+"""Square matrices in files: the similarity of all pairs of candidates, or the edges of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.tables.encodings import decode_text, read_content
+from kernelbandits.tables.sources import NUMPY, read_start, read_table
+from kernelbandits.tables.table import LARGEST, TEXT, Table
+
+
+def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
+    """Read an (n, n) matrix, and the names of its candidates if the file has them.
+
+    A numpy file (.npy) has no names. Of a CSV file, a workbook or a Parquet file the names of the
+    columns are those of the candidates; a first column of text has the same names again.
+    """
+    start = read_start(path)
+    from_array = start.startswith(NUMPY)
+    hint = (
+        ""
+        if from_array or not start
+        else "; the first line of a matrix has the names of the candidates"
+    )
+    try:
+        table = read_table(path)
+    except ValueError as error:
+        raise ValueError(f"{error}{hint}") from None
+    assert table is not None
+    names = tuple(table.columns)
+    if names and table.columns[names[0]].kind == TEXT:
+        check_row_names(table, names)
+        names = names[1:]
+    columns = [table.numbers(name, LARGEST) for name in names]
+    matrix = np.column_stack(columns) if columns else np.zeros((0, 0))
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{table.source} needs an (n, n) matrix, got {matrix.shape}{hint}")
+    return matrix, () if from_array else names
+
+
+def check_row_names(table: Table, names: Sequence[str]) -> None:
+    """Refuse a matrix whose rows are in another order than its columns."""
+    for row, (here, there) in enumerate(
+        zip(table.columns[names[0]].texts, names[1:], strict=False)
+    ):
+        needed = f"the same name for row {row} as for its column, {there!r}"
+        checks.needs(here == there, table.source, needed, here)
+
+
+def read_labels(path: str | PathLike[str], size: int) -> tuple[str, ...]:
+    """Read the names of n candidates, one in each line; one line more is a heading."""
+    text, _ = decode_text(Path(path).name, read_content(path))
+    lines = [line.strip() for line in text.rstrip().splitlines()]
+    found = lines[1:] if len(lines) == size + 1 else lines
+    needed = f"a name in each of {size} lines, one for each candidate"
+    checks.needs(len(found) == size, Path(path).name, needed, len(found))
+    return tuple(found)

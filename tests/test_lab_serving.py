@@ -1,0 +1,206 @@
+"""A server that listens: TLS, a proxy, several of them at the same studies, PostgreSQL."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from threading import Thread
+
+import pytest
+import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+import kernelbandits as kb
+from kernelbandits.apps.client import LabClient, LabError
+from kernelbandits.apps.web import serve
+from kernelbandits.apps.web.access import READ, WRITE
+from lab_pages import Page
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv(serve.STATE, str(tmp_path / "state"))
+    (tmp_path / "studies").mkdir()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for this machine, signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    now = datetime.now(UTC)
+    found = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    (folder / "lab.crt").write_bytes(found.public_bytes(Encoding.PEM))
+    plain = PrivateFormat.TraditionalOpenSSL, NoEncryption()
+    (folder / "lab.key").write_bytes(key.private_bytes(Encoding.PEM, *plain))
+    return folder / "lab.crt", folder / "lab.key"
+
+
+@contextmanager
+def listening(place, **options):
+    """A server in a thread: how it was started, and its access."""
+    asked = serve.Configuration(place=str(place), port=0, **options)
+    asked.check()
+    chosen = serve.check_port(asked)
+    settings = uvicorn.Config(serve.make_app(chosen), **serve.server_options(chosen))
+    server = uvicorn.Server(settings)
+    thread = Thread(target=server.run, daemon=True)
+    thread.start()
+    end = time.monotonic() + 60
+    while not server.started:
+        assert time.monotonic() < end
+        assert thread.is_alive()
+        time.sleep(0.01)
+    try:
+        yield chosen, serve.open_access(chosen)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def fetch(address, context=None, **headers):
+    """Status, headers and text of an answer; redirections are not followed."""
+    request = urllib.request.Request(address, headers=headers)
+    opener = urllib.request.build_opener(
+        NoRedirect, urllib.request.HTTPSHandler(context=context or ssl.create_default_context())
+    )
+    try:
+        answer = opener.open(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        answer = error
+    return answer.status, answer.headers, answer.read().decode()
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def test_a_server_with_a_certificate(tmp_path, certificate):
+    """Cookies are for https only; whoever speaks http, or does not trust the certificate, gets nothing."""
+    cert, key = map(str, certificate)
+    with listening(tmp_path / "studies", tls_cert=cert, tls_key=key) as (chosen, access):
+        trusting = ssl.create_default_context(cafile=cert)
+        link = serve.make_link(chosen, READ)
+        assert link.startswith(f"https://127.0.0.1:{chosen.port}/")
+        status, headers, _ = fetch(link, trusting)
+        assert status == 303
+        cookie = headers["set-cookie"]
+        assert cookie.startswith("__Host-")
+        assert "secure" in cookie.lower()
+        assert "httponly" in cookie.lower()
+        assert fetch(link, trusting)[0] == 401, "a link works once"
+        token = {"Authorization": f"Bearer {access.token(WRITE)}"}
+        assert fetch(f"{chosen.address}/api/studies", trusting, **token)[0] == 200
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            fetch(f"{chosen.address}/api/studies", **token)
+        with socket.create_connection(("127.0.0.1", chosen.port), timeout=60) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert b"HTTP/1.1 200" not in plain.recv(1000)
+
+
+def test_behind_a_proxy_the_name_of_the_proxy_counts(tmp_path):
+    options = {"behind_proxy": True, "names": ("lab.example",)}
+    with listening(tmp_path / "studies", **options) as (chosen, access):
+        assert chosen.address == "https://lab.example"
+        address = f"http://127.0.0.1:{chosen.port}"
+        link = serve.make_link(chosen).replace("https://lab.example", address)
+        status, headers, _ = fetch(link, Host="lab.example")
+        assert status == 303
+        assert "secure" in headers["set-cookie"].lower()
+        token = {"Authorization": f"Bearer {access.token(READ)}"}
+        assert fetch(f"{address}/api/studies", Host="lab.example", **token)[0] == 200
+        # What a proxy says of the visitor does not count: anybody could say it.
+        for more in (
+            {"Host": "evil.example"},
+            {"Host": "evil.example", "X-Forwarded-Host": "lab.example"},
+        ):
+            assert fetch(f"{address}/api/studies", **more, **token)[0] == 400
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "lab.example"])
+def test_it_listens_elsewhere_only_with_tls_and_a_name(host, certificate):
+    cert, key = map(str, certificate)
+    with pytest.raises(ValueError, match="TLS to listen on a network"):
+        serve.Configuration("studies", host=host).check()
+    secure = {"tls_cert": cert, "tls_key": key, "names": ("lab.example",)}
+    serve.Configuration("studies", host=host, **secure).check()
+    with pytest.raises(ValueError, match="--tls-cert and --tls-key together"):
+        serve.Configuration("studies", host=host, tls_cert=cert).check()
+    if host in ("0.0.0.0", "::"):
+        with pytest.raises(ValueError, match="the name that browsers use"):
+            serve.Configuration("studies", host=host, **secure | {"names": ()}).check()
+
+
+def test_two_servers_share_tokens_links_and_keys(tmp_path):
+    """As the workers of one server do, also after a restart; --renew ends them for both."""
+    place = tmp_path / "studies"
+    kb.Study.create(place / "films.db", [[0.0], [0.5], [1.0]]).close()
+    with listening(place) as (one, access), listening(place) as (other, _):
+        studies = [
+            LabClient(f"http://127.0.0.1:{each.port}", access.token(WRITE)).study("films")
+            for each in (one, other)
+        ]
+        asked = [study.ask(key="run-1") for study in studies]
+        assert asked[0] == asked[1]
+        trial = asked[0][0]["trial"]
+        told = [study.tell(trial, 0.5, key="run-1") for study in studies]
+        assert told[0]["trial"] == told[1]["trial"]
+        with pytest.raises(LabError, match=r"0\.5") as refused:
+            studies[1].tell(trial, 0.7)
+        assert refused.value.status == 409
+        code = access.make_link(READ)
+        statuses = [
+            fetch(f"http://127.0.0.1:{each.port}/enter?code={code}")[0]
+            for each in (one, other, one)
+        ]
+        assert statuses == [303, 401, 401]
+        access.renew()
+        for study in studies:
+            with pytest.raises(LabError) as ended:
+                study.status()
+            assert ended.value.status == 401
+    with kb.Study.open(place / "films.db") as study:
+        assert study.to_dataframe()["value"].tolist() == [0.5]
+
+
+def test_studies_of_a_database(database, tmp_path):
+    """Created, asked, told and listed; no answer has the address of the database."""
+    page = Page(database, tmp_path / "state")
+    browser, program = page.browser(), page.program()
+    body = {"name": "films", "target": "y", "rows": [{"x": i / 4} for i in range(5)]}
+    assert program.post("/api/studies", json=body).status_code == 201
+    key = {"Idempotency-Key": "first"}
+    asked = [program.post("/api/studies/films/ask", json={}, headers=key).json() for _ in range(2)]
+    assert asked[0] == asked[1]
+    told = {"trial": asked[0][0]["trial"], "value": 0.5}
+    assert program.post("/api/studies/films/tell", json=told).status_code == 200
+    assert program.post("/api/studies/films/tell", json=told | {"value": 0.6}).status_code == 409
+    browser.send("/studies/films", "/studies/films/ask", n="2")
+    assert browser.get("/studies/films").count('class="card" id="trial-') == 2
+    assert "films" in browser.get("/")
+    again = program.post("/api/studies", json=body)
+    assert again.status_code == 409
+    for text in (again.text, browser.get("/"), json.dumps(program.get("/api/studies").json())):
+        assert "postgresql" not in text
+    page.close()
