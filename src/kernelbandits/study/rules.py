@@ -128,7 +128,7 @@ THEORY_2 = {
 AUTO_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
     1: {EARN: RULE_1, THEORY: {**RULE_1, "width": THEORY}},
     2: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
-    # The settings of the third revision are the same: it repeats points of finite spaces less often.
+    # The third revision has the same settings: it repeats points of finite spaces less often.
     3: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
 }
 """Revision of auto -> goal, or the width "theory" -> its settings where none were given.
