@@ -21,11 +21,14 @@ import kernelbandits as kb
 import old_tables
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue.lookup import parameters_of
+from kernelbandits.storage import log
 from kernelbandits.study.events import State
 from kernelbandits.study.rules import AUTO_DEFAULTS
 from kernelbandits.study.settings import FIRST_RELEASE, OF_AUTO, Settings
 
 FOLDER = Path(__file__).parent / "frozen" / "studies-0.1"
+LATER = 1794850400.0
+"""A minute after the last event of the studies; rows were reserved for a day."""
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
 
 
@@ -34,6 +37,17 @@ def restore(name: str, where: str) -> kb.Study:
     rows = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").splitlines()
     old_tables.restore(where, rows)
     return kb.Study.open(where)
+
+
+@pytest.fixture(autouse=True)
+def clock_of_the_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hour in which they were made: rows that were pending then are not offered again."""
+
+    def read_head(seq: int, check: str, _: float) -> log.Head:
+        return head(seq, check, LATER)
+
+    head = log.Head
+    monkeypatch.setattr(log, "Head", read_head)
 
 
 @pytest.fixture
