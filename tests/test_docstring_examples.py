@@ -18,7 +18,8 @@ WITH_EXAMPLES = sorted(
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_the_examples_of_a_module_print_what_they_say(name):
+def test_the_examples_of_a_module_print_what_they_say(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     tried = doctest.testmod(import_module(name.removesuffix(".__init__")))
     assert tried.attempted > 0
     assert tried.failed == 0

@@ -321,6 +321,7 @@ def test_the_report_says_how_many_readings_were_tried_and_what_they_support(writ
     found, folder = written
     summary = analysis.summarise_readings(found)
     assert summary.count == 3
+    assert report.sum_up_readings(found).startswith("3 readings of what the paper leaves open: ")
     for claim in summary.claims[:4]:
         assert len(claim.holds) + len(claim.fails) + len(claim.open) == 3
         by_hand = analysis.check_readings(found)[PROPOSED_READING]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbandits as kb
@@ -234,12 +235,15 @@ def test_figures_and_the_lab_page_name_the_candidates(tmp_path, ring, monkeypatc
         play(study, 5)
         best = study.best().x["candidate"]
         study.export(tmp_path / "ring.csv")
+        study.export(tmp_path / "ring.xlsx")
     written = run_command("study", "plot", "studies/ring.db", "ring.html", cwd=tmp_path)
     assert written.returncode == 0, written.stderr
     shown = (tmp_path / "ring.html").read_text()
     assert "12 candidates known by their similarity" in shown
     assert best in shown
     assert best in (tmp_path / "ring.csv").read_text()
+    about = pd.read_excel(tmp_path / "ring.xlsx", sheet_name="about", index_col=0)["value"]
+    assert "similarity, which is not in this workbook" in about["candidates"]
     page = Page(tmp_path / "studies", tmp_path / "state")
     browser = page.browser()
     assert best in browser.get("/studies/ring")

@@ -95,7 +95,7 @@ def publish(owner: str, target: Path, force: bool, write: Callable[[Path], None]
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
-    settle(target.parent)
+    sync_folder(target.parent)
 
 
 def mode_of(target: Path) -> int:
@@ -116,7 +116,7 @@ def write_through(draft: Path, content: bytes, mode: int) -> None:
         os.fsync(file.fileno())
 
 
-def settle(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Write a folder to the disk, so that the new name of a file in it is stored too."""
     if os.name != "posix":
         # Windows cannot open a folder; its file systems store names by themselves.

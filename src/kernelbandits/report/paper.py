@@ -199,6 +199,12 @@ def reading_values(found: ReadingSummary) -> dict[str, Any]:
     }
 
 
+def sum_up_readings(run: PaperRun) -> str:
+    """How many readings were tried, and what they support, for the screen."""
+    found = summarise_readings(run)
+    return f"{found.count} readings of what the paper leaves open: {describe_support(found)}"
+
+
 def describe_method(found: ReadingSummary) -> str:
     seeds = f"{found.seeds[0]} to {found.seeds[-1]}"
     return (

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from kernelbandits.outputs import check_path, is_study
+from kernelbandits.outputs import check_path, is_study, sync_folder
 from kernelbandits.storage.creation import fill
 from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly, StudyExists
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.session import Session
-from kernelbandits.storage.sqlite import SqliteBackend, flush
+from kernelbandits.storage.sqlite import SqliteBackend
 from kernelbandits.storage.statements import Row
 
 RESERVED = "a backup is being written here\n"
@@ -84,7 +84,7 @@ def publish(draft: Path, path: Path, force: bool = False) -> None:
             os.replace(draft, path)
         elif not try_link(draft, path):
             replace_reserved(draft, path)
-        flush(path.absolute().parent)
+        sync_folder(path.absolute().parent)
     except FileExistsError:
         raise existing_file_error(path) from None
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kernelbandits import checks
+from kernelbandits.outputs import sync_folder
 from kernelbandits.storage import statements
 from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.errors import (
@@ -207,7 +208,7 @@ class SqliteBackend(Backend):
             target.execute("PRAGMA synchronous = EXTRA")
             source.backup(target)
         os.replace(draft, copy)
-        flush(copy.absolute().parent)
+        sync_folder(copy.absolute().parent)
         return str(copy)
 
     def uses_file(self, path: Path) -> bool:
@@ -334,13 +335,3 @@ def read_beginning(path: Path) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.read(100)
-
-
-def flush(folder: Path) -> None:
-    """Write a folder to the disk, so that the new name of a file in it is stored too."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CSV, WORKBOOK, PARQUET = "CSV", "workbook", "Parquet"
 FORMATS = {"": CSV, ".csv": CSV, ".txt": CSV, ".xlsx": WORKBOOK, ".parquet": PARQUET}
 """The end of the name of a file -> what is written."""
+NO_SIMILARITY = "known by their similarity, which is not in this workbook; `study backup` copies it"
 PACKAGES = {WORKBOOK: ("openpyxl", "excel"), PARQUET: ("pyarrow", "parquet")}
 """Format -> the package that writes it, and the extra that installs the package."""
 
@@ -66,6 +67,8 @@ def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
         "interval (low, high)": "95 % interval of the estimate, not of a new measurement",
         "caution": estimates.attrs["caution"],
     }
+    if isinstance(place, Candidates) and place.by_similarity:
+        about["candidates"] = NO_SIMILARITY
     return [
         frame_sheet(SHEETS[0], trials),
         candidates_sheet(place) if isinstance(place, Candidates) else space_sheet(place),

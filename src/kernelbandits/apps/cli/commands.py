@@ -196,6 +196,8 @@ def paper(
     if not quiet:
         screen.show_summary(table)
         screen.show_verdicts(verdicts)
+        if found.readings:
+            screen.show_sentence(report.sum_up_readings(found))
         screen.show_folder(output)
 
 

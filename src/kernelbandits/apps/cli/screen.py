@@ -275,6 +275,10 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
     out().print(shown)
 
 
+def show_sentence(text: str) -> None:
+    out().print(escape(text))
+
+
 def show_folder(output: Path) -> None:
     out().print(
         f"Written to {escape(str(output))}: open {escape(str(output / 'report.html'))}",

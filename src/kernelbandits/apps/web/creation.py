@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -107,10 +107,15 @@ class Aims:
         }
 
 
-def suggest_name(text: str, fixed: str | None) -> str:
-    """A name for a study from that of a file."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:40]
-    return fixed or plain or "study"
+def suggest_name(text: str, fixed: str | None, taken: Container[str] = ()) -> str:
+    """A name for a study from that of a file, with a number if there is one of this name.
+
+    >>> suggest_name("my films", None, {"my-films", "my-films-2"})
+    'my-films-3'
+    """
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:40] or "study"
+    numbered = [plain, *(f"{plain}-{number}" for number in range(2, 100))]
+    return fixed or next((name for name in numbered if name not in taken), plain)
 
 
 # ---------------------------------------------------------------------- from a table
@@ -149,7 +154,11 @@ class Preview:
 
 
 def preview_table(
-    upload: Upload, form: Form | None, fixed: str | None = None, worksheet: str | None = None
+    upload: Upload,
+    form: Form | None,
+    fixed: str | None = None,
+    worksheet: str | None = None,
+    taken: Container[str] = (),
 ) -> Preview:
     """Read a table with the roles that a form gives, or with guesses."""
     worksheet = worksheet if form is None else form.optional("worksheet")
@@ -157,7 +166,8 @@ def preview_table(
     assert table is not None
     if form is None:
         targets = guess_targets(table)
-        aims = Aims(name=suggest_name(upload.path.stem, fixed)).with_targets(targets)
+        name = suggest_name(upload.path.stem, fixed, taken)
+        aims = Aims(name=name).with_targets(targets)
         columns = guess_columns(upload, table, targets, worksheet)
     else:
         columns = chosen_columns(table, form)

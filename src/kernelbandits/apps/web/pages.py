@@ -212,7 +212,7 @@ def show_preview(
         "table.html",
         status,
         upload=upload,
-        preview=preview_table(upload, form, fixed, worksheet),
+        preview=preview_table(upload, form, fixed, worksheet, lab.library.shelf.names()),
         problem=problem,
         roles=COLUMN_ROLES,
         scales=SCALES,
