@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from dataclasses import replace
@@ -26,6 +27,8 @@ from kernelbandits.calibration import fit as fits
 from kernelbandits.calibration.evidence import Evidence
 from kernelbandits.calibration.fit import WIDENING, check_arguments, random_signs
 from kernelbandits.calibration.standard import Summary
+from kernelbandits.policies.calibrator import Fit
+from kernelbandits.policies.plain_fits import read_fit, write_fit
 
 NUS = (1.5, 2.5, math.inf)
 PRIOR = Prior(
@@ -175,6 +178,47 @@ class TestAllParts:
             ).mean()
 
         assert error(Prior()) < 0.8 * error(Prior(additive=None))
+
+
+class TestFewEvaluations:
+    """Thresholds are lowered, since fits to so many points take seconds."""
+
+    def data(self):
+        rng = np.random.default_rng(8)
+        points = rng.random((150, 2))
+        rewards = np.sin(5 * points).sum(1) + 0.1 * rng.standard_normal(150)
+        return points, np.ones(150), rewards, rewards**2
+
+    def test_a_sample_is_fitted_and_the_fit_says_so(self, monkeypatch):
+        whole, members = calibrate_members(*self.data())
+        monkeypatch.setattr(fits, "MOST_FITTED", 100)
+        mode, drawn = calibrate_members(*self.data())
+        assert (mode.rewards, mode.points, mode.sample) == (150, 150, 100)
+        assert "150 rewards at 150 points, the scales to 100 of these points." in mode.sentence()
+        assert (whole.sample, {one.sample for one in (*members, *drawn)}) == (0, {0, 100})
+        # A third of the rewards left out moves the scales by less than their uncertainty.
+        assert np.abs(np.log(np.divide(mode.lengthscales, whole.lengthscales))).max() < 0.3
+        fit = Fit(mode, drawn, (1.0, 1.0), False)
+        assert read_fit(json.loads(json.dumps(write_fit(fit)))) == fit
+
+    def test_few_evaluations_of_all_points_find_the_density_of_many(self, monkeypatch):
+        exact = calibrate_members(*self.data(), evaluations=200)[0]
+        monkeypatch.setattr(fits, "EXPECTED", 100)
+        monkeypatch.setattr(fits, "DIFFERENCES", 40)
+        mode, members = calibrate_members(*self.data())
+        assert mode.evaluations <= fits.FEW_EVALUATIONS
+        assert mode.evidence == pytest.approx(exact.evidence, abs=0.5)
+        assert len({one.lengthscales for one in members}) == 8
+
+    def test_the_evidence_of_members_of_many_points_is_that_of_the_normal_law(self, monkeypatch):
+        """It is not computed exactly there, but about right for draws about the mode."""
+        monkeypatch.setattr(fits, "EXPECTED", 100)
+        _, members = calibrate_members(*self.data(), prior=PRIOR)
+        fit = check_arguments(*self.data(), PRIOR, False, 2.5)
+        search = fit.search()
+        errors = [one.evidence - search.evidence.value(fit.parameters(one)) for one in members]
+        # The draws themselves are some four units below the mode.
+        assert np.median(np.abs(errors)) < 1
 
 
 class TestMembers:

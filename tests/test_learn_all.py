@@ -12,6 +12,7 @@ import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.calibration import Refits
 from kernelbandits.catalogue import POLICIES
+from kernelbandits.policies.calibrator import REBUILT
 from kernelbandits.posterior import MixturePosterior, PoolMixture, PoolPosterior, members_of
 
 POINTS = np.random.default_rng(5).random((20, 2))
@@ -320,7 +321,36 @@ def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
     )
     policy.tell_all(pairs_of(policy, 1000))
     last = max(n for n in range(1, 1001) if policy.calibrator.refits.is_due(n))
-    assert len(updates) == 1000 - last
+    assert len(updates) == 1000 - max(last, 1000 // REBUILT * REBUILT)
+
+
+def test_many_repeats_after_the_last_fit_are_learnt_as_in_turn_failures_included():
+    """300 rewards without a fit that is due: a surprising repeat, and failures between them."""
+    one, other = (kb.Auto(POINTS, refits=Refits(growth=100.0, first=20)) for _ in range(2))
+    pairs = pairs_of(one, 300)
+    surprise = pairs[200][0]
+    mixed = [*pairs[:150], (one.choice(3), None), *pairs[150:201], (surprise, 50.0), *pairs[201:]]
+    for choice, reward in mixed:
+        if reward is None:
+            one.fail(choice)
+        else:
+            one.tell(choice, reward)
+    same(one, learnt(other, mixed[:30], mixed[30:]))
+    assert one.calibration == other.calibration
+    assert other.history == one.history
+
+
+def test_rewards_that_are_counted_and_not_learnt_do_not_count(monkeypatch):
+    policy = kb.Auto(POINTS, refits=Refits(growth=100.0, first=20))
+    pairs = pairs_of(policy, 150)
+    policy.tell_all(pairs[:30])
+    before = policy.ask(31, kb.Streams(1))
+    monkeypatch.setattr(policy.calibrator, "relearn", broken)
+    with pytest.raises(MemoryError, match="no room"):
+        policy.tell_all([*pairs[30:60], (policy.choice(3), None), *pairs[60:]])
+    assert policy.rewards.events == policy.posterior.events == len(policy.history) == 30
+    assert not policy.failed
+    assert policy.ask(31, kb.Streams(1)) == before
 
 
 def test_the_update_of_a_pool_is_its_equation_bit_by_bit():

@@ -341,7 +341,7 @@ class TestPlayedPoints:
             posterior.update(row, reward)
             mean, _ = posterior.at(posterior.points)
             np.testing.assert_allclose(posterior.played_means, mean, atol=1e-10)
-            identity = posterior.inverse_factor @ posterior.lower_factor
+            identity = posterior.inverse_factor.lower @ posterior.lower_factor
             np.testing.assert_allclose(identity, np.eye(len(identity)), atol=1e-9)
 
 

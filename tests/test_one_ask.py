@@ -25,6 +25,7 @@ from kernelbandits.policies.acquisition import (
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
     StandardDeviation,
+    improvement_slopes,
 )
 from kernelbandits.policies.base import valid_loop
 
@@ -236,6 +237,16 @@ def test_expected_improvement_is_the_integral_of_the_improvement(mean, sd):
     )
     score = LogExpectedImprovement(best).score(np.array([mean]), np.array([sd]))
     assert math.exp(score[0]) == pytest.approx(integral, rel=1e-8)
+
+
+@pytest.mark.parametrize("z", [-1e4, -701.0, -699.0, -30.0, -1.0, 0.0, 2.0, 29.9, 30.1, 1e3])
+def test_the_slopes_of_the_improvement_are_those_of_differences_of_its_logarithm(z):
+    """h' = Phi and h - z Phi = phi, so d ln h / dz = Phi / h and 1 - z Phi / h = phi / h."""
+    step = 1e-4 * max(1.0, abs(z))
+    (below, above), _, _ = improvement_slopes(np.array([z - step, z + step]))
+    _, by_mean, by_sd = improvement_slopes(np.array([z]))
+    assert by_mean[0] == pytest.approx((above - below) / (2 * step), rel=1e-6)
+    assert by_sd[0] == pytest.approx(1 - z * by_mean[0], rel=1e-4, abs=1e-9)
 
 
 def test_the_logarithm_of_the_improvement_is_finite_and_falls_far_below_the_best():

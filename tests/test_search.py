@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 import kernelbandits as kb
 from kernelbandits.domains.bfgs import evaluate, projected_bfgs
-from kernelbandits.domains.search import rows_around, separate_rows
+from kernelbandits.domains.search import SearchedFunction, rows_around, separate_rows
 from kernelbandits.domains.sobol import shift_points, sobol
 
 SQUARE = kb.Box((0.0, 0.0), (1.0, 1.0))
@@ -137,7 +137,7 @@ def test_a_climb_ends_at_the_top_of_a_quadratic_or_at_its_best_point_in_the_box(
     """With a separable bowl the constrained maximiser is the top, clipped."""
     rng = np.random.default_rng(d)
     top, bend = rng.uniform(-0.5, 1.5, d), rng.uniform(0.1, 30, d)
-    rows, values, _ = projected_bfgs(
+    rows, values, *_ = projected_bfgs(
         bowl(top, bend), rng.random((5, d)), np.zeros(d), np.ones(d), np.full(d, 0.3)
     )
     best = np.clip(top, 0, 1)
@@ -158,7 +158,7 @@ def test_a_climb_over_an_ill_conditioned_bowl_ends_where_scipys_does(seed):
         value, slope = function(x[None])
         return -value[0], -slope[0]
 
-    rows, values, _ = projected_bfgs(
+    rows, values, *_ = projected_bfgs(
         function, rng.random((3, 4)), np.zeros(4), np.ones(4), np.full(4, 0.5)
     )
     truth = minimize(
@@ -174,7 +174,7 @@ def test_a_climb_over_rosenbrocks_valley_reaches_its_end():
         slopes = np.stack([2 * (1 - a) + 400 * a * (b - a * a), -200 * (b - a * a)], axis=1)
         return -((1 - a) ** 2) - 100 * (b - a * a) ** 2, slopes
 
-    rows, values, _ = projected_bfgs(
+    rows, values, *_ = projected_bfgs(
         valley, np.array([[-1.2, 1.0]]), np.full(2, -2.0), np.full(2, 2.0), np.ones(2)
     )
     assert values[0] > -1e-6
@@ -186,7 +186,7 @@ def test_no_start_ends_lower_than_it_began_and_held_coordinates_stay():
     starts = np.random.default_rng(3).random((30, 3))
     lower, upper = np.zeros((30, 3)), np.ones((30, 3))
     lower[:, 1] = upper[:, 1] = starts[:, 1]
-    rows, values, _ = projected_bfgs(index, starts, lower, upper, np.full(3, 0.3))
+    rows, values, *_ = projected_bfgs(index, starts, lower, upper, np.full(3, 0.3))
     assert (values >= index.values(starts)).all()
     np.testing.assert_array_equal(rows[:, 1], starts[:, 1])
     np.testing.assert_allclose(values, index.values(rows), rtol=1e-9)
@@ -538,6 +538,46 @@ def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cos
     assert sizes[:3] == [64] * 3
     assert sizes[3] <= 33
     assert sizes[6] <= 17
+
+
+def test_a_sketch_decides_where_to_look_and_the_function_what_is_found():
+    """The tops of the sketch are 0.1 beside those of the function, and in another order."""
+    tops, sizes = np.array([[0.2, 0.3], [0.7, 0.8]]), []
+
+    def hills(x: np.ndarray, heights: Any, shift: float) -> tuple[np.ndarray, np.ndarray]:
+        away = x[:, None] - tops - shift
+        each = heights * np.exp(-20 * (away**2).sum(2))
+        return each.sum(1), (-40 * away * each[..., None]).sum(1)
+
+    def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(x))
+        return hills(x, np.array([1.0, 1.1]), 0.0)
+
+    def rough(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return hills(x, np.array([1.1, 1.0]), 0.1)
+
+    sketch = SearchedFunction(rough, lambda x: rough(x)[0])
+    found = kb.domains.maximise(function, SQUARE, scale=0.2, quick=True, sketch=sketch)
+    alone = kb.domains.maximise(function, SQUARE, scale=0.2)
+    np.testing.assert_allclose(found.row, tops[1], atol=1e-3)
+    assert found.value == pytest.approx(alone.value, abs=1e-6)
+    assert max(sizes[: sizes.index(256)]) <= 20, "the sketch is evaluated at the candidates"
+
+
+def test_starts_that_cannot_become_the_highest_stop():
+    """From ten starts to ten hills of different heights, few rows are evaluated in the end."""
+    tops, sizes = np.linspace(0.05, 0.95, 10)[:, None], []
+
+    def hills(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(x))
+        away = x[:, None] - tops
+        each = np.linspace(0.5, 1.0, 10) * np.exp(-2000 * (away**2).sum(2))
+        return each.sum(1), (-4000 * away * each[..., None]).sum(1)
+
+    bounds = np.zeros(1), np.ones(1), np.full(1, 0.02)
+    ends = projected_bfgs(hills, tops + 0.005, *bounds, rivals=True)
+    assert ends.values.max() == pytest.approx(1.0, abs=1e-8)
+    assert sizes[4] == 1
 
 
 # ---------------------------------------------------------------- sides, rows of one's own, what a function tells

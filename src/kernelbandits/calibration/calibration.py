@@ -81,6 +81,8 @@ class Calibration:
     """Whether the fit succeeded. If not, the scales are the last good ones or the prior's mode."""
     features: bool = False
     """Whether the points are features: then the kernel is their inner product, without scales."""
+    sample: int = 0
+    """How many of the points the scales were fitted to, and the evidence is of; 0 for all."""
 
     def __post_init__(self) -> None:
         if self.features:
@@ -264,4 +266,6 @@ class Calibration:
         if not self.is_fitted:
             return f"not fitted to the {self.rewards} rewards given: {self.message}"
         origin = f"fitted to {self.rewards} rewards at {self.points} points"
+        if self.sample:
+            origin += f", the scales to {self.sample} of these points"
         return origin if self.ok else f"{origin}, but the refit after these failed: {self.message}"

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsymm, dsyr
@@ -126,6 +127,17 @@ class CovarianceFactor:
         return dpotri(self.lower, lower=1, overwrite_c=1)[0]  # type: ignore[no-any-return]
 
 
+class EvidenceAt(NamedTuple):
+    """The evidence of some parameters."""
+
+    value: float
+    """ln p(z | scales)"""
+    mean: float
+    """E[mu | rewards, scales]"""
+    gradient: Array
+    """The derivatives of ln p by the parameters; empty if they were not asked for."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """ln p(z | scales) of N standardised rewards at m points, as the sum of
@@ -212,20 +224,24 @@ class Evidence:
 
     def value(self, parameters: Array) -> float:
         """Return ln p; minus infinity if C has no Cholesky factor."""
-        scales = self.scales(parameters)
-        self._compute_pairs(scales, with_slopes=False)
-        factor = self._factor(scales, temporary=True)
-        return -math.inf if factor is None else self.value_of(factor, parameters)
+        return self.at(parameters, with_gradient=False).value
 
     def value_and_gradient(self, parameters: Array) -> tuple[float, Array]:
         """Return ln p and its gradient; minus infinity and zeros if C has no Cholesky factor."""
+        found = self.at(parameters)
+        return found.value, found.gradient
+
+    def at(self, parameters: Array, with_gradient: bool = True) -> EvidenceAt:
+        """Return ln p, the mean and, unless it is not needed, the gradient."""
         scales = self.scales(parameters)
-        self._compute_pairs(scales, with_slopes=True)
+        self._compute_pairs(scales, with_slopes=with_gradient)
         factor = self._factor(scales, temporary=True)
         if factor is None:
-            return -math.inf, np.zeros_like(parameters)
-        value = self.value_of(factor, parameters)
-        return value, self._gradient(factor, scales)
+            return EvidenceAt(-math.inf, 0.0, np.zeros_like(parameters))
+        value, mean = self.value_of(factor, parameters), factor.mean
+        # The gradient uses the factor up.
+        gradient = self._gradient(factor, scales) if with_gradient else np.empty(0)
+        return EvidenceAt(value, mean, gradient)
 
     def factor(self, parameters: Array) -> CovarianceFactor | None:
         """Factorise C at these parameters."""

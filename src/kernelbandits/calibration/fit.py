@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration, check_smoothness
-from kernelbandits.calibration.evidence import Blocks, Evidence, PointPairs
+from kernelbandits.calibration.evidence import Blocks, Evidence, EvidenceAt, PointPairs
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
 from kernelbandits.checks import Array
@@ -37,9 +37,11 @@ GAIN = 1e-3
 SLOPE = 1e-2
 """... or when no derivative is steeper. Because of the prior every curvature is about 1 or more, so
 less than SLOPE^2 is left to gain then."""
-RISE = 1e-2
+RISE, RISE_OF_MANY = 1e-2, 0.1
 """A search that knows the curvature ends when its next step promises less log density than half of
-this."""
+this; with more than EXPECTED points, where an evaluation takes up to 0.15 s, half of the second."""
+LONGEST_STEP = 1.0
+"""The longest step of such a search, in prior standard deviations."""
 STEP = 1e-3
 """The step of the differences that give the curvature at the mode, in prior standard deviations."""
 MANY, SUBSET, SHARE = 60, 50, 3
@@ -49,6 +51,15 @@ EXPECTED, PROBES = 400, 32
 """With more than EXPECTED points the members are drawn with the expected curvature, estimated with
 so many random vectors: it costs one evaluation in place of one for each parameter. At 500 points
 its variances were 0.6 to 2.5 times those of the curvature itself, 0.99 times on average."""
+MIDDLE, FEW_EVALUATIONS = 0.6, 6
+"""The share of more than EXPECTED points that a search between takes, and how often the likelihood
+of all of them may be evaluated after it. Mostly three times are enough."""
+DIFFERENCES = 200
+"""Of a subset of more points, a start has the expected curvature for the same reason."""
+MOST_FITTED = 1500
+"""With more points the scales are fitted to so many of them, and the fit says so. A fit to 1500
+points takes about a second; one to all would take time in proportion to their cube, and tells the
+scales hardly better (docs/decisions/0020)."""
 LEAST_CURVATURE = 0.5
 WIDENING = 1.5
 """The variance of the members is this many times that of Laplace's approximation. With 1 the 95 %
@@ -253,6 +264,8 @@ class ScaleFit:
         """Return the most probable scales (`calibrate`)."""
         if self.summary.constant:
             return self.keep_previous(start, "the rewards are all equal", 0)
+        if len(self.points) > MOST_FITTED:
+            return self.label_sample(self.choose_subset(MOST_FITTED).calibrate(start, limit))
         return self.run(start, limit)
 
     def calibrate_members(
@@ -262,10 +275,19 @@ class ScaleFit:
         if self.summary.constant:
             mode = self.keep_previous(None, "the rewards are all equal", 0)
             return mode, tuple(self.prior_members(number, mode))
+        if len(self.points) > MOST_FITTED:
+            sample = self.choose_subset(MOST_FITTED)
+            mode, members = sample.calibrate_members(number, start, limit)
+            return self.label_sample(mode), tuple(self.label_sample(one) for one in members)
         mode = self.run_near(start, limit) if start is not None else self.run(None, limit)
         if number == 1 or not mode.ok:
             return mode, (mode,)
         return mode, tuple(self.members_about(mode, number))
+
+    def label_sample(self, fitted: Calibration) -> Calibration:
+        """Return a fit to some of the points as one that says to how many of all."""
+        rewards, points = self.summary.rewards, len(self.points)
+        return replace(fitted, sample=fitted.points, rewards=rewards, points=points)
 
     def evidence_under(self, scales: Calibration) -> Callable[[Array, Array], float]:
         """Return ln p of other rewards at these points, standardised, under the scales of a fit.
@@ -297,10 +319,8 @@ class ScaleFit:
         search, near = self.search(), self.parameters(start)
         if len(self.points) <= MANY:
             message = search.run([near], limit)
-        elif len(self.points) <= SHARE * MANY:
-            message = self.ascend(search, near, self.choose_subset(), limit)
         else:
-            message = self.climb(search, [near], limit)
+            message = self.refine(search, near, self.choose_subset(), limit)
         if message == "converged" or (len(self.points) > MANY and math.isfinite(search.least)):
             return self._finish(search, message, start)
         return self.run(start, limit)
@@ -313,34 +333,56 @@ class ScaleFit:
             part.climb(below, starts, limit)
         else:
             below.run(starts, limit)
-        ends = [search.standardise(end) for end in below.ends]
-        values = [search.value(v) for v in ends]
-        if not ends or not math.isfinite(min(values)):
-            return search.run(starts, limit)
-        best = below.ends[int(np.argmin(values))]
-        return self.ascend(search, best, part, max(1, limit - search.evaluations))
+        ends = below.ends
+        if len(ends) > 1:
+            values = [search.value(search.standardise(end)) for end in ends]
+            ends = [ends[int(np.argmin(values))]]
+        for end in ends:
+            message = self.refine(search, end, part, max(1, limit - search.evaluations))
+            if math.isfinite(search.least):
+                return message
+        return search.run(starts, limit)
+
+    def refine(self, search: DensitySearch, start: Array, part: ScaleFit, limit: int) -> str:
+        """Search from where a search with part of the points ended; return how it ended.
+
+        With many points a search with MIDDLE of them comes between. An evaluation of it costs a
+        fifth, and it ends where two or three with all points are enough.
+        """
+        if len(self.points) > EXPECTED:
+            middle = self.choose_subset(int(MIDDLE * len(self.points)))
+            between = middle.search()
+            middle.ascend(between, start, part, limit)
+            if math.isfinite(between.least):
+                start, part = between.best, middle
+            limit = min(limit, FEW_EVALUATIONS)
+        return self.ascend(search, start, part, limit)
 
     def ascend(self, search: DensitySearch, start: Array, part: ScaleFit, limit: int) -> str:
         """Search from a start with the curvature that some of the points have there.
 
         The curvature of the log likelihood grows about in proportion to the number of points.
         """
-        curvature = part.search().curvature(search.standardise(start))
+        below, place = part.search(), search.standardise(start)
+        few = len(part.points) <= DIFFERENCES
+        curvature = below.curvature(place) if few else below.expected_curvature(place)
         grown = grow_curvature(curvature, len(self.points) / len(part.points))
-        return search.ascend(search.standardise(start), grown, limit)
+        least = RISE_OF_MANY if len(self.points) > EXPECTED else RISE
+        return search.ascend(place, grown, least, limit)
 
     def choose_part(self) -> ScaleFit:
         """Return the fit to some of the points if they are many, else to all."""
         return self.choose_subset() if len(self.points) > MANY else self
 
-    def choose_subset(self) -> ScaleFit:
+    def choose_subset(self, size: int | None = None) -> ScaleFit:
         """Return the fit to some of the points, evenly spread over the order of their rewards.
 
-        The choice depends on the points and their rewards, not on the order in which they came.
+        They are a third, at least SUBSET, unless their number is given. The choice depends on the
+        points and their rewards, not on the order in which they came.
         """
         summary = self.summary
         order = np.lexsort((*self.points.T, summary.means))
-        size = max(SUBSET, len(order) // SHARE)
+        size = max(SUBSET, len(order) // SHARE) if size is None else size
         chosen = order[np.arange(size) * len(order) // size]
         counts, points = summary.counts[chosen], self.points[chosen]
         # Only the sum of the scatters is known: the subset has its share of the repeats.
@@ -355,26 +397,34 @@ class ScaleFit:
         self, search: DensitySearch, message: str, start: Calibration | None
     ) -> Calibration:
         """Return the best parameters of a search, or the previous fit if none has a likelihood."""
-        factor = search.evidence.factor(search.best)
-        if factor is None or not math.isfinite(search.least):
+        if not math.isfinite(search.least):
             return self.keep_previous(start, "no likelihood could be computed", search.evaluations)
-        evidence = search.evidence.value_of(factor, search.best)
-        found = {"mean": factor.mean, "evidence": evidence, "evaluations": search.evaluations}
-        return self.calibration(search.best, message=message, ok=True, **found)
+        found = {"mean": search.mean, "evidence": search.log_evidence}
+        known: Any = {"evaluations": search.evaluations, "message": message, "ok": True}
+        return self.calibration(search.best, **found, **known)
 
     def members_about(self, mode: Calibration, number: int) -> Iterator[Calibration]:
         """Draw scales from the normal law about the mode (`calibrate_members`)."""
         search = self.search()
         centre = search.standardise(self.parameters(mode))
         many = len(self.points) > EXPECTED
-        curvature = search.expected_curvature(centre) if many else search.curvature(centre)
+        curvature = self.expected_curvature(centre) if many else search.curvature(centre)
         curvatures, axes = np.linalg.eigh(curvature)
         # The prior alone has curvature 1 in every direction. Less is an error of the differences,
         # or a place that is no maximum.
         sds = np.sqrt(WIDENING / np.maximum(curvatures, LEAST_CURVATURE))
-        draws = centre + (spread_normals(number, len(centre)) * sds) @ axes.T
-        for v in draws:
-            parameters = search.parameters(search.clip(v))
+        steps = (spread_normals(number, len(centre)) * sds) @ axes.T
+        for step in steps:
+            v = search.clip(centre + step)
+            parameters = search.parameters(v)
+            if many:
+                # ln p by the same approximation: to factorise C for a number that nothing is
+                # computed from would take a quarter of the time of a fit.
+                away = v - centre
+                fall = float(away @ curvature @ away - v @ v + centre @ centre) / 2
+                found = {"mean": mode.mean, "evidence": mode.evidence - fall}
+                yield self.calibration(parameters, message="drawn", ok=True, **found)
+                continue
             factor = search.evidence.factor(parameters)
             if factor is not None:
                 evidence = search.evidence.value_of(factor, parameters)
@@ -382,6 +432,12 @@ class ScaleFit:
                 yield self.calibration(parameters, message="drawn", ok=True, **found)
             else:
                 yield mode
+
+    def expected_curvature(self, v: Array) -> Array:
+        """Return the expected curvature at v, estimated with MIDDLE of the points."""
+        part = self.choose_subset(int(MIDDLE * len(self.points)))
+        curvature = part.search().expected_curvature(v)
+        return grow_curvature(curvature, len(self.points) / len(part.points))
 
     def prior_members(self, number: int, mode: Calibration) -> Iterator[Calibration]:
         """Draw scales from the prior."""
@@ -505,6 +561,8 @@ class DensitySearch:
         self.evidence, self.mode, self.sds = evidence, mode, sds
         self.below, self.above = below, above
         self.best, self.least, self.evaluations = mode, math.inf, 0
+        self.mean, self.log_evidence = 0.0, -math.inf
+        """The constant mean and ln p at the best parameters."""
         self.ends: list[Array] = []
         """The parameters at which the search from each start ended."""
 
@@ -559,20 +617,26 @@ class DensitySearch:
         expected: Array = prior + information * np.outer(self.sds, self.sds)
         return expected
 
-    def ascend(self, v: Array, curvature: Array, limit: int) -> str:
-        """Run BFGS from v, where the function is known to have about this curvature."""
+    def ascend(self, v: Array, curvature: Array, least: float, limit: int) -> str:
+        """Run BFGS from v, where the function is known to have about this curvature.
+
+        It ends when a step promises less log density than half of `least`.
+        """
 
         def log_density(rows: Array) -> tuple[Array, Array]:
             value, gradient = self.value_and_gradient(rows[0])
             return np.array([-value]), -gradient[None]
 
-        bounds = -self.below, self.above, np.ones(len(v))
+        # A step is at most two of these scales long: far from the mode the expected curvature of
+        # the noise is too small by orders of magnitude.
+        bounds = -self.below, self.above, np.full(len(v), LONGEST_STEP / 2)
         inverse: Array = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-        ends, _, evaluations = projected_bfgs(
-            log_density, v[None], *bounds, inverse_hessian=inverse, least=RISE, steps=limit - 1
+        found = projected_bfgs(
+            log_density, v[None], *bounds, inverse_hessian=inverse, least=least, steps=limit - 1
         )
-        self.ends.append(self.parameters(ends[0]))
-        return "converged" if evaluations < limit else f"stopped after {evaluations} evaluations"
+        self.ends.append(self.parameters(found.rows[0]))
+        number = found.evaluations
+        return "converged" if number < limit else f"stopped after {number} evaluations"
 
     def descend(self, v: Array, value: float, limit: int) -> bool:
         """Run L-BFGS-B from v, where the function has this value; return whether it converged."""
@@ -595,17 +659,19 @@ class DensitySearch:
     def value(self, v: Array) -> float:
         """Return -ln p(z | parameters) + |v|^2 / 2."""
         parameters = self.parameters(v)
-        return self._record(parameters, -self.evidence.value(parameters) + 0.5 * float(v @ v))
+        return self._record(parameters, v, self.evidence.at(parameters, with_gradient=False))
 
     def value_and_gradient(self, v: Array) -> tuple[float, Array]:
         """Return the value and its gradient in v."""
         parameters = self.parameters(v)
-        value, gradient = self.evidence.value_and_gradient(parameters)
-        return self._record(parameters, -value + 0.5 * float(v @ v)), v - self.sds * gradient
+        found = self.evidence.at(parameters)
+        return self._record(parameters, v, found), v - self.sds * found.gradient
 
-    def _record(self, parameters: Array, value: float) -> float:
-        """Count the evaluation, keep the best, and return infinity for NaN."""
+    def _record(self, parameters: Array, v: Array, found: EvidenceAt) -> float:
+        """Count the evaluation, keep the best, and return the value, infinity for NaN."""
         self.evaluations += 1
+        value = -found.value + 0.5 * float(v @ v)
         if value < self.least:
             self.best, self.least = parameters, value
+            self.mean, self.log_evidence = found.mean, found.value
         return value if value == value else math.inf

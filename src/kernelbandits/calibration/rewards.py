@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -82,6 +83,14 @@ class Rewards:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def copy(self) -> Rewards:
+        """Return the same rewards, to which others can be added."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (list, dict)):
+                setattr(other, name, value.copy())
+        return other
 
     def add(self, row: Array, reward: float) -> RewardsBefore:
         """Add one reward at a point, and return what `restore` needs to undo it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -110,9 +110,21 @@ class ActiveStarts:
                 setattr(self, field.name, getattr(self, field.name)[kept])
 
 
+class Ascent(NamedTuple):
+    """Where the starts of an ascent ended."""
+
+    rows: Array
+    values: Array
+    evaluations: int
+    """The number of rows evaluated."""
+    inverse_hessians: Array | None = None
+    """(n, d, d): the last BFGS estimates of minus the inverse Hessian, if they are in the
+    coordinates of the rows."""
+
+
 def projected_bfgs(
     function: Function, rows: Array, lower: Array, upper: Array, scale: Array, **known: Any
-) -> tuple[Array, Array, int]:
+) -> Ascent:
     """Move each start up to a local maximum between its bounds (`ascend`).
 
     `lower` and `upper` are one row for all starts or one for each.
@@ -131,8 +143,9 @@ def ascend(
     inverse_hessian: Array | None = None,
     least: float | None = None,
     beat: float = -math.inf,
+    rivals: bool = False,
     steps: int = STEPS,
-) -> tuple[Array, Array, int]:
+) -> Ascent:
     """Move each start up to a local maximum within its limits.
 
     x <- x + a H g over what the limits leave free, where g is the gradient, H the BFGS estimate of
@@ -152,24 +165,25 @@ def ascend(
     metric
         (n, d, d), the shape of the first H of each start; diag(scale^2) by default.
     inverse_hessian
-        The first H of all starts, if it is known.
+        The first H of all starts, if it is known: one for all, or one for each.
     least
         A start stops when its predicted rise g' H g is below this; by default when it is
         rounding.
     beat
         A height that is known already: a start that will not rise above it stops.
+    rivals
+        Whether a start that will not rise above the highest of the others stops too.
     steps
         The most steps of any start.
 
-    Returns
-    -------
-    The end points, their values, and the number of rows evaluated.
     """
     values, slopes = evaluate(function, rows)
     ends, heights, evaluations = rows.copy(), values.copy(), len(rows)
     active = start_all(ends, heights, slopes, limits, scale, metric)
+    shapes = np.zeros((*rows.shape, rows.shape[1]))
     if inverse_hessian is not None:
-        active.inverse_hessian[:] = inverse_hessian
+        shapes[:] = inverse_hessian
+        active.inverse_hessian = shapes[active.numbers]
     if least is None:
         least = PRECISION * value_range(active.values)
     for step in range(1, steps + 1):
@@ -178,9 +192,10 @@ def ascend(
         going = (predicted > least) & (active.share > SHORTEST)
         if step % ROUND == 0:
             going &= upper_half(active.values)
-        if step > ROUND:
-            # By now H has learnt the curvature, and the predicted rise can be relied on.
-            going &= active.values + HOPE * predicted > beat
+        if step > ROUND or inverse_hessian is not None:
+            # H has learnt the curvature, and the predicted rise can be relied on.
+            highest = max(beat, float(heights.max())) if rivals else beat
+            going &= active.values + HOPE * predicted > highest
         active.keep(going)
         if not len(active.numbers):
             break
@@ -188,8 +203,9 @@ def ascend(
         advance(active, trial, *evaluate(function, trial), scale)
         ends[active.numbers] = active.rows
         heights[active.numbers] = active.values
+        shapes[active.numbers] = active.inverse_hessian
         evaluations += len(trial)
-    return ends, heights, evaluations
+    return Ascent(ends, heights, evaluations, shapes)
 
 
 def evaluate(function: Function, rows: Array) -> tuple[Array, Array]:
@@ -255,8 +271,9 @@ def start_all(
 
 
 def value_range(values: Array) -> float:
-    """Return how much values differ, or a millionth of their size if that is more."""
-    return max(float(np.ptp(values)), 1e-6 * float(np.abs(values).max())) if len(values) else 0.0
+    """Return how much finite values differ, or a millionth of their size if that is more."""
+    known = values[np.isfinite(values)]
+    return max(float(np.ptp(known)), 1e-6 * float(np.abs(known).max())) if len(known) else 0.0
 
 
 def upper_half(values: Array) -> Mask:

@@ -431,6 +431,8 @@ class FeasibleSet:
         scale: Array,
         steps: int = STEPS,
         beat: float = -math.inf,
+        least: float | None = None,
+        rivals: bool = False,
     ) -> tuple[Array, Array, int]:
         """Ascend to local maxima within the constraints; only the coordinates `moving` move."""
         search = self.to_search(rows)
@@ -452,8 +454,10 @@ class FeasibleSet:
             return rows, heights, len(rows)
         metric = np.matmul(projector * local[:, None, :] ** 2, projector)
         ones = np.ones(self.dimension)
-        ends, heights, count = ascend(scaled, here, limits, ones, metric, beat=beat, steps=steps)
-        return self.to_rows(np.clip(ends * units, self.lower, self.upper)), heights, count
+        known: Any = {"beat": beat, "steps": steps, "least": least, "rivals": rivals}
+        found = ascend(scaled, here, limits, ones, metric, **known)
+        ends = self.to_rows(np.clip(found.rows * units, self.lower, self.upper))
+        return ends, found.values, found.evaluations
 
     def _search_scale(self, scale: Array, search: Array) -> tuple[Array, Array]:
         """Return the scale of each search coordinate, and for each row its share that is local.

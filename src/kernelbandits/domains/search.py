@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,16 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.domains.bfgs import STEPS, Function, as_numbers, evaluate, projected_bfgs
+from kernelbandits.domains.bfgs import (
+    STEPS,
+    Ascent,
+    Function,
+    Mask,
+    as_numbers,
+    evaluate,
+    projected_bfgs,
+    value_range,
+)
 from kernelbandits.domains.box import Box, as_rows, check_sides, is_empty, is_flat
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.sobol import shift_points, sobol
@@ -27,6 +36,8 @@ VARIABLES = 2, 8
 """For these counts a box has at least 2 and at most 8 variables, which limits the cost."""
 FARTHEST = 2.5
 """The largest distance, in scales, of the rows around those given as near."""
+INCUMBENTS = 64
+"""Of the rows given as near, a quick search evaluates so many themselves, the first ones."""
 POOL = 20
 """Starts are chosen among this many times as many rows, the best ones."""
 EVERY = 2048
@@ -35,12 +46,27 @@ LARGEST_COUNT = 2**20
 """The most candidates, and the most starts."""
 REACHED = 1e-6
 """An ascent that ends within this distance of the best value counts as having reached it."""
+ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-9
+"""A quick ascent ends when its predicted rise is below this, relative to how much the starts
+differ. With a sketch the function takes long, and the last digits are not worth it."""
 ROUNDED = 3
 """How many ends of an ascent that moved freely on grids are rounded."""
 TRIED = 8
 """Of more exchanges of separate values than this, the best ones are tried with an ascent."""
 EXCHANGES = 50
 """The most exchanges of separate values."""
+
+
+SKETCHED, SETTLED, SETTLING = 10, 3, 20
+"""The most steps of an ascent by a sketch, how many of its ends then ascend by the function, and
+the most steps of these."""
+
+
+class SearchedFunction(NamedTuple):
+    """A function of rows that is searched, with its gradient and without it."""
+
+    function: Function
+    values: Values
 
 
 @dataclass(frozen=True)
@@ -69,6 +95,8 @@ def maximise(
     steps: int = STEPS,
     u: float = 0.5,
     values: Values | None = None,
+    quick: bool = False,
+    sketch: SearchedFunction | None = None,
 ) -> Maximum:
     """Search the row of a box at which a function is largest.
 
@@ -104,6 +132,13 @@ def maximise(
         equal height.
     values
         The function without its gradient, if that is faster.
+    quick
+        Whether the last digits of the maximum are not worth their time: an ascent then ends a
+        little earlier, and where another start is certainly higher, and of the rows `near` only
+        the first 64 are evaluated themselves.
+    sketch
+        A cheaper function with maxima at about the same places. Starts are chosen and moved by it,
+        and only the best of their ends ascend by the function itself.
 
     Examples
     --------
@@ -129,9 +164,14 @@ def maximise(
     lengths, close = check_scales(scale, np.subtract(box.upper, box.lower)), check_near(box, near)
     if isinstance(box, MixedBox) and box.count <= EVERY:
         return search_all(function, box, u, values)
-    rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u)
-    first = separate_rows(rows, evaluate_values(function, values, rows), lengths, climbs)
-    return Search(function, box, lengths, steps, values).run(rows[first], len(rows))
+    known = close[:INCUMBENTS] if quick else close
+    rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u, known)
+    heights = evaluate_values(*((function, values) if sketch is None else sketch), rows)
+    first = separate_rows(rows, heights, lengths, climbs)
+    least = None
+    if quick:
+        least = (ENOUGH if sketch is None else ENOUGH_BY_SKETCH) * value_range(heights[first])
+    return Search(function, box, lengths, steps, values, least, sketch).run(rows[first], len(rows))
 
 
 def search_all(
@@ -185,9 +225,15 @@ def check_count(name: str, given: int | None, usual: int) -> int:
 
 
 def candidate_rows(
-    box: Box | MixedBox, near: Array, scale: Array, candidates: int, about: int, u: float
+    box: Box | MixedBox,
+    near: Array,
+    scale: Array,
+    candidates: int,
+    about: int,
+    u: float,
+    known: Array,
 ) -> Array:
-    """Return Sobol points, the rows `near` and rows around these.
+    """Return Sobol points, rows around those `near`, and the rows `known`.
 
     Sobol points are evenly spread only in powers of two, so their number is rounded up to one.
     """
@@ -201,7 +247,7 @@ def candidate_rows(
         around = box.feasible.pull_inside(box.unconstrained.nearest(around))
     else:
         around = box.nearest(around)
-    return np.vstack([spread, near, around])
+    return np.vstack([spread, known, around])
 
 
 def next_power(count: int) -> int:
@@ -265,6 +311,10 @@ class Search:
     steps: int
     """The most steps of one ascent."""
     values: Values | None = None
+    least: float | None = None
+    """An ascent ends when it is expected to rise by less; None for rounding. With a number, starts
+    that will not become the highest stop."""
+    sketch: SearchedFunction | None = None
 
     def run(self, rows: Array, evaluated: int) -> Maximum:
         """Ascend in the real coordinates, then exchange separate values until nothing improves.
@@ -276,12 +326,12 @@ class Search:
         held = np.array(self.box.discrete)
         wide = np.array(getattr(self.box, "wide", held & False))
         starts = rows
-        rows, heights, evaluations = self.ascend(starts, ~held | wide)
+        rows, heights, evaluations, _ = self.ascend_twice(starts, ~held | wide)
         if wide.any():
             best = np.argsort(-heights, kind="stable")[:ROUNDED]
             # The best start is on its grids already, and must not be lost by rounding.
             rounded = np.vstack([self.settle(rows[best], starts[best]), starts[:1]])
-            rows, heights, more = self.ascend(rounded, ~held)
+            rows, heights, more, _ = self.ascend(rounded, ~held)
             evaluations += more
         if any(self.box.discrete):
             rows, heights, more = self.exchange_values(rows, heights)
@@ -295,21 +345,50 @@ class Search:
             evaluated + evaluations,
         )
 
+    def ascend_twice(self, rows: Array, moving: Mask) -> Ascent:
+        """Ascend by the sketch, if there is one, and from the best of its ends by the function."""
+        if self.sketch is None:
+            return self.ascend(rows, moving)
+        rough = replace(self, function=self.sketch.function, steps=min(self.steps, SKETCHED))
+        found = rough.ascend(rows, moving)
+        likely = separate_rows(found.rows, found.values, self.scale, 2 * SETTLED)
+        heights = evaluate_values(self.function, self.values, found.rows[likely])
+        best = likely[np.argsort(-heights, kind="stable")[:SETTLED]]
+        shapes = found.inverse_hessians
+        known = None if shapes is None else shapes[best]
+        fine = replace(self, steps=min(self.steps, SETTLING))
+        settled = fine.ascend(found.rows[best], moving, inverse_hessians=known)
+        evaluations = found.evaluations + len(likely) + settled.evaluations
+        return settled._replace(evaluations=evaluations)
+
     def ascend(
-        self, rows: Array, moving: npt.NDArray[np.bool_], beat: float = -math.inf
-    ) -> tuple[Array, Array, int]:
+        self,
+        rows: Array,
+        moving: Mask,
+        beat: float = -math.inf,
+        inverse_hessians: Array | None = None,
+    ) -> Ascent:
         """Ascend to local maxima in the coordinates that move, with the others held fixed.
 
         A start that will not rise above the height to `beat` stops early.
         """
         if is_constrained(self.box):
-            return self.box.feasible.ascend(
-                self.function, rows, moving, self.scale, self.steps, beat
-            )
+            limited = self.function, rows, moving, self.scale, self.steps, beat
+            early = self.least, self.least is not None
+            return Ascent(*self.box.feasible.ascend(*limited, *early))
         lower = np.where(moving, self.box.lower, rows)
         upper = np.where(moving, self.box.upper, rows)
         return projected_bfgs(
-            self.function, rows, lower, upper, self.scale, beat=beat, steps=self.steps
+            self.function,
+            rows,
+            lower,
+            upper,
+            self.scale,
+            beat=beat,
+            steps=self.steps,
+            least=self.least,
+            rivals=self.least is not None,
+            inverse_hessian=inverse_hessians,
         )
 
     def settle(self, rows: Array, starts: Array | None = None) -> Array:
@@ -334,7 +413,7 @@ class Search:
                 evaluations += len(tried)
                 at_once = evaluate_values(self.function, self.values, tried)
                 tried = tried[np.argsort(-at_once, kind="stable")[:TRIED]]
-            tried, found, more = self.ascend(tried, moving, float(heights[best]))
+            tried, found, more, _ = self.ascend(tried, moving, float(heights[best]))
             evaluations += more
             if not found.max(initial=-np.inf) > heights[best]:
                 break

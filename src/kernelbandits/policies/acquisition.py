@@ -8,8 +8,8 @@ to be played on boxes, `derivatives`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,13 +21,17 @@ from kernelbandits.kernels import Kernel
 from kernelbandits.posterior import StackedPosteriors, members_of
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
-FAR = 700.0
-"""Farther below the best than this many standard deviations, a series is more exact."""
+ROOT_HALF_PI = math.sqrt(math.pi / 2)
+FAR, HIGH = 700.0, 30.0
+"""Farther below the best than this many standard deviations, a series is more exact; farther above
+it, the improvement is certain."""
 LEAST_SD = 1e-100
 """A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
 KEY_DIGITS = 9
 """To how many digits after the decimal point coordinates of one point agree."""
+AGREEING = 200
+"""With so many points measured, the members of a mixture have about the same maxima."""
 NO_CHANCE = -1e300
 """Stands for the logarithm of 0: a point that certainly improves nothing is played last."""
 
@@ -142,13 +146,14 @@ class LogExpectedImprovement(Acquisition):
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         z, spread = standard_gaps(mean, sd, self.best)
-        log_h = log_improvement(z)
-        by_mean = np.exp(log_ndtr(z) - log_h) / spread
-        by_sd = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - log_h) / spread
+        log_h, by_mean, by_sd = improvement_slopes(z)
+        by_mean /= spread
+        by_sd /= spread
         certain = sd <= LEAST_SD
+        if not certain.any():
+            return np.log(spread) + log_h, by_mean, by_sd
         by_mean[certain] = by_sd[certain] = 0.0
-        score = self.score(mean, sd) if certain.any() else np.log(spread) + log_h
-        return score, by_mean, by_sd
+        return self.score(mean, sd), by_mean, by_sd
 
 
 @dataclass(frozen=True)
@@ -186,8 +191,12 @@ class MemberAcquisition(Acquisition):
         """The score of points, and its derivatives by the mean and by the sd of each member."""
         raise NotImplementedError
 
+    def of_member(self, member: int) -> MemberAcquisition:
+        """The score by one member alone."""
+        raise NotImplementedError
+
     def surface(self, posterior: Any) -> Surface:
-        return MemberSurface(posterior, self)
+        return MemberSurface(members_of(posterior), self)
 
 
 @dataclass(frozen=True)
@@ -218,6 +227,9 @@ class MemberImprovement(MemberAcquisition):
         total = logmeanexp(logs)
         weights = np.exp(logs - total) / len(logs)
         return total, weights * by_mean, weights * by_sd
+
+    def of_member(self, member: int) -> MemberImprovement:
+        return MemberImprovement((self.bests[member],))
 
 
 @dataclass(frozen=True)
@@ -264,6 +276,9 @@ class MemberLookahead(MemberAcquisition):
         """The highest estimate and the noise variance of each member, in columns."""
         return np.array(self.bests)[:, None], np.array(self.noises)[:, None]
 
+    def of_member(self, member: int) -> MemberLookahead:
+        return replace(self, bests=(self.bests[member],), noises=(self.noises[member],))
+
     @property
     def round_note(self) -> dict[str, float]:
         return {"horizon": self.horizon}
@@ -291,10 +306,25 @@ def knowledge_gain(gap: Array, step: Array) -> tuple[Array, Array, Array]:
 class MemberSurface:
     """A `MemberAcquisition` as a function of the point, with its gradient."""
 
-    def __init__(self, posterior: Any, acquisition: MemberAcquisition) -> None:
-        self.members = members_of(posterior)
+    quick = True
+    """The average is one over few members: the last digits of its maximum say nothing."""
+
+    def __init__(self, members: Sequence[Any], acquisition: MemberAcquisition) -> None:
+        self.members = members
         self.acquisition = acquisition
-        self.stacked = StackedPosteriors.of(self.members)
+        self.stacked = StackedPosteriors.of(members)
+
+    @property
+    def sketch(self) -> MemberSurface | None:
+        """The score by the most central member, where the members are nearly the same.
+
+        With many rewards they are, and one of them shows where the maxima are at a fraction of the
+        time.
+        """
+        if self.stacked is None or len(self.members) == 1 or len(self.stacked.points) < AGREEING:
+            return None
+        central = self.stacked.central_member
+        return MemberSurface([self.members[central]], self.acquisition.of_member(central))
 
     def values(self, rows: Array) -> Array:
         if self.stacked is not None:
@@ -313,8 +343,9 @@ class MemberSurface:
             parts = (np.array(part) for part in zip(*each, strict=True))
         means, sds, mean_slopes, sd_slopes = parts
         value, by_mean, by_sd = self.acquisition.member_derivatives(means, sds)
-        slopes = by_mean[..., None] * mean_slopes + by_sd[..., None] * sd_slopes
-        return value, slopes.sum(0)
+        slopes = np.einsum("in,inj->nj", by_mean, mean_slopes)
+        slopes += np.einsum("in,inj->nj", by_sd, sd_slopes)
+        return value, slopes
 
 
 @dataclass(frozen=True)
@@ -408,28 +439,36 @@ def standard_gaps(mean: Array, sd: Array, best: float | Array) -> tuple[Array, A
 
 
 def log_improvement(z: Array) -> Array:
-    r"""ln h(z), h(z) = phi(z) + z Phi(z), to about ten digits for every z.
+    """ln h(z), h(z) = phi(z) + z Phi(z), to about ten digits for every z."""
+    return improvement_slopes(z)[0]
 
-    For z > -1 the sum is computed as it stands. Below, both terms cancel; with
-    r(z) = |z| Phi(z) / phi(z) = |z| sqrt(pi / 2) erfcx(|z| / sqrt(2)) < 1,
 
-        ln h(z) = ln phi(z) + ln(1 - r(z)).
+def improvement_slopes(z: Array) -> tuple[Array, Array, Array]:
+    r"""ln h(z), Phi(z) / h(z) and phi(z) / h(z), to about ten digits for every z.
 
-    Far below, r(z) rounds to 1, and 1 - r(z) = z^-2 (1 - 3 z^-2 + ...) takes its place.
+    With the ratio q(z) = Phi(z) / phi(z) = sqrt(pi / 2) erfcx(-z / sqrt(2)) and h = phi (1 + z q),
+
+        ln h = ln phi + ln(1 + z q),   Phi / h = q / (1 + z q),   phi / h = 1 / (1 + z q).
+
+    Far below, z q rounds to -1, and 1 + z q = z^-2 (1 - 3 z^-2 + ...) takes its place. Far above, q
+    is no float, and h = z.
     """
     z = np.asarray(z, dtype=np.float64)
-    log_h = -0.5 * z**2 - LOG_ROOT_TWO_PI
-    near = z > -1.0
-    above, size = z[near], -z[~near]
-    log_h[near] = np.log(np.exp(log_h[near]) + above * np.exp(log_ndtr(above)))
-    ratio = size * math.sqrt(math.pi / 2) * erfcx(size / math.sqrt(2))
-    gap = np.where(size < FAR, 1 - ratio, 0.5)
-    logs = np.log(gap)
-    if size.max(initial=0.0) >= FAR:
-        tail = np.log1p(-3 / np.maximum(size, FAR) ** 2) - 2 * np.log(size)
-        logs = np.where(size < FAR, logs, tail)
-    log_h[~near] += logs
-    return log_h
+    near = np.clip(z, -FAR, HIGH)
+    ratio = ROOT_HALF_PI * erfcx(near * -math.sqrt(0.5))
+    share = 1.0 + near * ratio
+    log_h = np.log(share)
+    log_h -= 0.5 * near**2 + LOG_ROOT_TWO_PI
+    by_mean, by_sd = ratio / share, 1.0 / share
+    low, high = z < -FAR, z > HIGH
+    if low.any():
+        far = z[low]
+        share = (1 - 3 / far**2) / far**2
+        log_h[low] = np.log1p(-3 / far**2) - 2 * np.log(-far) - 0.5 * far**2 - LOG_ROOT_TWO_PI
+        by_mean[low], by_sd[low] = (1 - 1 / far**2) / -far / share, 1 / share
+    if high.any():
+        log_h[high], by_mean[high], by_sd[high] = np.log(z[high]), 1 / z[high], 0.0
+    return log_h, by_mean, by_sd
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -522,6 +521,7 @@ class Auto(IndexPolicy):
             end = rewarded[last - 1]
             self._learn_with_fit(pairs[: end + 1])
             rest = pairs[end + 1 :]
+        rest = self._learn_to_rebuild(rest)
         if not self._needs_updates_only(rest):
             for place, reward in rest:
                 if reward is None:
@@ -544,7 +544,7 @@ class Auto(IndexPolicy):
         """
         *earlier, (place, reward) = pairs
         assert reward is not None
-        rewards, posterior = copy.deepcopy(self.rewards), self.posterior
+        rewards, posterior = self.rewards.copy(), self.posterior
         failures, penalties = len(self.failed), self.calibrator.penalties
         events = len(self.history)
         try:
@@ -560,6 +560,43 @@ class Auto(IndexPolicy):
             self.calibrator.rewards, self.calibrator.penalties = rewards, penalties
             self.posterior = self.calibrator.posterior = posterior
             raise
+
+    def _learn_to_rebuild(
+        self, pairs: list[tuple[Any, float | None]]
+    ) -> list[tuple[Any, float | None]]:
+        """Learn what comes before the posterior is built again for the last time; return the rest.
+
+        Up to there rewards are counted only, unless one of them calls for a fit of its own. If that
+        is interrupted, none of them counts.
+        """
+        rewarded = [i for i, (_, reward) in enumerate(pairs) if reward is not None]
+        last = self.calibrator.last_rebuild(self.rewards.events, len(rewarded))
+        if not last:
+            return pairs
+        end = rewarded[last - 1] + 1
+        before = self.calibrator.state(), self.rewards.copy(), len(self.failed), len(self.history)
+        width, settings = self.width, dict(self.settings)
+        try:
+            for place, reward in pairs[:end]:
+                self.history.append((place, reward))
+                if reward is None:
+                    self.failed.append(place)
+                    continue
+                self.calibrator.count_rewards([(place, reward)])
+                if self.calibrator.calls_for_fit(place, reward):
+                    self.calibrator.refit()
+                    self.width = self._fitted_width()
+                    self._follow_fit()
+            self.calibrator.relearn()
+        except BaseException:
+            state, rewards, failures, events = before
+            del self.failed[failures:], self.history[events:]
+            self.calibrator.take_back(state, rewards)
+            self.width, self.settings = width, settings
+            raise
+        finally:
+            self.posterior = self.calibrator.posterior
+        return pairs[end:]
 
     def _needs_updates_only(self, pairs: list[tuple[Any, float | None]]) -> bool:
         """Whether these rewards only update the posterior.

@@ -40,6 +40,10 @@ from kernelbandits.runtime import single_threaded
 
 EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
 """The likelihood is evaluated at most this often in one fit, of up to 100 points and of many."""
+REBUILT = 128
+"""On arms the posterior is built again from counts and sums after every so many rewards. So many
+rewards at once are counted and then learnt together, with the result of learning them in turn: an
+update for each of 10^4 repeats would take seconds."""
 LARGEST_COORDINATE = 1e100
 """Of an arm or a context: beyond it distances in lengthscales overflow."""
 
@@ -104,7 +108,7 @@ class Fit(NamedTuple):
 class CalibratorState(NamedTuple):
     """What a calibrator was before a reward came."""
 
-    rewards: RewardsBefore
+    rewards: RewardsBefore | None
     calibration: Calibration
     fits: tuple[Calibration, ...]
     fitted_sides: Array
@@ -225,7 +229,10 @@ class Calibrator:
 
         The posterior does not know the reward yet (`learn_counted`).
         """
-        before = self.rewards.add(self._point(place), reward)
+        return self.state(self.rewards.add(self._point(place), reward))
+
+    def state(self, before: RewardsBefore | None = None) -> CalibratorState:
+        """The fit and the posterior as they are; `before` is what the last reward changed."""
         return CalibratorState(
             before,
             self.calibration,
@@ -238,19 +245,37 @@ class Calibrator:
 
     def learn_counted(self, place: Any, reward: float) -> bool:
         """Learn the reward counted last; return whether the scales were fitted again."""
-        due = self.refits.is_due(self.rewards.events) or self.exceeds_units(reward)
-        if due or self.changes_noise(place, reward):
+        if self.calls_for_fit(place, reward):
             self.refit()
             return True
         changed = self.failed and self._count_penalties() != self.penalties
-        if changed or self.rewards.has_errors:
+        rebuilt = self.finite and self.rewards.events % REBUILT == 0
+        if changed or rebuilt or self.rewards.has_errors:
             self.relearn()
         else:
             self.posterior.update(place, self.units.standardise(reward))
         return False
 
+    def calls_for_fit(self, place: Any, reward: float) -> bool:
+        """Whether the scales are fitted again after the reward counted last."""
+        due = self.refits.is_due(self.rewards.events) or self.exceeds_units(reward)
+        return due or self.changes_noise(place, reward)
+
+    def last_rebuild(self, known: int, more: int) -> int:
+        """After how many of some more rewards the posterior is built again last; 0 for never."""
+        last = (known + more) // REBUILT * REBUILT
+        return max(0, last - known) if self.finite else 0
+
+    def take_back(self, state: CalibratorState, rewards: Rewards) -> None:
+        """Return to a state before rewards that were counted and not learnt."""
+        self.rewards, self.posterior, self.penalties = rewards, state.posterior, state.penalties
+        self.calibration, self.fits = state.calibration, state.fits
+        self.fitted_sides = state.fitted_sides
+        self.noise_contradicted = state.noise_contradicted
+
     def restore(self, state: CalibratorState) -> None:
         """Undo the last reward and its fit; the estimates are the same up to rounding."""
+        assert state.rewards is not None
         self.rewards.restore(state.rewards)
         self.calibration, self.fits = state.calibration, state.fits
         self.fitted_sides = state.fitted_sides

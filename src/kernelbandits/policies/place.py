@@ -18,6 +18,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, Part, argmax, maximise
 from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.domains.box import as_row
+from kernelbandits.domains.search import SearchedFunction
 from kernelbandits.policies.acquisition import Surface
 from kernelbandits.streams import Randomness
 
@@ -120,26 +121,21 @@ class Region:
     ) -> Location:
         """The best that a search finds, shifted by u where ties are settled by chance."""
         own = self.columns
-
-        def values(rows: Array) -> Array:
-            return surface.values(self.complete(rows))
-
-        def slopes(rows: Array) -> tuple[Array, Array]:
-            heights, gradients = surface.slopes(self.complete(rows))
-            return heights, gradients[:, own]
-
+        exact, rough = self._in_box(surface), getattr(surface, "sketch", None)
         shift = u if ties == "random" else MIDDLE
         sides = np.subtract(self.box.upper, self.box.lower)
         lengths = None if scale is None else np.minimum(scale[own], sides)
         found = maximise(
-            slopes,
+            exact.function,
             self.box,
             near=near[:, own],
             scale=lengths,
             effort=effort,
             steps=steps,
             u=shift,
-            values=values,
+            values=exact.values,
+            quick=getattr(surface, "quick", False),
+            sketch=None if rough is None else self._in_box(rough),
         )
         search = {
             "index": found.value,
@@ -148,6 +144,19 @@ class Region:
             "evaluations": float(found.evaluations),
         }
         return self.location(found.row, search)
+
+    def _in_box(self, surface: Surface) -> SearchedFunction:
+        """The surface as a function of the rows of the box."""
+        own = self.columns
+
+        def values(rows: Array) -> Array:
+            return surface.values(self.complete(rows))
+
+        def slopes(rows: Array) -> tuple[Array, Array]:
+            heights, gradients = surface.slopes(self.complete(rows))
+            return heights, gradients[:, own]
+
+        return SearchedFunction(slopes, values)
 
     def draw(self, randomness: Randomness, t: int) -> Location:
         """Every point with the same probability."""

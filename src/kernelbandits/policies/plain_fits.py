@@ -9,6 +9,9 @@ from typing import Any
 from kernelbandits.calibration import Calibration, Standard
 from kernelbandits.policies.calibrator import Fit
 
+UNUSUAL: Mapping[str, Any] = {"features": False, "sample": 0}
+"""What is left out of a body, and its value then."""
+
 
 def write_fit(fit: Fit) -> dict[str, Any]:
     """A fit as JSON has it. Numbers are written so that the same numbers are read."""
@@ -35,10 +38,11 @@ def read_fit(body: Mapping[str, Any]) -> Fit:
 
 
 def write_calibration(calibration: Calibration) -> dict[str, Any]:
-    """A calibration as JSON has it; what fits of coordinates did not have is left out there."""
+    """A calibration as JSON has it; what most fits do not have is left out there."""
     body = {one.name: write_value(getattr(calibration, one.name)) for one in fields(calibration)}
-    if not calibration.features:
-        del body["features"]
+    for name in UNUSUAL:
+        if not body[name]:
+            del body[name]
     return body
 
 
@@ -53,7 +57,7 @@ def write_value(value: Any) -> Any:
 
 
 def read_calibration(body: Mapping[str, Any]) -> Calibration:
-    whole = {"features": False, **body}
+    whole = {**UNUSUAL, **body}
     known: dict[str, Any] = {one.name: whole[one.name] for one in fields(Calibration)}
     known |= {
         "lengthscales": tuple(known["lengthscales"]),

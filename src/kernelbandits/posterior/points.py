@@ -77,7 +77,7 @@ class PointPosterior:
         self._slot: dict[bytes, int] = {}
         self._factor = GrowingFactor()
         self._coefficients: Array | None = None
-        self._inverse: Array | None = None
+        self._inverse: GrowingFactor | None = None
         self._whole = 0
         self._audits = self._repairs = self._clamps = self._audited_at = 0
         self._warned = False
@@ -120,7 +120,7 @@ class PointPosterior:
         return self._factor.lower
 
     @property
-    def inverse_factor(self) -> Array:
+    def inverse_factor(self) -> GrowingFactor:
         """L^-1, kept from one call to the next. A new row (b', p) of L adds (-b' L^-1, 1) / p.
 
         It is inverted at the size that L had when it was last computed as a whole, and rows are
@@ -129,14 +129,14 @@ class PointPosterior:
         lower = self._factor.lower
         if self._inverse is None:
             whole = lower[: self._whole, : self._whole]
-            self._inverse = dtrtri(whole, lower=1)[0] if len(whole) else np.zeros((0, 0))
-        for m in range(len(self._inverse), len(lower)):
-            larger = np.zeros((m + 1, m + 1), order="F")
-            larger[:m, :m] = self._inverse
-            larger[m, :m] = lower[m, :m] @ self._inverse / -lower[m, m]
-            larger[m, m] = 1 / lower[m, m]
-            self._inverse = larger
-        return self._inverse
+            self._inverse = GrowingFactor(dtrtri(whole, lower=1)[0] if len(whole) else None)
+        inverse = self._inverse
+        for m in range(inverse.size, len(lower)):
+            row = lower[m, :m, None] / -lower[m, m]
+            # The transposed product of a row vector: -b' L^-1 / p.
+            image = inverse.multiply(row, transposed=True)[:, 0] if m else np.empty(0)
+            inverse.append(image, 1 / float(lower[m, m]))
+        return inverse
 
     @property
     def played_means(self) -> Array:
@@ -160,11 +160,19 @@ class PointPosterior:
         if self.events - self._audited_at >= self.audit_interval or not math.isfinite(self.log_det):
             self.audit()
 
-    def learn(self, points: Any, counts: Any, sums: Any, events: int | None = None) -> None:
+    def learn(
+        self,
+        points: Any,
+        counts: Any,
+        sums: Any,
+        events: int | None = None,
+        matrix: Array | None = None,
+    ) -> None:
         """Replace everything learnt by distinct points with their counts and sums of rewards.
 
         With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
-        and its value as much in the sum.
+        and its value as much in the sum. `matrix` are the kernels of all pairs of points, if they
+        are known.
         """
         rows = self._check_points("learn", points)
         weights = events is not None
@@ -176,7 +184,8 @@ class PointPosterior:
             "points that are all different",
             f"{len(rows) - len(slot)} twice",
         )
-        matrix, variances = self.kernel(rows, rows), self.kernel.diagonal(rows)
+        matrix = self.kernel(rows, rows) if matrix is None else matrix
+        variances = self.kernel.diagonal(rows)
         finite = bool(np.isfinite(matrix).all() and np.isfinite(variances).all())
         checks.needs(
             finite, str(self.kernel), "finite values", matrix[~np.isfinite(matrix)][:1].tolist()
@@ -330,6 +339,8 @@ class PointPosterior:
         other.tally = copy.deepcopy(self.tally)
         other._slot = dict(self._slot)
         other._factor = self._factor.copy()
+        # Rows are added to it in place.
+        other._inverse = None if self._inverse is None else self._inverse.copy()
         return other
 
     def _check_points(self, owner: str, points: Any) -> Array:

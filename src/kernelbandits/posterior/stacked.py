@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels import KernelParts, split_kernel
@@ -21,13 +20,15 @@ class StackedPosteriors:
     """Mean, sd and gradients of M posteriors, in arrays with a row for each posterior.
 
     All have the same points played z and kernels variance * k + level with lengthscales of their
-    own. Then everything is a few products of arrays, whatever M is. With w_j = 1 / l_j^2 and
-    slopes s(x, z) = -2 variance k'(r^2),
+    own. Then everything is a few products of arrays. With w_j = 1 / l_j^2 and slopes
+    s(x, z) = -2 variance k'(r^2),
 
         d k(x, z) / d x_j = -s(x, z) w_j (x_j - z_j),
 
     so a gradient sum_z c_z dk(x, z)/dx_j = -w_j (x_j sum_z c_z s - sum_z c_z s z_j) is a product of
-    two matrices, and no array of all (x, z, j) is needed.
+    two matrices, and no array of all (x, z, j) is needed. With many points most of the time goes
+    into reading the triangular matrices L^-1 of the posteriors: they are not copied, and only their
+    lower halves are read.
     """
 
     def __init__(self, members: Sequence[PointPosterior], parts: Sequence[KernelParts]) -> None:
@@ -40,12 +41,17 @@ class StackedPosteriors:
         self.variances = np.array([part.signal for part in parts])[:, None, None]
         self.levels = np.array([part.level for part in parts])[:, None, None]
         self.profile = parts[0].profile
-        # L^-1 transposed: each is stored by columns, as BLAS needs it.
-        self.roots = np.array([member.inverse_factor.T for member in members])
+        self.roots = [member.inverse_factor for member in members]
         self.coefficients = np.array([member.coefficients for member in members])[:, :, None]
         centred = self.points - self.origin
-        self.scaled = np.sqrt(self.weights)[:, None, :] * centred
-        self.norms = np.square(self.scaled).sum(-1)[:, None, :]
+        ones = np.ones((len(centred), 1))
+        self.extended = np.hstack([centred, ones])
+        """(m, d + 1): the points with a 1, by which a product gives the sum too."""
+        # The squared distance is the product of (-2 x, |x|^2, 1) and (z, 1, |z|^2).
+        scaled = np.sqrt(self.weights)[:, None, :] * centred
+        norms = np.square(scaled).sum(-1)[..., None]
+        columns = [scaled, np.broadcast_to(ones, norms.shape), norms]
+        self.places = np.ascontiguousarray(np.concatenate(columns, axis=-1).transpose(0, 2, 1))
 
     @classmethod
     def of(cls, members: Sequence[Any]) -> StackedPosteriors | None:
@@ -59,73 +65,85 @@ class StackedPosteriors:
             return None
         return cls(members, smooth)
 
+    @property
+    def central_member(self) -> int:
+        """The number of the member whose kernel is nearest to the average, in logarithms."""
+        logs = np.log(np.hstack([self.weights, self.variances[:, 0]]))
+        return int(np.square(logs - logs.mean(0)).sum(1).argmin())
+
     def at(self, rows: Array) -> tuple[Array, Array]:
         """Return mean and sd, (M, n) arrays."""
-        means, sds = np.empty((2, len(self.roots), len(rows)))
+        means, explained = np.empty((2, len(self.roots), len(rows)))
         for first in range(0, len(rows), BLOCK):
             block = slice(first, first + BLOCK)
             for member in range(len(self.roots)):
-                means[member, block], sds[member, block] = self._at(member, rows[block])
-        return means, sds
+                cross = self._cross(member, rows[block])
+                means[member, block] = cross @ self.coefficients[member, :, 0]
+                # The transpose is stored by columns, as BLAS needs it to multiply in place.
+                white = self.roots[member].multiply(cross.T, overwrite=True)
+                explained[member, block] = np.einsum("zx,zx->x", white, white)
+        return means, self._sd(explained)
 
-    def _at(self, member: int, rows: Array) -> tuple[Array, Array]:
-        """Return mean and sd of one member."""
+    def gradients(self, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """Return mean, sd and their gradients, (M, n) and (M, n, d) arrays.
+
+        The gradient of the variance is that of -k(x)' A^-1 k(x), so its c is -2 A^-1 k(x).
+        """
+        members, n = len(self.roots), len(rows)
+        means, explained = np.empty((2, members, n))
+        sums = np.empty((members, 2, n, self.extended.shape[1]))
+        for some in self._groups(n):
+            cross, slopes = self._kernels(some, rows)
+            means[some] = (cross @ self.coefficients[some])[..., 0]
+            weighted = np.empty((len(cross), 2, *cross.shape[1:]))
+            np.multiply(slopes, self.coefficients[some].transpose(0, 2, 1), out=weighted[:, 0])
+            for place, member in enumerate(range(members)[some]):
+                root = self.roots[member]
+                white = root.multiply(cross[place].T)
+                explained[member] = np.einsum("zx,zx->x", white, white)
+                solved = root.multiply(white, transposed=True, overwrite=True)
+                np.multiply(slopes[place], solved.T, out=weighted[place, 1])
+            sums[some] = weighted @ self.extended
+        slopes = sums[..., -1:] * (rows - self.origin)
+        slopes -= sums[..., :-1]
+        slopes *= -self.weights[:, None, None, :]
+        sd = self._sd(explained)
+        inverse = np.divide(-1.0, sd, out=np.zeros_like(sd), where=sd > 0)
+        return means, sd, slopes[:, 0], inverse[..., None] * slopes[:, 1]
+
+    def _groups(self, n: int) -> Iterator[slice]:
+        """Return the members in groups, of which all kernels at n rows stay in the cache."""
+        together = max(1, CHUNK // (n * len(self.points)))
+        for first in range(0, len(self.roots), together):
+            yield slice(first, first + together)
+
+    def _cross(self, member: int, rows: Array) -> Array:
+        """k(x, z) of one member, an (n, m) array."""
         one = slice(member, member + 1)
-        # By columns, so that BLAS multiplies by the triangular root in place.
-        cross = np.empty((len(self.points), len(rows)), order="F")
+        cross = np.empty((len(rows), len(self.points)))
         width = max(1, CHUNK // len(self.points))
         for first in range(0, len(rows), width):
             piece = slice(first, first + width)
-            cross[:, piece] = self._kernels(one, rows[piece])[0][0].T
-        mean = self.coefficients[member, :, 0] @ cross
-        white = dtrmm(1.0, self.roots[member].T, cross, lower=1, overwrite_b=1)
-        return mean, self._sd(one, np.square(white, out=white).sum(0)[None])[0]
-
-    def gradients(self, rows: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, sd and their gradients, (M, n) and (M, n, d) arrays."""
-        together = max(1, CHUNK // (len(rows) * len(self.points)))
-        starts = range(0, len(self.roots), together)
-        parts = [self._gradients(slice(first, first + together), rows) for first in starts]
-        mean, sd, mean_slope, sd_slope = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return mean, sd, mean_slope, sd_slope
-
-    def _gradients(self, some: slice, rows: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the same of some members."""
-        cross, slopes = self._kernels(some, rows)
-        white = cross @ self.roots[some]
-        sd = self._sd(some, np.square(white).sum(-1))
-        coefficients = self.coefficients[some]
-        mean_slope = self._sum_of_gradients(some, rows, slopes * coefficients.transpose(0, 2, 1))
-        weights = white @ self.roots[some].transpose(0, 2, 1)
-        variance_slope = self._sum_of_gradients(some, rows, slopes * weights)
-        sd_slope = np.divide(
-            -variance_slope,
-            sd[..., None],
-            out=np.zeros_like(variance_slope),
-            where=sd[..., None] > 0,
-        )
-        return (cross @ coefficients)[..., 0], sd, mean_slope, sd_slope
+            cross[piece] = self._kernels(one, rows[piece])[0][0]
+        return cross
 
     def _kernels(self, some: slice, rows: Array) -> tuple[Array, Array]:
         """k(x, z) and s(x, z) of some members, (M, n, m) arrays."""
         here = np.sqrt(self.weights[some])[:, None, :] * (rows - self.origin)
-        squares = here @ self.scaled[some].transpose(0, 2, 1)
-        squares *= -2.0
-        squares += np.square(here).sum(-1)[..., None]
-        squares += self.norms[some]
+        left = np.empty((*here.shape[:2], here.shape[2] + 2))
+        np.multiply(here, -2.0, out=left[..., :-2])
+        np.einsum("inj,inj->in", here, here, out=left[..., -2])
+        left[..., -1] = 1.0
+        squares = left @ self.places[some]
         np.maximum(squares, 0.0, out=squares)
         k, slope = self.profile(squares)
-        k = self.variances[some] * k
+        # A new array, because both are the same for RBF.
+        slope = self.variances[some] * slope
+        k *= self.variances[some]
         k += self.levels[some]
-        return k, self.variances[some] * slope
+        return k, slope
 
-    def _sd(self, some: slice, explained: Array) -> Array:
+    def _sd(self, explained: Array) -> Array:
         """sqrt(k(x, x) - explained)"""
-        prior = (self.variances[some] + self.levels[some])[..., 0]
+        prior = (self.variances + self.levels)[..., 0]
         return np.asarray(np.sqrt(np.maximum(prior - explained, 0.0)))
-
-    def _sum_of_gradients(self, some: slice, rows: Array, weighted: Array) -> Array:
-        """sum_z c_z dk(x, z)/dx_j, for c_z s(x, z) in an (M, n, m) array."""
-        sums = weighted.sum(-1)[..., None] * (rows - self.origin)
-        sums -= weighted @ (self.points - self.origin)
-        return np.asarray(-self.weights[some, None, :] * sums)

@@ -215,7 +215,12 @@ class Factorisation:
     def of(cls, matrix: Array, counts: Indices | Array, sums: Array, ridge: float) -> Factorisation:
         """Factorise, for matrix = K and the counts and sums of the arms played."""
         root = np.sqrt(counts)
-        factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
+        # In place: with many points, new arrays would take as long as the factor itself.
+        whole = root[:, None] * matrix
+        whole *= root
+        whole /= ridge
+        whole.flat[:: len(root) + 1] += 1.0
+        factor = lower_root(whole, least=1.0)
         solved = dpotrs(factor, sums / root, lower=1)[0]
         return cls(root, factor, root * solved / ridge, ridge)
 
