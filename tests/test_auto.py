@@ -123,6 +123,33 @@ def test_ask_and_tell_work_from_the_first_point_without_round_or_randomness(doma
         assert (policy.rewards.events, policy.turn) == (t, t + 1)
 
 
+def test_points_of_a_finite_space_with_equal_results_are_measured_once_while_others_are_left():
+    space = kb.MixedBox({"acid": kb.Category(tuple("abcdefgh"))})
+    policy = kb.Auto(space, goal="find")
+    played(policy, 8, lambda choice: float(ord(choice.x["acid"]) % 5))
+    assert len(policy.rewards) == 8
+
+
+def test_a_repeat_in_a_finite_space_is_scored_by_what_it_adds_to_the_best_estimate():
+    """E[max(m + s z, the others)] - max m for z ~ N(0, 1), s = v / sqrt(v + noise), by a sum."""
+    space = kb.MixedBox({"turns": kb.Integer(1, 3)})
+    policy = kb.Auto(space, goal="find", members=1, transform=False, noise=0.3)
+    for turns, reward in ((1, 0.0), (2, 1.0), (3, 1.1), (2, 1.3), (1, 0.4)):
+        policy.tell(kb.Choice(x={"turns": turns}), reward)
+    means, sds = policy.posterior.at([[1.0], [2.0], [3.0]])
+    z = np.linspace(-8, 8, 20001)
+    density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    steps = sds**2 / np.sqrt(sds**2 + policy.calibration.noise_variance)
+    rivals = [np.delete(means, i).max() for i in range(3)]
+    gains = [
+        density @ np.maximum(mean + step * z, rival) - means.max()
+        for mean, step, rival in zip(means, steps, rivals, strict=True)
+    ]
+    choice = policy.ask()
+    assert choice.x == {"turns": 1 + int(np.argmax(gains))}
+    assert choice.note["improvement"] == pytest.approx(max(gains) * policy.units.spread, rel=1e-4)
+
+
 @every_domain
 def test_ask_is_pure(domain):
     policy = kb.Auto(domain, exploration=kb.Gaussian())

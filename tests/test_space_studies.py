@@ -6,6 +6,7 @@ import json
 import math
 import sqlite3
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -420,6 +421,25 @@ def test_choices_that_a_file_cannot_tell_apart_are_refused(tmp_path, values):
     with pytest.raises(ValueError, match="a study needs values of 'base' that differ as text"):
         kb.Study.create(tmp_path / "a.db", {"rate": (0, 1), "base": kb.Category(values)})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("noise", "results"), [(None, 1), (None, 6), (0.0, 2)])
+def test_points_that_were_never_met_are_left_to_find_in_a_space(tmp_path, noise, results):
+    study = kb.Study.create(tmp_path / "a.db", {"heat": kb.Real(0.0, 1.0)}, noise=noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kb.DataNotice)
+        for trial in range(results):
+            study.tell(x={"heat": 0.1 * trial}, value=5.0)
+    found = study.status().stop
+    assert (found.may_stop, found.sentence[:3]) == (False, "No:")
+
+
+def test_one_may_stop_when_all_points_of_a_finite_space_are_measured_without_noise(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", {"turns": kb.Integer(1, 3)}, noise=0.0)
+    for turns, allowed in ((1, False), (2, False), (3, True)):
+        study.tell(x={"turns": turns}, value=float(turns))
+        assert study.status().stop.may_stop is allowed
+    assert "every allowed candidate was measured" in study.status().stop.sentence
 
 
 def test_the_model_of_a_space_is_checked(played):

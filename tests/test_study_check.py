@@ -434,3 +434,14 @@ def test_noise_of_two_rows_measured_again_does_not_ask_to_measure_again(tmp_path
         for trial in range(6):
             study.tell(row=trial % 2, value=trial % 2 + 0.1 * trial)
         assert study.check().sentences[-1] == "Noise: not known yet."
+
+
+def test_a_noise_given_is_called_unchecked_until_a_row_is_measured_twice(make):
+    study = make(smooth(range(8)), noise=0.5)
+    given = "Noise: you gave an sd of 0.5 for one result"
+    assert (
+        f"{given}; no candidate was measured twice, so measure one row again to check that."
+        in study.check().sentences
+    )
+    study.tell(row=0, value=float(YIELD[0]) + 0.3)
+    assert f"{given}, and no result contradicts it." in study.check().sentences

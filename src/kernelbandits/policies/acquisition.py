@@ -8,8 +8,8 @@ to be played on boxes, `derivatives`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -28,6 +28,8 @@ it, the improvement is certain."""
 LEAST_SD = 1e-100
 """A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
+KEY_DIGITS = 9
+"""To how many digits after the decimal point coordinates of one point agree."""
 AGREEING = 200
 """With so many points measured, the members of a mixture have about the same maxima."""
 NO_CHANCE = -1e300
@@ -207,6 +209,13 @@ class MemberImprovement(MemberAcquisition):
 
     bests: tuple[float, ...]
     """What is to be improved on, by each member, in the units of the posterior."""
+    repeats: Mapping[bytes, float] = field(default_factory=dict)
+    """The scores of points that were measured before, by `row_keys`: what another measurement is
+    expected to add."""
+
+    def surface(self, posterior: Any) -> Surface:
+        surface = super().surface(posterior)
+        return ScoredRows(surface, self.repeats) if self.repeats else surface
 
     def score_members(self, means: Array, sds: Array) -> Array:
         best = np.array(self.bests)[:, None]
@@ -337,6 +346,31 @@ class MemberSurface:
         slopes = np.einsum("in,inj->nj", by_mean, mean_slopes)
         slopes += np.einsum("in,inj->nj", by_sd, sd_slopes)
         return value, slopes
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """A surface on which some rows have scores of their own."""
+
+    surface: Surface
+    scores: Mapping[bytes, float]
+    """By `row_keys`."""
+
+    def values(self, rows: Array) -> Array:
+        return self._replace_known(rows, self.surface.values(rows))
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        values, slopes = self.surface.slopes(rows)
+        return self._replace_known(rows, values), slopes
+
+    def _replace_known(self, rows: Array, values: Array) -> Array:
+        pairs = zip(row_keys(rows), values.tolist(), strict=True)
+        return np.array([self.scores.get(key, value) for key, value in pairs])
+
+
+def row_keys(rows: Array) -> list[bytes]:
+    """The same bytes for rows of the same point: 0.0 for -0.0, without the last digits."""
+    return [row.tobytes() for row in np.round(rows, KEY_DIGITS) + 0.0]
 
 
 def logmeanexp(logs: Array) -> Array:

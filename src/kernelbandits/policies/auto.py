@@ -38,6 +38,7 @@ from kernelbandits.policies.acquisition import (
     knowledge_gain,
     logmeanexp,
     reward_step,
+    row_keys,
 )
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
@@ -345,7 +346,24 @@ class Auto(IndexPolicy):
         if self.looks_ahead:
             noises = tuple(fit.noise_variance for fit in self.calibrator.fits)
             return MemberLookahead(tuple(bests.tolist()), noises, self._horizon(now.t))
-        return MemberImprovement(tuple(bests.tolist()))
+        return MemberImprovement(tuple(bests.tolist()), self._score_played(now))
+
+    def _score_played(self, now: Round) -> dict[bytes, float]:
+        """ln of what measuring a point of a finite space again is expected to add, by its row.
+
+        The expected improvement of the best point over itself is 0.4 sd, and it has no rival close
+        by as in a box of real numbers: without this it would be measured again and again, however
+        equal its results are. A pending reward counts as its own estimate.
+        """
+        if not isinstance(self.domain, MixedBox) or not math.isfinite(self.domain.count):
+            return {}
+        played = np.unique(np.array([*self.rewards.points, *now.pending_places]), axis=0)
+        members, fits = members_of(now.posterior), self.calibrator.fits
+        scores = [
+            score_repeats(mean, sd**2, fit.noise_variance)
+            for (mean, sd), fit in zip((one.at(played) for one in members), fits, strict=True)
+        ]
+        return dict(zip(row_keys(played), logmeanexp(np.array(scores)).tolist(), strict=True))
 
     def _best_estimate(self, member: Any, context: Array | None) -> float:
         """The best estimate of the points played, in the context of the round if there is one.

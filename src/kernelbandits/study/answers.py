@@ -64,6 +64,12 @@ class Answers:
         return np.flatnonzero(self.candidates.allowed_rows[self.driver.rows])
 
     @property
+    def allowed_count(self) -> float:
+        """How many different candidates are allowed."""
+        kinds = self.driver.kinds[self.driver.rows][self.allowed_arms]
+        return len(set(kinds.tolist()))
+
+    @property
     def all_measured(self) -> bool:
         """Whether every allowed candidate has a value."""
         return bool(self.measured_rows[self.driver.rows[self.allowed_arms]].all())
@@ -308,6 +314,16 @@ class SpaceAnswers(Answers):
         place = self.driver.candidates
         assert not isinstance(place, Candidates)
         return place
+
+    @property
+    def allowed_count(self) -> float:
+        """How many points the space has: infinitely many where a variable is a real number."""
+        return self.points.space.count
+
+    @property
+    def all_measured(self) -> bool:
+        """Whether every point of the space has a value, not only those met so far."""
+        return int(self.measured_rows.sum()) >= self.allowed_count
 
     @cached_property
     def compared(self) -> Array:

@@ -431,7 +431,12 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
         return ""
     given, policy = answers.state.settings.noise, answers.driver.policy
     if given is not None and isinstance(policy, Auto) and not policy.calibrator.noise_contradicted:
-        return f"Noise: you gave an sd of {given:g} for one result, and no result contradicts it."
+        said = f"Noise: you gave an sd of {given:g} for one result"
+        if not replicated:
+            # Without repeats a noise given too small looks like deviations of single candidates.
+            again = f"so measure one {answers.candidates.noun} again to check that"
+            return f"{said}; no candidate was measured twice, {again}."
+        return f"{said}, and no result contradicts it."
     if noise is None:
         advice = f"; measure one {answers.candidates.noun} twice to know it"
         return f"Noise: not known yet{'' if replicated else advice}."

@@ -135,7 +135,8 @@ AUTO_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
 A study keeps the defaults it was created with. Whoever changes a default of `Auto` raises its
 revision and leaves the entries that are here as they are. The numbers stand here as numbers and not
 as the names that `Auto` has for them, since those may change. The third revision fits and searches
-faster, and so with other last digits; its settings are those of the second.
+faster, and so with other last digits, and repeats points of finite spaces less often; its settings
+are those of the second.
 """
 
 

@@ -58,8 +58,7 @@ def stop(answers: Answers) -> Stop:
 
 def nothing_left(answers: Answers, values: set[float]) -> str:
     """Say why no further measurement can find a better row; "" if one can."""
-    kinds = answers.driver.kinds[answers.driver.rows][answers.allowed_arms]
-    if len(set(kinds.tolist())) == 1:
+    if answers.allowed_count == 1:
         return "there is no other allowed candidate"
     noise = answers.state.settings.noise
     if not answers.all_measured or noise:
