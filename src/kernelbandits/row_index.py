@@ -68,7 +68,12 @@ class RowIndex:
         start = np.searchsorted(self._hashes, hashes, "left")
         stop = np.searchsorted(self._hashes, hashes, "right")
         found = np.full(len(wanted), -1, dtype=np.int64)
-        for i in range(len(wanted)):
+        hits = np.flatnonzero(stop > start)
+        nearest = self._order[start[hits]]
+        # The sort is stable: if the first row of a hash is equal, no equal one comes before it.
+        same = (self.rows[nearest] == wanted[hits]).all(axis=1)
+        found[hits[same]] = nearest[same]
+        for i in hits[~same]:
             near = self._order[start[i] : stop[i]]
             equal = near[(self.rows[near] == wanted[i]).all(axis=1)]
             if len(equal):

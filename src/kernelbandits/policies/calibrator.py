@@ -192,6 +192,7 @@ class Calibrator:
         self._answers: tuple[Any, AnswerModel] | None = None
         """The last answer model, with what it was made from."""
         self._forget_fit()
+        self.posterior = None
         self.posterior = self._build_posterior()
 
     @property
@@ -693,6 +694,8 @@ class Calibrator:
 
     def _empty_posterior(self, fits: Sequence[Calibration]) -> Any:
         kernels, ridges = zip(*(self._member(fit) for fit in fits), strict=True)
+        if isinstance(self.posterior, PoolMixture) and self.posterior.has_members(kernels, ridges):
+            return self.posterior.without_rewards()
         if len(kernels) > 1 and self.finite and PoolMixture.can_stack(kernels):
             return PoolMixture(kernels, ridges, self.domain, self._first_arms)
         members = [

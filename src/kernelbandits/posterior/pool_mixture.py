@@ -126,11 +126,28 @@ class PoolMixture(MixturePosterior):
         if places is None:
             places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
         self._places: Indices = places
+        self._begin()
+
+    def _begin(self) -> None:
+        """Take the state of a mixture that has learnt nothing, with nothing to report yet."""
         self._recent = RecentRows()
         self._audits = self._repairs = self._clamps = 0
         self._warned = False
-        self._start(Tally(len(arms)))
+        self._start(Tally(len(self.arms)))
         self._report_conditioning()
+
+    def has_members(self, kernels: Sequence[Kernel], ridges: Sequence[float]) -> bool:
+        """Tell whether these are the kernels and ridges of its members."""
+        return self.kernels == tuple(kernels) and self.ridges.tolist() == list(ridges)
+
+    def without_rewards(self) -> PoolMixture:
+        """Return a mixture of the same members before the first reward.
+
+        It shares the prior covariances, which take longer to compute than all else of a new one.
+        """
+        other = copy.copy(self)
+        other._begin()
+        return other
 
     @staticmethod
     def can_stack(kernels: Sequence[Kernel]) -> bool:
