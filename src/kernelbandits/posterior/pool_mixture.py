@@ -209,7 +209,7 @@ class PoolMixture(MixturePosterior):
     def update(self, place: Any, reward: float) -> None:
         """Condition every member on one reward of an arm."""
         value, arm = checks.reward(reward), self._check_arm(place)
-        suspicious = self._condition([arm], np.full((len(self.ridges), 1), value))
+        suspicious = self._condition_arm(arm, np.full(len(self.ridges), value))
         self.tally.add(arm, value)
         self._report_conditioning()
         patient = self.events - self._merged_at < PATIENCE
@@ -268,7 +268,7 @@ class PoolMixture(MixturePosterior):
     def add_pending(self, places: Any) -> None:
         """Lower the variances of this mixture itself as if these arms had been played, in turn."""
         for arm in map(self._check_arm, places):
-            self._condition([arm], self.means[:, [arm]])
+            self._condition_arm(arm, self.means[:, arm])
             self.tally.add(arm, float(self.mean[arm]))
             self._tidy_rows()
 
@@ -330,49 +330,64 @@ class PoolMixture(MixturePosterior):
         self._base = self._prior_matrix
         self._moments = self._members = None
 
-    def _condition(self, arms: list[int], rewards: Array) -> bool:
-        """Add the rows of some arms, told rewards of each member; return whether that is suspect.
+    def _condition(self, arms: list[int], rewards: Array) -> None:
+        """Add the rows of some arms, told rewards of each member, an (M, arms) array."""
+        if len(arms) == 1:
+            self._condition_arm(arms[0], rewards[:, 0])
+            return
+        self._moments = self._members = None
+        rows = self._residual_rows(arms)
+        gaps = (rewards - self.means[:, arms])[:, :, None]
+        evidence = rows[:, :, arms] + self.ridges[:, None, None] * np.eye(len(arms))
+        factors = lower_roots(evidence, self.ridges.tolist())
+        both = np.linalg.solve(factors, np.concatenate([rows, gaps], axis=2))
+        rows, steps = both[:, :, :-1], both[:, :, -1:]
+        self._means += (rows * steps).sum(1)
+        self._variances -= np.square(rows).sum(1)
+        pivots = np.diagonal(factors, axis1=1, axis2=2)
+        self.log_dets += 2 * np.log(pivots / np.sqrt(self.ridges)[:, None]).sum(1)
+        self._append_rows(rows)
+        self._distinct += len({arm for arm in arms if not self.counts[arm]})
 
-        No exact variance is negative or exceeds min(k(x, x), ridge / count). If the variance of an
+    def _condition_arm(self, arm: int, rewards: Array) -> bool:
+        """Add the row of one arm, told a reward of each member; return whether that is suspect.
+
+        No exact variance is negative or exceeds min(k(x, x), ridge / count). If the variance of the
         arm is not positive, nothing is left to learn and the row is zero.
         """
         self._moments = self._members = None
-        k = len(arms)
-        if self._base is None:
-            residual = self._recent.of(arms, self._prior_rows)
-        else:
-            residual = self._base.take(arms, axis=1)
-        for used in (*self._older, self._rows[:, : self._size - self._held]):
-            residual -= used[:, :, arms].transpose(0, 2, 1) @ used
-        covariances = residual[:, :, arms]
-        own = np.diagonal(covariances, axis1=1, axis2=2)
-        counts = self.counts[arms]
-        highest = self._stacked.variances[:, None]
-        played = self.ridges[:, None] / np.maximum(counts, 1)
-        ceilings = ROUNDING * np.where(counts > 0, np.minimum(highest, played), highest)
+        rows = self._residual_rows([arm])
+        row = rows[:, 0]
+        own, count = row[:, arm].copy(), self.counts.item(arm)
+        ceilings = self._stacked.variances
+        if count:
+            ceilings = np.minimum(ceilings, self.ridges / count)
         # Negated, so that NaN is suspicious too.
-        suspicious = not ((own >= 0) & (own <= ceilings)).all()
-        if suspicious and k == 1:
-            empty = ~(own[:, 0] > 0)
-            self._clamps += int((own[:, 0] < 0).sum())
-            residual[empty] = covariances[empty] = 0.0
-        gaps = (rewards - self.means[:, arms])[:, :, None]
-        if k == 1:
-            factors = np.sqrt(covariances + self.ridges[:, None, None])
-            residual /= factors
-            steps = gaps / factors
-        else:
-            evidence = covariances + self.ridges[:, None, None] * np.eye(k)
-            factors = lower_roots(evidence, self.ridges.tolist())
-            both = np.linalg.solve(factors, np.concatenate([residual, gaps], axis=2))
-            residual, steps = both[:, :, :-1], both[:, :, -1:]
-        self._means += (residual * steps).sum(1)
-        self._variances -= np.square(residual).sum(1)
-        pivots = np.diagonal(factors, axis1=1, axis2=2)
-        self.log_dets += 2 * np.log(pivots / np.sqrt(self.ridges)[:, None]).sum(1)
-        self._append_rows(residual)
-        self._distinct += len({arm for arm in arms if not self.counts[arm]})
+        suspicious = not ((own >= 0) & (own <= ROUNDING * ceilings)).all()
+        if suspicious:
+            empty = ~(own > 0)
+            self._clamps += int((own < 0).sum())
+            row[empty] = 0.0
+            own[empty] = 0.0
+        factors = np.sqrt(own + self.ridges)
+        row /= factors[:, None]
+        steps = (rewards - self.means[:, arm]) / factors
+        self._means += row * steps[:, None]
+        self._variances -= np.square(row)
+        self.log_dets += 2 * np.log(factors / np.sqrt(self.ridges))
+        self._append_rows(rows)
+        self._distinct += not count
         return suspicious
+
+    def _residual_rows(self, arms: list[int]) -> Array:
+        """cov_i(arm, .) of some arms, an (M, arms, n) array."""
+        if self._base is None:
+            rows = self._recent.of(arms, self._prior_rows)
+        else:
+            rows = self._base.take(arms, axis=1)
+        for used in (*self._older, self._rows[:, : self._size - self._held]):
+            rows -= used[:, :, arms].transpose(0, 2, 1) @ used
+        return rows
 
     def _append_rows(self, rows: Array) -> None:
         """Add rows to V; if it is full it grows by a quarter, without a copy where it is large."""
