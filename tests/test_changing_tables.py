@@ -13,6 +13,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Log
+from kernelbandits.study import decisions
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State
 from kernelbandits.study.places import PlaceHistory, drop_lost_rows
@@ -130,6 +131,44 @@ def test_an_addition_is_undone_only_while_nobody_uses_its_rows(lab):
     with pytest.raises(StudyConflict, match="rows that nobody used"):
         lab.undo_all(2)  # the ask of ten rows, and the rows
     assert (len(lab.history()), len(lab.candidates)) == (count, 10)
+
+
+def test_after_one_of_two_additions_is_undone_the_policy_knows_all_results(lab, where):
+    lab.add(MORE[:1])
+    lab.add(MORE[1:])
+    lab.undo()
+    play(lab, 4)
+    with kb.Study.open(where) as again:
+        pd.testing.assert_frame_equal(lab.estimates(), again.estimates())
+
+
+def test_a_point_off_the_table_goes_with_its_last_result(lab, where):
+    point = {"Cs": 0.21, "solvent": "DMF", "T": 100}
+    play(lab, 2)
+    lab.add(MORE)
+    lab.tell(x=point, value=0.4)
+    lab.tell(x=point, value=0.5)
+    lab.undo()
+    assert len(lab.candidates) == 11, "its first result needs the point"
+    lab.undo()
+    assert len(lab.candidates) == 10
+    lab.tell(x=point, value=0.6)
+    assert lab.to_dataframe()["row"].tolist()[-1] == 10
+    lab.undo_all(2)  # the result with its point, and the rows
+    assert len(lab.candidates) == 8
+    lab.add(MORE)
+    play(lab, 2)
+    with kb.Study.open(where) as again:
+        assert all(finding.ok for finding in again.doctor())
+        pd.testing.assert_frame_equal(again.estimates(), lab.estimates())
+
+
+def test_a_point_off_the_table_stays_under_rows_that_were_added_later(lab):
+    lab.tell(x={"Cs": 0.21, "solvent": "DMF", "T": 100}, value=0.4)
+    [result] = [event for event in lab.history() if event.kind == "told"]
+    lab.add(MORE)
+    drafts = decisions.undo(lab._session.state, [result], "call")
+    assert [draft.body["kind"] for draft in drafts] == ["told"]
 
 
 @pytest.mark.parametrize(

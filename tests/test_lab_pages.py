@@ -169,6 +169,15 @@ def test_two_people_tell_the_same_trial(page, films):
     assert study_of(page).to_dataframe()["value"].tolist() == [0.7]
 
 
+def test_the_page_names_all_that_undo_takes_back(page, films):
+    study_of(page).ask(6)
+    named = "; ".join(f"trial {number} suggested" for number in (6, 5, 4, 3))
+    assert f"Undo: {named}; 2 more" in text_of(films.get("/studies/films"))
+    sent = films.send("/studies/films", "/studies/films/undo")
+    assert study_of(page).to_dataframe().empty
+    assert f"Undone: {named}; 2 more." in text_of(films.follow(sent))
+
+
 def test_undo_takes_back_only_what_the_page_showed(page, films):
     films.send("/studies/films", "/studies/films/ask")
     step = find_form(films.get("/studies/films"), "/studies/films/undo")

@@ -676,6 +676,17 @@ def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str,
 
 def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
     """Refuse to undo an addition whose rows are used, or that is not the last one."""
+    event = find_use(state, added, undone)
+    if event is not None:
+        raise StudyConflict(
+            f"undo needs rows that nobody used since they were added, got event {added.seq} "
+            f"(added), whose rows event {event.seq} ({event.kind}) needs. Nothing was undone; "
+            "forbid the rows if they are not to be measured"
+        )
+
+
+def find_use(state: State, added: Event, undone: Collection[int]) -> Event | None:
+    """The first event that needs the rows of an addition, when some events are undone too."""
     gone = {event.body["of"] for event in state.events if event.kind == "undone"} | {*undone}
     for event in state.events[added.seq :]:
         if event.seq in gone or event.kind in ("fitted", "settings", "undone"):
@@ -683,11 +694,25 @@ def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
         used = event.row is not None and event.row >= added.body["first"]
         listed = any(row >= added.body["first"] for row in event.body.get("rows", ()))
         if used or listed or event.kind == "added":
-            raise StudyConflict(
-                f"undo needs rows that nobody used since they were added, got event {added.seq} "
-                f"(added), whose rows event {event.seq} ({event.kind}) needs. Nothing was undone; "
-                "forbid the rows if they are not to be measured"
-            )
+            return event
+    return None
+
+
+def find_unused_points(state: State, undone: Collection[int]) -> list[Event]:
+    """The points off the table that no result needs when some events are undone, the last first.
+
+    A point was added with its result, so it goes with the result. A point before rows that stay has
+    to stay too, because it would change their numbers.
+    """
+    found: list[Event] = []
+    for event in reversed([one for one in state.changes if one.kind == "added"]):
+        if event.seq in undone:
+            continue
+        gone = {*undone, *(point.seq for point in found)}
+        if not event.body.get("off_table") or find_use(state, event, gone) is not None:
+            break
+        found.append(event)
+    return found
 
 
 # ---------------------------------------------------------------------- correct, release, undo
@@ -805,9 +830,12 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
     """Undo some events, all of them or none.
 
     They were chosen on an earlier state. Others may have written since, and their events stay: if
-    one of them needs an event that is to be undone, nothing is.
+    one of them needs an event that is to be undone, nothing is. Points off the table that have no
+    result then are undone too.
     """
     numbers = {event.seq for event in chosen}
+    points = find_unused_points(state, numbers)
+    gone = numbers | {point.seq for point in points}
     standing = {event.seq: event.trial for event in state.undoable()}
     latest: dict[int | None, int] = {}
     for seq, trial in standing.items():
@@ -815,7 +843,7 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
             latest[trial] = max(seq, latest.get(trial, 0))
     for event in chosen:
         if event.kind == "added":
-            check_unused(state, event, numbers)
+            check_unused(state, event, gone)
         # A later event of the same trial that stays, such as a correction, needs the earlier ones.
         if event.seq not in standing or latest.get(event.trial, 0) > event.seq:
             raise StudyConflict(
@@ -830,7 +858,7 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
             key=f"{key}/{number}",
             body={"of": event.seq, "kind": event.kind, "value": event.value},
         )
-        for number, event in enumerate(chosen)
+        for number, event in enumerate([*chosen, *points])
     ]
 
 

@@ -21,22 +21,23 @@ class PlaceHistory:
 
     def __init__(self, created: Place) -> None:
         self.created = created
-        self._last: tuple[tuple[int, ...], Place] = (), created
+        self._now: tuple[tuple[int, ...], Place] = (), created
+
+    def now(self, changes: Sequence[Event]) -> Place:
+        """The place after all changes that stand; the same object until they are others."""
+        place = self.at(changes)
+        self._now = tuple(event.seq for event in changes), place
+        return place
 
     def at(self, changes: Sequence[Event]) -> Place:
-        """The place after some events that change the table; the same object for the same ones."""
+        """The place at an earlier time, after the changes that stood then."""
         numbers = tuple(event.seq for event in changes)
-        known, place = self._last
+        known, place = self._now
         if numbers == known:
             return place
-        later = numbers[: len(known)] == known
-        found = change_place(place, changes[len(known) :]) if later else None
-        if found is None:
-            found = change_place(self.created, changes)
-        if len(numbers) >= len(known):
-            # An earlier time, at which an ask is recomputed, does not take the place of now.
-            self._last = numbers, found
-        return found
+        if numbers[: len(known)] == known:
+            return change_place(place, changes[len(known) :])
+        return change_place(self.created, changes)
 
 
 def drop_lost_rows(created: Place, events: Sequence[Event]) -> list[Event]:

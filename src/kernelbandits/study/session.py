@@ -49,7 +49,7 @@ class StudySession:
     @property
     def candidates(self) -> Place:
         """The table as it is now, or the points of a space."""
-        return self.places.at(self.state.changes)
+        return self.places.now(self.state.changes)
 
     @property
     def lock(self) -> Any:
@@ -193,9 +193,10 @@ class StudySession:
 
     def updated_driver(self) -> Driver:
         """The policy with all results learnt."""
+        driver = self.driver
         with gc_paused:
-            self.driver.follow(self.state)
-        return self.driver
+            driver.follow(self.state)
+        return driver
 
     def answers(self) -> Answers:
         """What is known now; to be used under the lock."""

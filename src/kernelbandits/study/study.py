@@ -938,12 +938,13 @@ class Study:
             session.write(decide)
             return self._events_of(call)
 
-    def last_step(self) -> Event | None:
-        """The last event of what `undo` would take back now; None if nothing is left to undo."""
+    def last_step(self) -> list[Event]:
+        """The events that `undo` would take back now, the last first; none if nothing is left."""
         with self._session.lock:
             self._session.refresh()
-            found = next(self._session.state.undoable(), None)
-            return None if found is None else self._shown([found])[0]
+            state = self._session.state
+            left = next(state.undoable(), None) is not None
+            return self._shown(decisions.choose_undone(state, 1)) if left else []
 
     def _events_of(self, key: str) -> list[Event]:
         """The events that a call wrote, in their order."""

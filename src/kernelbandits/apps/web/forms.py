@@ -32,7 +32,7 @@ from kernelbandits.apps.web.pages import (
     target_names,
 )
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.views import describe_event, write_value
+from kernelbandits.apps.web.views import describe_step, write_value
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
@@ -290,14 +290,13 @@ def release(request: Request, name: str, form: SentForm) -> Response:
 def undo(request: Request, name: str, form: SentForm) -> Response:
     """Take back the step that the page showed; not one that somebody else made since."""
     study, wanted = find_study(request, name), read_whole("the step", form.text("event"))
-    shown = {event.seq: event for event in study.history(after=wanted - 1)}.get(wanted)
     last = study.last_step()
     repeated = any((event.key or "") == f"undo:{key_of(form)}/0" for event in study.history())
-    if not repeated and (last is None or shown is None or last.seq != wanted):
-        now = "nothing can be undone" if last is None else f"now it is: {describe_event(last)}"
+    if not repeated and (not last or last[0].seq != wanted):
+        now = f"now it is: {describe_step(last)}" if last else "nothing can be undone"
         raise StudyConflict(f"undo needs the last step, got event {wanted}; {now}")
     study.undo(key=key_of(form))
-    said = f"Undone: {describe_event(shown)}." if shown is not None else "Undone."
+    said = "Undone." if repeated else f"Undone: {describe_step(last)}."
     return go_to(find_lab(request), f"/studies/{name}", said)
 
 

@@ -243,7 +243,7 @@ def show_measure(
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
         ask_tolerance=stop.endswith(TOLERANCE_HINT),
         last_step=snapshot.last_step,
-        describe=views.describe_event,
+        describe_step=views.describe_step,
         **more,
     )
 
@@ -379,7 +379,7 @@ def history(
         **study_values(request, name, snapshot),
         events=views.event_lines(snapshot, before),
         last_step=snapshot.last_step,
-        describe=views.describe_event,
+        describe_step=views.describe_step,
     )
 
 

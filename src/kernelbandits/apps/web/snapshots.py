@@ -177,8 +177,8 @@ class Snapshot:
         return Counts(describe_extent(self.study), **known)
 
     @cached_property
-    def last_step(self) -> Event | None:
-        """The event that undo would take back."""
+    def last_step(self) -> list[Event]:
+        """The events that undo would take back, the last first."""
         return self.study.last_step()
 
     # ------------------------------------------------------------------ answers of the model

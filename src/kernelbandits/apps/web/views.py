@@ -27,6 +27,8 @@ PAGE = 100
 SHOWS = ("all", "measured", "unmeasured", "pending")
 EVENTS = 200
 """Events on one page of the history."""
+SHOWN = 4
+"""Events of one step that are named where it can be undone."""
 
 
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
@@ -290,6 +292,13 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
         )
         for event in reversed(chosen)
     ]
+
+
+def describe_step(events: Sequence[Event]) -> str:
+    """What one call wrote, the last event first, in a few words."""
+    shown = [describe_event(event) for event in events[:SHOWN]]
+    more = [f"{len(events) - SHOWN} more"] if len(events) > SHOWN else []
+    return "; ".join([*shown, *more])
 
 
 def describe_event(event: Event) -> str:
