@@ -124,13 +124,14 @@ class Transaction:
         """Begin. Temporary errors are retried here, because the body cannot be left out."""
         session = self._session
         session.lock.acquire()
+        again = False
         try:
             while True:
                 try:
-                    self._begin()
+                    self._begin(again)
                     return self
                 except session.backend.errors as error:
-                    pause = session._pause_after(error, self._pauses)
+                    pause, again = session._pause_after(error, self._pauses), True
                 # Other threads of this process may go first.
                 session.lock.release()
                 try:
@@ -143,10 +144,10 @@ class Transaction:
             session.lock.release()
             raise
 
-    def _begin(self) -> None:
+    def _begin(self, again: bool) -> None:
         self.connection = self._session._open()
         texts = self._session.backend.statements
-        statements.send(self.connection, texts.begin)
+        self._session.backend.begin(self.connection, again=again)
         if texts.lock and self._of_events:
             # This must be a statement of its own. A statement that waits for the lock and also
             # reads the events sees them as they were before the wait.

@@ -219,11 +219,27 @@ class SqliteBackend(Backend):
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
             statements.send(connection, "PRAGMA journal_mode = DELETE")
 
+    def begin(self, connection: Connection, *, again: bool) -> None:
+        """Take the write lock.
+
+        SQLite pauses longer the longer it has waited, so that those who come later are served
+        first: of 16 workers some waited for seconds. Who has waited once therefore tries `again`
+        after the short `pauses`, in which SQLite does not wait.
+        """
+        if not again:
+            super().begin(connection, again=again)
+            return
+        statements.send(connection, "PRAGMA busy_timeout = 0")
+        try:
+            super().begin(connection, again=again)
+        finally:
+            statements.send(connection, f"PRAGMA busy_timeout = {1000 * NAP:.0f}")
+
     def pauses(self) -> Iterator[float]:
         """Short pauses, because SQLite itself has waited already."""
         end = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < end:
-            yield 0.002 * random.random()
+            yield 0.004 * random.random()
 
     def is_temporary(self, error: Exception) -> bool:
         return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
