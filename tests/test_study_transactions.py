@@ -676,3 +676,16 @@ def test_telling_builds_no_policy(tmp_path, monkeypatch):
         study.history()
         study.to_dataframe()
         study.export(Path(tmp_path) / "out.csv")
+
+
+def test_no_fit_is_made_while_others_wait_for_the_lock(tmp_path):
+    place = tmp_path / "films.db"
+    with kb.Study.create(place, np.linspace(0, 1, 30)[:, None], seed=1) as study:
+        session, asker = study._session, decisions.Asker(1, None, None, "ask:one")
+        study.tell(row=3, value=0.4)
+        assert session.driver.find_due_fit(session.state) == 1
+        assert session._ask_with_lock(asker, None) == []
+        assert not session.state.fits
+        session.updated_driver()
+        assert [event.kind for event in session._ask_with_lock(asker, None)] == ["asked"]
+        assert [event.body["results"] for event in session.state.fits] == [1]

@@ -145,17 +145,22 @@ class Driver:
 
         None too if that result came before `since`: then whoever told it makes no fit.
         """
-        if not isinstance(self.policy, Auto) or not state.results:
-            return None
-        known = self.policy.n_rewards if state.version == self.version else 0
-        values = sum(state.counts.values())
-        due = self.policy.calibrator.last_fit(known, values)
-        if not due or any(event.body["results"] == due for event in state.fits):
+        due, values = self.find_due_fit(state), sum(state.counts.values())
+        if not due:
             return None
         # Fits are due at numbers of values, and failures stand among the results.
         later = (trial for trial in reversed(state.results) if trial.value is not None)
         told = next(islice(later, values - due, None)).told
         return told.worker if told is not None and told.at > since else None
+
+    def find_due_fit(self, state: State) -> int:
+        """The number of values at which a fit is due that is not stored yet; 0 if none is."""
+        if not isinstance(self.policy, Auto) or not state.results:
+            return 0
+        known = self.policy.n_rewards if state.version == self.version else 0
+        due = self.policy.calibrator.last_fit(known, sum(state.counts.values()))
+        stored = any(event.body["results"] == due for event in state.fits)
+        return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:
         """The fits that were made here and are not stored yet, as events."""

@@ -132,7 +132,9 @@ class StudySession:
                     return [*held, *asker.find_written(self.state)][: asker.n]
                 left = asker.n - (len(plan.asks) if plan else 0)
                 if attempt >= ATTEMPTS and left * each < LONGEST_HOLD:
-                    return self._ask_with_lock(asker, plan)
+                    found = self._ask_with_lock(asker, plan)
+                    if found:
+                        return found
             raise StorageBusy(
                 f"{self.log.place}: others kept asking for the same rows; nothing was written"
             )
@@ -165,11 +167,16 @@ class StudySession:
         return self.write(decide)[1]
 
     def _ask_with_lock(self, asker: Asker, plan: AskPlan | None) -> list[Event]:
-        """Choose while nobody else can write, because others were faster too often."""
+        """Choose while nobody else can write, because others were faster too often.
+
+        Nothing is returned if a fit is due, which would keep the others waiting.
+        """
 
         def decide(state: State, now: float) -> tuple[list[Draft], list[Event]]:
             if asker.find_written(state):
                 return [], asker.find_held(state, now)
+            if self.driver.find_due_fit(state):
+                return [], []
             kept = plan and decisions.keep_plan(state, plan, asker, self.kinds, now)
             made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
             return decisions.draft_asks(state, made, asker), made.held
