@@ -205,6 +205,12 @@ def test_a_bound_that_does_not_exist_says_why(form):
     assert "E w^2 of the exploration law is infinite" in heavy.sentence
 
 
+def test_the_step_of_one_round_is_an_equality_for_the_worst_function():
+    """UCB with two arms of equal index: f is at the lower end where it plays, and loses 2 g."""
+    assert as_played.largest_worst_ratio(UCB, 1.0) == pytest.approx(1.0, abs=1e-12)
+    assert as_played.largest_worst_ratio(kb.Bernoulli(0.1), 1.0) == pytest.approx(1.0, abs=1e-12)
+
+
 @given(st.floats(0.1, 1e4), st.floats(0.01, 20))
 def test_the_two_deviations_are_their_smallest_exponential_bounds(total, log):
     """Against a fine search; and they bracket the sum."""
@@ -306,6 +312,7 @@ def test_the_statements_hold_and_notice_a_broken_bound(monkeypatch):
     assert all(verdicts(as_played.check_effective_level(quick)))
     assert all(verdicts(as_played.check_steps(quick)))
     assert all(verdicts(as_played.check_deviations(quick)))
+    assert all(verdicts(as_played.check_worst_functions()))
     monkeypatch.setattr(as_played, "effective_level", lambda *args, **told: np.full(1, 0.01))
     assert not as_played.check_identity(quick).as_expected
     monkeypatch.setattr(as_played, "realised_sum", lambda mean, most, log: mean + log)
