@@ -208,8 +208,9 @@ def check_worst_functions() -> Iterator[CheckedStatement]:
     for share in (1.0, 0.5):
         ratios = [largest_worst_ratio(law, b) / share for law, b in cases]
         holds = [ratio <= 1 + ROUNDING for ratio in ratios]
+        factor = "" if share == 1 else "1/2 "
         yield CheckedStatement(
-            f"the worst f in a band of b widths: E[regret_t | past] <= {'' if share == 1 else '1/2 '}"
+            f"the worst f in a band of b widths: E[regret_t | past] <= {factor}"
             "E[h g(x_t) | past], h = b + w^+ + (w - E w)^+/P(w >= b); two arms",
             "ratio <= 1",
             ", ".join(f"{ratio:.3f}" for ratio in ratios),
