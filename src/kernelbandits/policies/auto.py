@@ -358,12 +358,11 @@ class Auto(IndexPolicy):
         if not isinstance(self.domain, MixedBox) or not math.isfinite(self.domain.count):
             return {}
         played = np.unique(np.array([*self.rewards.points, *now.pending_places]), axis=0)
-        members, fits = members_of(now.posterior), self.calibrator.fits
-        scores = [
-            score_repeats(mean, sd**2, fit.noise_variance)
-            for (mean, sd), fit in zip((one.at(played) for one in members), fits, strict=True)
-        ]
-        return dict(zip(row_keys(played), logmeanexp(np.array(scores)).tolist(), strict=True))
+        estimates = [member.at(played) for member in members_of(now.posterior)]
+        means, sds = (np.array(part) for part in zip(*estimates, strict=True))
+        noises = np.array([fit.noise_variance for fit in self.calibrator.fits])
+        scores = logmeanexp(score_repeats(means, sds**2, noises))
+        return dict(zip(row_keys(played), scores.tolist(), strict=True))
 
     def _best_estimate(self, member: Any, context: Array | None) -> float:
         """The best estimate of the points played, in the context of the round if there is one.
