@@ -205,6 +205,13 @@ def test_a_bound_that_does_not_exist_says_why(form):
     assert "E w^2 of the exploration law is infinite" in heavy.sentence
 
 
+def test_the_condition_speaks_of_one_round_where_one_is_counted():
+    told = {"noise_scale": 5.0, "norm_bound": 1.0, "smallest": 1.0, "delta": 1.0}
+    bound = regret_bound(kb.Bernoulli(0.5), 10, 5.0, form="as_played", **told)
+    assert bound.first_rounds == 1
+    assert "after the first round, where L >= ln(1 + n inf k/ridge)" in bound.conditions
+
+
 def test_the_step_of_one_round_is_an_equality_for_the_worst_function():
     """UCB with two arms of equal index: f is at the lower end where it plays, and loses 2 g."""
     assert as_played.largest_worst_ratio(UCB, 1.0) == pytest.approx(1.0, abs=1e-12)

@@ -265,7 +265,7 @@ def describe(price: Price, setting: Setting, smallest: float) -> str:
         )
     if not price.first_rounds:
         return f"{reason} from the first round on"
+    rounds = "round" if price.first_rounds == 1 else f"{price.first_rounds:.0f} rounds"
     return (
-        f"{reason} after the first {price.first_rounds:.0f} rounds, where "
-        f"L >= ln(1 + n inf k/ridge), inf k = {smallest:g}"
+        f"{reason} after the first {rounds}, where L >= ln(1 + n inf k/ridge), inf k = {smallest:g}"
     )
