@@ -95,7 +95,10 @@ def deep(value: Any) -> Any:
         return {key: deep(item) for key, item in value.items()}
     if isinstance(value, PartialPosterior):
         # Its posterior is made when it is first needed, which is no change.
-        return deep(value._inner) | {"arms": value.arms.copy(), "counts of all": value.counts.copy()}
+        return deep(value._inner) | {
+            "arms": value.arms.copy(),
+            "counts of all": value.counts.copy(),
+        }
     if type(value).__module__.startswith("kernelbandits.po"):
         # What a mixture computes when it is first needed is no state.
         return {name: deep(item) for name, item in vars(value).items() if name != "_moments"}
