@@ -66,7 +66,7 @@ from kernelbandits.policies.round import (
     check_pending,
     view_pending,
 )
-from kernelbandits.policies.working_set import WorkingSet
+from kernelbandits.policies.working_set import WorkingSet, predict_in_blocks
 from kernelbandits.posterior import PoolMixture, member_means, member_variances, members_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
@@ -95,9 +95,6 @@ GROWTH = 1.2
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
 
-BLOCK = 20_000
-"""So many arms are predicted at a time."""
-
 
 class Auto(IndexPolicy):
     """A policy that fits all scales to the rewards: nothing has to be given.
@@ -110,7 +107,8 @@ class Auto(IndexPolicy):
     initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
     plausible sets of them, over which the posterior is averaged. They are fitted again at
     geometrically spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units
-    of the rewards.
+    of the rewards. Of more than 100 000 arms it looks at a working set of 20 000, which is chosen
+    again at each fit (`working`).
 
     Parameters
     ----------
@@ -954,8 +952,8 @@ class Auto(IndexPolicy):
     def estimates(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every arm, in the units of the rewards.
 
-        On a pool with a working set they are computed now: a million arms take about half a second
-        for every distinct arm measured.
+        On a pool with a working set they are computed now, from the kernels of every arm with every
+        distinct arm measured: on a million arms that takes a while.
         """
         if self.working is None:
             return super().estimates()
@@ -1021,13 +1019,6 @@ class Auto(IndexPolicy):
     def _noise_scale(self) -> float:
         """R as fitted, in the units of the posterior."""
         return math.sqrt(self.calibration.noise_variance)
-
-
-def predict_in_blocks(posterior: Any, points: Array) -> tuple[Array, Array]:
-    """Mean and sd at many points, of which some thousand are predicted at a time."""
-    parts = [posterior.at(points[i : i + BLOCK]) for i in range(0, len(points), BLOCK)]
-    mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return mean, sd
 
 
 def error_of(reward: float | None) -> list[float]:

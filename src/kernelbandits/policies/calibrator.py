@@ -38,6 +38,7 @@ from kernelbandits.policies.working_set import (
     WorkingSet,
     choose_working_set,
     is_large,
+    predict_in_blocks,
 )
 from kernelbandits.posterior import (
     MixturePosterior,
@@ -828,7 +829,7 @@ class Calibrator:
             fit=PoolFit(
                 best=points[np.argsort(-likely.mean, kind="stable")],
                 lengthscales=self.lengthscales,
-                promise=lambda rows: improvement.score(*likely.at(rows)),
+                promise=lambda rows: improvement.score(*predict_in_blocks(likely, rows)),
             ),
         )
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,8 @@ CENTRES = 4
 """Neighbours are taken of so many measured arms, and of as many promising ones."""
 FEWEST_SHARE = 0.25
 """An ask that may play less than this share of the set has a working set of its own."""
+BLOCK = 2_000
+"""So many points are predicted at a time: their kernel values stay in the cache."""
 KEY = tuple(map(ord, "working set"))
 """What tells the random numbers of working sets from all others of a seed."""
 
@@ -193,3 +195,10 @@ def least_places(values: Array, number: int) -> Indices:
     if number >= len(values):
         return np.arange(len(values))
     return np.argpartition(values, number)[:number] if number else np.empty(0, dtype=np.intp)
+
+
+def predict_in_blocks(posterior: Any, points: Array) -> tuple[Array, Array]:
+    """Mean and sd at many points, of which some thousand are predicted at a time."""
+    parts = [posterior.at(points[i : i + BLOCK]) for i in range(0, len(points), BLOCK)]
+    mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return mean, sd

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies import Auto
-from kernelbandits.policies.auto import BLOCK
 from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
+from kernelbandits.policies.working_set import BLOCK
 from kernelbandits.posterior import MixturePosterior
 from kernelbandits.study.driver import Driver
 
