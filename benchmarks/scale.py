@@ -37,7 +37,7 @@ ARMS = {100: 1000, 1000: 1000, 10_000: 500, 100_000: 200, 1_000_000: 200}
 """Arms -> rounds."""
 QUICK_ARMS = {100: 1000, 1000: 500, 10_000: 200, 100_000: 50}
 ROUNDS = (1000, 10_000, 100_000, 1_000_000)
-FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "scale.svg"
+FIGURE = Path(__file__).parent / "results" / "scale.svg"
 REFIT_ROUNDS = 20
 """scikit-learn computes everything again in each round: so many are enough to see its time."""
 

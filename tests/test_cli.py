@@ -122,21 +122,23 @@ def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path)
 
 def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     arms = ["--problem", "branin", "--candidates", "2100", "--horizon", "2", "--seeds", "1"]
-    others = ",".join(name for name in POLICIES if name not in ("generic-gp", "gp-ts", "random"))
+    others = ",".join(
+        name for name in POLICIES if name not in ("generic-gp", "tv-gp-ucb", "random")
+    )
     done = run_command(
         "run", "--policies", "all", "--without", others, *arms, "--output", str(tmp_path)
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("note: left out gp-ts: GPTS needs")
+    assert done.stderr.startswith("note: left out tv-gp-ucb: TVGPUCB needs")
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(pd.read_csv(tmp_path / "ranking.csv")["policy"]) == ["Uniform random"]
-    assert "Left out: GPTS needs" in (tmp_path / "report.html").read_text()
-    assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["gp-ts"].startswith(
-        "GPTS needs"
+    assert "Left out: TVGPUCB needs" in (tmp_path / "report.html").read_text()
+    assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["tv-gp-ucb"].startswith(
+        "TVGPUCB needs"
     )
-    named = run_command("run", "--policies", "gp-ts,random", *arms, "--output", str(tmp_path))
+    named = run_command("run", "--policies", "tv-gp-ucb,random", *arms, "--output", str(tmp_path))
     assert named.returncode == 2
-    assert named.stderr.startswith("error: GPTS needs")
+    assert named.stderr.startswith("error: TVGPUCB needs")
     alone = run_command(
         "run",
         "--policies",
@@ -148,7 +150,7 @@ def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
         str(tmp_path),
     )
     assert alone.returncode == 2
-    assert alone.stderr.startswith("error: GPTS needs")
+    assert alone.stderr.startswith("error: TVGPUCB needs")
 
 
 def test_policies_that_warn_of_the_same_share_a_note(tmp_path):

@@ -438,10 +438,9 @@ class Auto(IndexPolicy):
         if not isinstance(self.domain, MixedBox) or not math.isfinite(self.domain.count):
             return {}
         played = np.unique(np.array([*self.rewards.points, *now.pending_places]), axis=0)
-        members, fits = members_of(now.posterior), self.calibrator.fits
-        estimates = [member.at(played) for member in members]
+        estimates = [member.at(played) for member in members_of(now.posterior)]
         means, sds = (np.array(part) for part in zip(*estimates, strict=True))
-        noises = np.array([fit.noise_variance for fit in fits])
+        noises = np.array([fit.noise_variance for fit in self.calibrator.fits])
         scores = logmeanexp(score_repeats(means, sds**2, noises))
         return dict(zip(row_keys(played), scores.tolist(), strict=True))
 
