@@ -830,7 +830,7 @@ class Auto(IndexPolicy):
         """The arms of a very large pool among which the next choices are made; None for all.
 
         >>> import kernelbandits as kb
-        >>> kb.Auto([[0.0], [0.5], [1.0]]).working is None
+        >>> kb.Auto(kb.Arms([[0.0], [0.5], [1.0]])).working is None
         True
         """
         return self.calibrator.working
