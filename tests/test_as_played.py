@@ -174,6 +174,50 @@ def test_laws_chosen_from_the_past_pay_for_not_being_known_before():
         regret_bound([kb.Bernoulli(0.0)] * 5000, 5000, 10.0, **told)
 
 
+def test_first_rounds_chosen_after_the_rounds_pay_the_deviation_of_all_rounds():
+    """n depends on the laws that were chosen, so that Freedman's inequality must not start at n."""
+    told = {"noise_scale": 1.0, "norm_bound": 1.0, "smallest": 1.0, "form": "high_probability"}
+    bound = regret_bound([kb.Bernoulli(0.4)] * 10_000, 10_000, 6.0, **told)
+    logarithm = math.log(4 / 0.05) + math.log(15 + 1)
+    slopes = np.geomspace(1e-3, 4.0, 15)
+    assert bound.first_rounds > 1000
+    assert bound.mean > 2 * bound.first_rounds
+    assert bound.freedman == pytest.approx(
+        min(np.expm1(slopes) / slopes * bound.mean + 2 * logarithm / slopes)
+    )
+    assert bound.azuma == pytest.approx(bound.mean + 2 * math.sqrt(10_000 * logarithm / 2))
+
+
+def test_laws_chosen_from_the_past_have_no_expected_bound():
+    with pytest.raises(ValueError, match="needs a law or schedule for an expected regret"):
+        regret_bound([kb.Bernoulli(0.5)] * 10, 10, 1.0, form="as_played", **SMALL_NOISE)
+
+
+@pytest.mark.parametrize("form", ["as_played", "high_probability"])
+def test_a_bound_that_does_not_exist_says_why(form):
+    """At delta = 1 the width is D before the first reward, and no bounded weight makes up for it."""
+    delta = {"as_played": {"delta": 1.0}, "high_probability": {"played_delta": 1.0}}[form]
+    told = {"noise_scale": 1.0, "norm_bound": 1.0}
+    bound = regret_bound(kb.Bernoulli(0.5), 1000, 5.0, form=form, **told, **delta)
+    assert bound.value == bound.trivial
+    assert bound.sentence.startswith("No bound is proved at T = 1000: the played width is too")
+    heavy = regret_bound(stats.cauchy(), 1000, 5.0, form=form, noise_scale=0.0, norm_bound=1.0)
+    assert "E w^2 of the exploration law is infinite" in heavy.sentence
+
+
+def test_the_condition_speaks_of_one_round_where_one_is_counted():
+    told = {"noise_scale": 5.0, "norm_bound": 1.0, "smallest": 1.0, "delta": 1.0}
+    bound = regret_bound(kb.Bernoulli(0.5), 10, 5.0, form="as_played", **told)
+    assert bound.first_rounds == 1
+    assert "after the first round, where L >= ln(1 + n inf k/ridge)" in bound.conditions
+
+
+def test_the_step_of_one_round_is_an_equality_for_the_worst_function():
+    """UCB with two arms of equal index: f is at the lower end where it plays, and loses 2 g."""
+    assert as_played.largest_worst_ratio(UCB, 1.0) == pytest.approx(1.0, abs=1e-12)
+    assert as_played.largest_worst_ratio(kb.Bernoulli(0.1), 1.0) == pytest.approx(1.0, abs=1e-12)
+
+
 @given(st.floats(0.1, 1e4), st.floats(0.01, 20))
 def test_the_two_deviations_are_their_smallest_exponential_bounds(total, log):
     """Against a fine search; and they bracket the sum."""
@@ -193,6 +237,8 @@ def test_the_two_deviations_are_their_smallest_exponential_bounds(total, log):
         ({"form": "as_played", "smallest": -1.0}, "smallest >= 0"),
         ({"form": "high_probability", "delta": 0.0}, "delta"),
         ({"form": "high_probability", "played_delta": 2.0}, "delta"),
+        ({"form": "as_played", "played_delta": 0.1}, "delta, not played_delta"),
+        ({"form": "repaired", "played_delta": 0.1}, "delta, not played_delta"),
     ],
 )
 def test_a_wrong_form_or_setting_is_refused(arguments, needed):
@@ -273,6 +319,7 @@ def test_the_statements_hold_and_notice_a_broken_bound(monkeypatch):
     assert all(verdicts(as_played.check_effective_level(quick)))
     assert all(verdicts(as_played.check_steps(quick)))
     assert all(verdicts(as_played.check_deviations(quick)))
+    assert all(verdicts(as_played.check_worst_functions()))
     monkeypatch.setattr(as_played, "effective_level", lambda *args, **told: np.full(1, 0.01))
     assert not as_played.check_identity(quick).as_expected
     monkeypatch.setattr(as_played, "realised_sum", lambda mean, most, log: mean + log)

@@ -201,7 +201,7 @@ def killed_at(call: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("sweep", False),
         ("write_through", False),
-        ("settle", True),
+        ("sync_folder", True),
         ("os.fsync", False),
         ("os.replace", False),
     ],

@@ -281,6 +281,18 @@ def test_boxes_are_spelled_by_their_sides():
     assert in_words(spelled_box("0,1x0,1x0,1")) == "the unit cube of 3 dimensions"
 
 
+def test_an_adaptive_law_keeps_the_bound_of_ucb_on_arms_and_not_on_a_box():
+    """On a box its two choices are searched on a cover, so that only p >= floor is used there."""
+    law, square = kb.AdaptiveBernoulli(floor=0.05), kb.Box((0, 0), (1, 1))
+    told = {"noise_scale": 0.05, "gain": 10.0}
+    on_box, on_arms, least_chance = (
+        Calculation(one, 1000, kb.RBF(0.2), where, "here", **told).played.mean_square
+        for one, where in ((law, square), (law, square.cover(20)), (kb.Bernoulli(0.05), square))
+    )
+    assert on_box == pytest.approx(least_chance)
+    assert on_arms < on_box / 2
+
+
 def test_a_useful_horizon_is_useful_and_none_is_named_where_none_was_found():
     arms = kb.problem("hartmann6").instance(kb.Streams(0)).domain
     found = Calculation(kb.Bernoulli(0.5), 1000, kb.RBF(0.2), arms, "arms")

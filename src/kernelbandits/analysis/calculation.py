@@ -92,7 +92,15 @@ class Calculation:
 
     @cached_property
     def moments(self) -> LawMoments:
-        return LawMoments.of(self.exploration, self.horizon)
+        return self.moments_at(self.horizon)
+
+    def moments_at(self, horizon: int) -> LawMoments:
+        """The moments of the law; on a box without the own proof of a schedule.
+
+        `AdaptiveBernoulli` is proved to keep the bound of UCB on finitely many arms only.
+        """
+        found = LawMoments.of(self.exploration, horizon)
+        return found.drop_certificate() if isinstance(self.domain, Box) else found
 
     @property
     def constants(self) -> Constants:
@@ -305,7 +313,7 @@ class Calculation:
 
     def bound_with(self, gain: InformationGain) -> RegretBound | PlayedBound:
         """The smallest proved bound at the horizon of this gain."""
-        moments = LawMoments.of(self.exploration, gain.horizon)
+        moments = self.moments_at(gain.horizon)
         repaired = regret_bound(moments.constants, gain.horizon, gain, **self.bound_settings)
         return smaller(repaired, self.played_with(moments, gain))
 
@@ -347,10 +355,7 @@ class Calculation:
 
     def known_moments(self, horizons: Sequence[int]) -> list[LawMoments]:
         """The moments at these horizons, up to the first at which the law is refused."""
-        asked = (
-            self.try_answer(partial(LawMoments.of, self.exploration, horizon))
-            for horizon in horizons
-        )
+        asked = (self.try_answer(partial(self.moments_at, horizon)) for horizon in horizons)
         return list(takewhile(lambda found: found is not None, asked))  # type: ignore[arg-type]
 
 

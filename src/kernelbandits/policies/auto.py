@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -43,14 +44,29 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.explanation import Explanation, explain_choice
 from kernelbandits.policies.fitted_model import FittedModel, model_members
 from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS, LeaveOneOut, mix_predictions
-from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
+from kernelbandits.policies.place import (
+    ArmList,
+    Place,
+    Region,
+    arm_numbers,
+    list_arms,
+    place_of,
+)
 from kernelbandits.policies.plain_settings import read_setting, write_setting
-from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
+from kernelbandits.policies.round import (
+    PendingCache,
+    PendingView,
+    Round,
+    check_pending,
+    view_pending,
+)
+from kernelbandits.policies.working_set import WorkingSet, predict_in_blocks
 from kernelbandits.posterior import PoolMixture, member_means, member_variances, members_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
@@ -91,7 +107,8 @@ class Auto(IndexPolicy):
     initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
     plausible sets of them, over which the posterior is averaged. They are fitted again at
     geometrically spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units
-    of the rewards.
+    of the rewards. Of more than 100 000 arms it looks at a working set of 20 000, which is chosen
+    again at each fit (`working`).
 
     Parameters
     ----------
@@ -238,7 +255,12 @@ class Auto(IndexPolicy):
             transform=check_transform(
                 transform, self.goal == "find" or self.looks_ahead, self.mode
             ),
+            seed=self.streams.seed,
         )
+        if self.working is not None:
+            self._all_arms = None
+        self._restricted: tuple[Any, Auto] | None = None
+        """The policy on the working set of the last ask that had one of its own (`restrict_to`)."""
         self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
         if not self.finite and (self.goal == "find" or self.looks_ahead):
@@ -282,8 +304,12 @@ class Auto(IndexPolicy):
         """
         turn = self._next_round(pending) if t is None else t
         randomness = self.streams if rng is None else rng
-        return super().ask(
-            turn, randomness, pending=pending, context=context, arms=arms, costs=costs
+        policy = self
+        if self.working is not None:
+            waiting = [self._place_of(choice) for choice in check_pending(pending)]
+            policy = self.restrict_to(arms, waiting)
+        return IndexPolicy.ask(
+            policy, turn, randomness, pending=pending, context=context, arms=arms, costs=costs
         )
 
     def batch(
@@ -312,10 +338,64 @@ class Auto(IndexPolicy):
         if not self.finite:
             part = isinstance(options.arms, Part)
             check_coordinates(now.place.context, None if part else options.arms)
-        return now
+        if self.working is None:
+            return now
+        place = self._list_compared(now.place)
+        costs = None if now.costs is None else now.costs[self.working.numbers]
+        return Round(t, randomness, self.ties, self.posterior, place, now.view, costs)
+
+    @single_threaded
+    def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
+        """Why a choice: its estimate, the highest one, and the probability of either to be best.
+
+        On a pool with a working set it is compared with the arms of the set.
+        """
+        return explain_choice(self.restrict_to(arms), choice, arms)
+
+    def _list_compared(self, place: Place) -> Place:
+        """Of the arms in a place those of the working set, by their seats."""
+        working = self.working
+        if working is None or not isinstance(place, ArmList):
+            return place
+        if place.numbers is None:
+            return ArmList(working.arms.points, None)
+        return list_arms(working.arms, working.allowed_seats(place.numbers))
+
+    @single_threaded
+    def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Auto:
+        """This policy, or a copy with a working set for these arms of the pool and these pending.
+
+        A copy is needed where arms are pending that are not in the working set, and where few of
+        the arms allowed are. It is kept until anything changes; nothing may be told to it.
+        """
+        if self.working is None:
+            return self
+        allowed = None if arms is None else arm_numbers(arms, len(self.domain))
+        working = self.calibrator.find_working_set(pending, allowed)
+        if working is self.working:
+            return self
+        key = self.posterior.events, len(self.failed), working.numbers.tobytes()
+        known = self._restricted
+        if known is None or known[0][0] is not self.posterior or known[0][1:] != key:
+            other = copy.copy(self)
+            other._pending = PendingCache()
+            other.calibrator = self.calibrator.on_working_set(working)
+            other.posterior = other.calibrator.posterior
+            self._restricted = known = (self.posterior, *key), other
+        return known[1]
 
     def choose(self, now: Round) -> Choice:
         """A choice of the initial design, or the maximiser of the index."""
+        choice = self._choose_place(now)
+        if self.working is None:
+            return choice
+        assert choice.arm is not None
+        # Until here arms were numbered by their seats in the working set.
+        arm = int(self.working.numbers[choice.arm])
+        note = {**choice.note, "working": float(len(self.working))}
+        return replace(choice, x=self.domain.points[arm], arm=arm, note=note)
+
+    def _choose_place(self, now: Round) -> Choice:
         known = self.rewards.events + len(now.pending_places)
         if not self.rewards.events or known < self.first:
             return self._choose_initial(now)
@@ -456,14 +536,15 @@ class Auto(IndexPolicy):
         numbers = place.numbers if isinstance(place, ArmList) else None
         allowed = np.arange(len(costs)) if numbers is None else numbers
         cheap = costs[allowed] <= np.median(costs[allowed])
-        return list_arms(self.domain, allowed[cheap])
+        return list_arms(self.calibrator.arms, allowed[cheap])
 
     def _tried_points(self, now: Round) -> Array:
         """The points with rewards, those that failed and those pending."""
-        points = self.domain.points if self.finite else None
-        places = [*self.failed, *now.pending_places]
-        tried = [place if points is None else points[place] for place in places]
-        return np.array([*self.rewards.points, *tried])
+        failed, pending = self.failed, now.pending_places
+        if self.finite:
+            failed = [self.domain.points[arm] for arm in failed]
+            pending = [self.calibrator.arms.points[arm] for arm in pending]
+        return np.array([*self.rewards.points, *failed, *pending])
 
     def _own_sides(self, place: Place) -> Array:
         """The sides of what is chosen, without those of the context."""
@@ -473,6 +554,8 @@ class Auto(IndexPolicy):
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """A practical width claims nothing that pending rewards could break: it is not inflated."""
         places, inflate = self._pending.places_of(self, pending), self.mode == "theory"
+        if self.working is not None:
+            places = self.working.seats(places).tolist()
         return view_pending(self.posterior, places, inflate=inflate, cache=self._pending)
 
     # ------------------------------------------------------------------ learning
@@ -543,7 +626,7 @@ class Auto(IndexPolicy):
         """
         *earlier, (place, reward) = pairs
         assert reward is not None
-        rewards, posterior = self.rewards.copy(), self.posterior
+        rewards, posterior, working = self.rewards.copy(), self.posterior, self.working
         failures, penalties = len(self.failed), self.calibrator.penalties
         events = len(self.history)
         try:
@@ -557,6 +640,7 @@ class Auto(IndexPolicy):
             del self.failed[failures:], self.history[events:]
             # A fit builds a new posterior, so the one before it is as it was.
             self.calibrator.rewards, self.calibrator.penalties = rewards, penalties
+            self.calibrator.working = working
             self.posterior = self.calibrator.posterior = posterior
             raise
 
@@ -580,6 +664,7 @@ class Auto(IndexPolicy):
                 self.history.append((place, reward))
                 if reward is None:
                     self.failed.append(place)
+                    self.calibrator.admit_arms([place])
                     continue
                 self.calibrator.count_rewards([(place, reward)])
                 if self.calibrator.calls_for_fit(place, reward):
@@ -625,6 +710,7 @@ class Auto(IndexPolicy):
 
     def _fail_at(self, place: Any) -> None:
         self.calibrator.fail(place)
+        self.posterior = self.calibrator.posterior
         self.history.append((place, None))
         self.width = self._fitted_width()
 
@@ -740,6 +826,16 @@ class Auto(IndexPolicy):
         return self.calibrator.calibration
 
     @property
+    def working(self) -> WorkingSet | None:
+        """The arms of a very large pool among which the next choices are made; None for all.
+
+        >>> import kernelbandits as kb
+        >>> kb.Auto(kb.Arms([[0.0], [0.5], [1.0]])).working is None
+        True
+        """
+        return self.calibrator.working
+
+    @property
     def rewards(self) -> Rewards:
         """All rewards so far, by distinct point, in their own units."""
         return self.calibrator.rewards
@@ -841,11 +937,37 @@ class Auto(IndexPolicy):
         """
         if not self.finite:
             return super().recommend(context=context, arms=arms)
-        place: Any = place_of(self.domain, context, arms)
+        if self.working is not None:
+            policy = self.restrict_to(arms)
+            if policy is not self:
+                return policy.recommend(context=context, arms=arms)
+        place: Any = self._list_compared(place_of(self.domain, context, arms))
         mean = self.posterior.mean
         allowed = np.arange(len(mean)) if place.numbers is None else place.numbers
         measured = allowed[self.calibrator.arm_counts()[allowed] > 0]
-        return int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
+        best = int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
+        return best if self.working is None else int(self.working.numbers[best])
+
+    def estimates(self) -> tuple[Array, Array]:
+        """Posterior mean and sd of every arm, in the units of the rewards.
+
+        On a pool with a working set they are computed now, from the kernels of every arm with every
+        distinct arm measured: on a million arms that takes a while.
+        """
+        if self.working is None:
+            return super().estimates()
+        mean, sd = predict_in_blocks(self.posterior, self.domain.points)
+        return self.units.original(mean), self.units.original_sd(mean, sd)
+
+    def covariance(self, arms: Any) -> Array:
+        """Posterior covariance of f at some arms, in squared units of the rewards."""
+        if self.working is None:
+            return super().covariance(arms)
+        points = self.domain.points[arms]
+        covariance, (mean, sd) = self.posterior.covariance(points), self.posterior.at(points)
+        # 1e-300 keeps the quotient finite where the sd is zero.
+        ratio = self.units.original_sd(mean, sd) / np.maximum(sd, 1e-300)
+        return np.asarray(covariance * np.outer(ratio, ratio))
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
         """mean + weight * width_t * sd, in the units of the rewards.
@@ -853,6 +975,8 @@ class Auto(IndexPolicy):
         It is what a round maximises where a `width` or an `exploration` law was given. Other rules
         maximise their `acquisition`; this index then has the practical width.
         """
+        if self.working is not None and points is None:
+            points = self.domain.points
         return np.asarray(self.units.original(super().index(t, weight, points)))
 
     def _place_of(self, choice: Choice) -> Any:

@@ -350,6 +350,10 @@ class Policy:
         whole_note = {**note, **now.note(location.arm), **estimate, **location.search}
         return Choice(location.x, location.arm, whole_note, now.place.context)
 
+    def _list_compared(self, place: Place) -> Place:
+        """Where a choice is compared with others: everywhere, unless a policy looks at less."""
+        return place
+
     def _note_location(self, location: Location, now: Round) -> dict[str, float]:
         """The estimate at a location and its uncertainty, for the note."""
         if self.finite:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,15 @@ from kernelbandits.calibration.standard import Summary, scatters
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms, Contextual, MixedBox
 from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
+from kernelbandits.policies.acquisition import LogExpectedImprovement
+from kernelbandits.policies.working_set import (
+    PoolFit,
+    PoolKnowledge,
+    WorkingSet,
+    choose_working_set,
+    is_large,
+    predict_in_blocks,
+)
 from kernelbandits.posterior import (
     MixturePosterior,
     PointPosterior,
@@ -115,6 +125,7 @@ class CalibratorState(NamedTuple):
     noise_contradicted: bool
     posterior: Any
     penalties: FailurePenalties
+    working: WorkingSet | None
 
 
 class Calibrator:
@@ -143,6 +154,12 @@ class Calibrator:
     transform
         Whether skewed rewards are transformed by a power (`calibration.power`) if that makes the
         model more probable.
+    seed
+        Of the random arms in working sets.
+
+    Of more than 100 000 arms the posterior is that of a working set (`working_set`), and its arms
+    are numbered by their seats in it (`seat_of`, `arms`). Rewards and failures come by their arms
+    in the pool.
     """
 
     posterior: Any
@@ -163,6 +180,7 @@ class Calibrator:
         mean_known: bool = False,
         noise: float | None = None,
         transform: bool = False,
+        seed: int = 0,
     ) -> None:
         self.domain = domain
         self.finite = isinstance(domain, Arms)
@@ -178,6 +196,7 @@ class Calibrator:
         self.mean_known = mean_known
         self.noise = noise
         self.transform = transform
+        self.seed = seed
         self.noise_contradicted = False
         """Whether the last fit found the rewards to contradict the noise that was given."""
         self.blocks = domain_blocks(domain)
@@ -193,6 +212,8 @@ class Calibrator:
         """The last answer model, with what it was made from."""
         self._forget_fit()
         self.posterior = None
+        self.working = self._choose_working_set()
+        """The arms that the posterior is kept for, if they are not all."""
         self.posterior = self._build_posterior()
 
     @property
@@ -230,7 +251,9 @@ class Calibrator:
 
         The posterior does not know the reward yet (`learn_counted`).
         """
-        return self.state(self.rewards.add(self._point(place), reward))
+        before = self.state(self.rewards.add(self._point(place), reward))
+        self.admit_arms([place])
+        return before
 
     def state(self, before: RewardsBefore | None = None) -> CalibratorState:
         """The fit and the posterior as they are; `before` is what the last reward changed."""
@@ -242,6 +265,7 @@ class Calibrator:
             self.noise_contradicted,
             self.posterior,
             self.penalties,
+            self.working,
         )
 
     def learn_counted(self, place: Any, reward: float) -> bool:
@@ -251,11 +275,24 @@ class Calibrator:
             return True
         changed = self.failed and self._count_penalties() != self.penalties
         rebuilt = self.finite and self.rewards.events % REBUILT == 0
-        if changed or rebuilt or self.rewards.has_errors:
+        if changed or rebuilt or self._rebuilds_always:
             self.relearn()
         else:
-            self.posterior.update(place, self.units.standardise(reward))
+            self.posterior.update(self.seat_of(place), self.units.standardise(reward))
         return False
+
+    @property
+    def _rebuilds_always(self) -> bool:
+        """Whether each reward builds the posterior again: it is then the same in any order.
+
+        An arm that was added to a working set has no row in the posterior yet.
+        """
+        return self.rewards.has_errors or self._has_grown
+
+    @property
+    def _has_grown(self) -> bool:
+        """Whether arms were added to the working set since the last fit."""
+        return self.working is not None and self.working.grown
 
     def calls_for_fit(self, place: Any, reward: float) -> bool:
         """Whether the scales are fitted again after the reward counted last."""
@@ -270,6 +307,7 @@ class Calibrator:
     def take_back(self, state: CalibratorState, rewards: Rewards) -> None:
         """Return to a state before rewards that were counted and not learnt."""
         self.rewards, self.posterior, self.penalties = rewards, state.posterior, state.penalties
+        self.working = state.working
         self.calibration, self.fits = state.calibration, state.fits
         self.fitted_sides = state.fitted_sides
         self.noise_contradicted = state.noise_contradicted
@@ -282,6 +320,7 @@ class Calibrator:
         self.fitted_sides = state.fitted_sides
         self.noise_contradicted = state.noise_contradicted
         self.penalties, self.posterior = state.penalties, state.posterior
+        self.working = state.working
         # An update changes the posterior in place, so it is built again from the rewards.
         self.relearn()
 
@@ -296,15 +335,16 @@ class Calibrator:
             if arm not in slots:
                 slots[arm] = self.rewards.slot_of(self.domain.points[arm])
             self.rewards.count(slots[arm], reward)
+        self.admit_arms([*slots])
 
     def update_posterior(self, rewards: Sequence[Reward]) -> None:
         """Learn counted rewards one by one in the units of the last fit."""
-        if self.rewards.has_errors:
+        if self._rebuilds_always:
             self.relearn()
             return
         try:
             for place, reward in rewards:
-                self.posterior.update(place, self.units.standardise(reward))
+                self.posterior.update(self.seat_of(place), self.units.standardise(reward))
         except BaseException:
             self.relearn()
             raise
@@ -341,11 +381,14 @@ class Calibrator:
     def fail(self, place: Any) -> None:
         """Count a failure; where failures outnumber rewards it counts as the least mean reward."""
         self.failed.append(place)
+        self.admit_arms([place])
         penalties = self._count_penalties() if self.rewards.events else self.penalties
-        if penalties != self.penalties:
+        if self._has_grown:
+            self.relearn()
+        elif penalties != self.penalties:
             # A failure does not change which earlier ones count, so one update is enough.
             self.penalties = penalties
-            self.posterior.update(place, penalties.value)
+            self.posterior.update(self.seat_of(place), penalties.value)
 
     def _count_penalties(self) -> FailurePenalties:
         """Which failures are learnt, and as which reward."""
@@ -412,6 +455,7 @@ class Calibrator:
         self.noise_contradicted = fit.noise_contradicted
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
+        self.working = self._choose_working_set()
         self.relearn()
 
     def _make_fit(self) -> Fit:
@@ -652,7 +696,7 @@ class Calibrator:
         self.posterior = self._build_posterior()
         self.penalties = self._count_penalties()
         for number in self.penalties.numbers:
-            self.posterior.update(self.failed[number], self.penalties.value)
+            self.posterior.update(self.seat_of(self.failed[number]), self.penalties.value)
 
     def _build_posterior(self) -> Any:
         """The posterior of all rewards under the last fit."""
@@ -676,7 +720,7 @@ class Calibrator:
         members = []
         for fit in fits:
             kernel, ridge = self._member(fit)
-            posterior = empty_posterior(kernel, self.domain, ridge)
+            posterior = empty_posterior(kernel, self.arms, ridge)
             # As for the ridge: with less variance, variances lose most of their digits.
             least = LEAST_RIDGE_SHARE * fit.total_variance
             totals = self.weighted_totals(ridge, units, least)
@@ -694,12 +738,13 @@ class Calibrator:
 
     def _empty_posterior(self, fits: Sequence[Calibration]) -> Any:
         kernels, ridges = zip(*(self._member(fit) for fit in fits), strict=True)
-        if isinstance(self.posterior, PoolMixture) and self.posterior.has_members(kernels, ridges):
-            return self.posterior.without_rewards()
+        known = self.posterior
+        if isinstance(known, PoolMixture) and known.has_members(kernels, ridges, self.arms):
+            return known.without_rewards()
         if len(kernels) > 1 and self.finite and PoolMixture.can_stack(kernels):
-            return PoolMixture(kernels, ridges, self.domain, self._first_arms)
+            return PoolMixture(kernels, ridges, self.arms, self._first_arms)
         members = [
-            empty_posterior(kernel, self.domain, ridge)
+            empty_posterior(kernel, self.arms, ridge)
             for kernel, ridge in zip(kernels, ridges, strict=True)
         ]
         return members[0] if len(members) == 1 else MixturePosterior(members)
@@ -723,20 +768,20 @@ class Calibrator:
         """Totals of the points played as a posterior learns them: of every arm, or with points."""
         if not self.finite:
             return self.rewards.points, counts, sums
-        every = np.zeros((2, len(self.domain)))
+        every = np.zeros((2, len(self.arms)))
         every[:, self.first_arms_played()] = counts, sums
         return every[0], every[1]
 
     def arm_counts(self) -> Array:
         """How many rewards each arm has; of arms at one point the first has them all."""
-        counts = np.zeros(len(self.domain))
+        counts = np.zeros(len(self.arms))
         if self.rewards.events:
             counts[self.first_arms_played()] = self.rewards.counts
         return counts
 
     def first_arms_played(self) -> list[int]:
         """The first arm at each point that has rewards, in the order of the points."""
-        arms: list[int] = self.domain.index.find(self.rewards.points).tolist()
+        arms: list[int] = self.arms.index.find(self.rewards.points).tolist()
         return arms
 
     def measured_arms(self) -> Indices:
@@ -746,8 +791,81 @@ class Calibrator:
     @property
     def _first_arms(self) -> Indices:
         """The first arm at the point of each arm."""
-        first: Indices = self.domain.index.first
+        first: Indices = self.arms.index.first
         return first
+
+    # ------------------------------------------------------------------ the working set
+
+    @property
+    def arms(self) -> Any:
+        """The arms of the posterior: all, or the working set. Off a list of arms, the domain."""
+        return self.domain if self.working is None else self.working.arms
+
+    def seat_of(self, place: Any) -> Any:
+        """The number that an arm has in the posterior; a row is itself."""
+        return place if self.working is None else int(self.working.seats([place])[0])
+
+    def admit_arms(self, arms: Sequence[int]) -> None:
+        """Add arms to the working set; the posterior does not know them yet."""
+        if self.working is not None:
+            self.working = self.working.add(arms)
+
+    def _choose_working_set(self, allowed: Indices | None = None) -> WorkingSet | None:
+        """The working set of the last fit; None where the posterior is that of all arms.
+
+        A width with a theory holds on all arms, and a single posterior costs an eighth. Features
+        have no lengthscales.
+        """
+        single = self.members == 1 or self.mean_known
+        if not self.finite or self.features or single or not is_large(self.domain):
+            return None
+        return choose_working_set(self.domain, self.seed, self._pool_knowledge(), allowed)
+
+    def _pool_knowledge(self) -> PoolKnowledge:
+        """What a working set is chosen by."""
+        if not self.rewards.events:
+            return PoolKnowledge(self.failed, 0)
+        points, likely = self.rewards.points, self._most_probable_posterior()
+        improvement = LogExpectedImprovement(float(likely.mean.max()))
+        return PoolKnowledge(
+            tried=[*self.domain.index.find(points).tolist(), *self.failed],
+            events=self.rewards.events,
+            fit=PoolFit(
+                best=points[np.argsort(-likely.mean, kind="stable")],
+                lengthscales=self.lengthscales,
+                promise=lambda rows: improvement.score(*predict_in_blocks(likely, rows)),
+            ),
+        )
+
+    def _most_probable_posterior(self) -> PoolPosterior:
+        """The posterior of the points with rewards under the most probable scales alone."""
+        kernel, ridge = self._member(self.calibration)
+        posterior = PoolPosterior(kernel, self.rewards.points, ridge)
+        counts, sums = self.rewards.counts, self.unit_sums()
+        if self.rewards.has_errors:
+            least = LEAST_RIDGE_SHARE * self.calibration.total_variance
+            counts, sums = self.weighted_totals(ridge, self.units, least)
+        posterior.learn(counts, sums, events=self.rewards.events)
+        return posterior
+
+    def find_working_set(self, pending: Sequence[int], allowed: Indices | None) -> WorkingSet:
+        """The working set of an ask with these arms of the pool pending, and allowed.
+
+        If too few of the arms allowed are in the set, those that are have a set of their own.
+        """
+        working = self.working
+        assert working is not None
+        if allowed is not None and not working.has_enough(allowed):
+            working = self._choose_working_set(allowed)
+            assert working is not None
+        return working.add(pending)
+
+    def on_working_set(self, working: WorkingSet) -> Calibrator:
+        """A copy whose posterior is that of another working set."""
+        other = copy.copy(self)
+        other.working, other._answers = working, None
+        other.relearn()
+        return other
 
     def unit_sums(self, units: Standard | None = None) -> Array:
         """The sum of the rewards at each point, in some units; by default the posterior's."""

@@ -68,6 +68,8 @@ class Explanation:
     """How many rewards were pending when it was made."""
     pending_sd: float | None = None
     """The sd with these imagined, by which it was chosen; None where none were."""
+    working: int | None = None
+    """How many arms the working set has, if not all arms of a very large pool are looked at."""
 
     @property
     def bonus(self) -> float | None:
@@ -81,9 +83,9 @@ class Explanation:
         """The same in words."""
         if self.first:
             reason = "is one of the initial design: too little is known for anything better"
-            return f"{show_point(self.x)} {reason}."
+            return f"{show_point(self.x)} {reason}.{self._show_working_set()}"
         chosen = f"{show_point(self.x)}: {self._show_estimate()}{self._show_index()}."
-        return f"{chosen} {self._show_highest()}"
+        return f"{chosen} {self._show_highest()}{self._show_working_set()}"
 
     __str__ = sentence
 
@@ -113,6 +115,9 @@ class Explanation:
         return (
             f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x {sd}"
         )
+
+    def _show_working_set(self) -> str:
+        return "" if self.working is None else f" {describe_working_set(self.working, 'arms')}"
 
     def _show_highest(self) -> str:
         """The point with the highest estimate."""
@@ -155,7 +160,13 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
         first=bool(note.get("first")),
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
+        working=int(note["working"]) if "working" in note else None,
     )
+
+
+def describe_working_set(size: int, noun: str) -> str:
+    """Say that a choice is not among all arms of a very large pool."""
+    return f"The choice is among a working set of {size} {noun}, chosen again at each fit."
 
 
 def place_of_choice(policy: Policy, choice: Choice, arms: Any) -> Place:
@@ -163,7 +174,7 @@ def place_of_choice(policy: Policy, choice: Choice, arms: Any) -> Place:
     domain = policy.domain
     changing = isinstance(domain, Contextual) and checks.is_whole(domain.domain)
     if not changing or arms is not None:
-        return place_of(domain, choice.context, arms)
+        return policy._list_compared(place_of(domain, choice.context, arms))
     points = policy.posterior.points[:, : domain.coordinates]
     return ArmList(points, domain.check_context(choice.context))
 
@@ -171,8 +182,8 @@ def place_of_choice(policy: Policy, choice: Choice, arms: Any) -> Place:
 def compared_rows(policy: Policy, here: Array, place: Place) -> Array:
     """The choice and what may be better, sorted.
 
-    Among arms these are all arms; on a box the point of the highest estimate, a cover and the
-    points played.
+    Among arms these are all arms, or those of a working set; on a box the point of the highest
+    estimate, a cover and the points played.
     """
     others = place.survey
     if isinstance(place, Region):

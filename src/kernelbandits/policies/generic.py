@@ -23,7 +23,7 @@ from kernelbandits.policies.index import IndexPolicy
 
 def describe(name: str, title: str, rate: str) -> About:
     """What is known of a member of the family."""
-    gap = "its printed proof has a gap at delta = 1/2 (docs/algorithms.md)"
+    gap = "at delta = 1/2 proved if R is small against D, else the proof has a gap (docs/theory.md)"
     return About(
         name=name,
         title=title,

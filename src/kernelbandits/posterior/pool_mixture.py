@@ -136,9 +136,10 @@ class PoolMixture(MixturePosterior):
         self._start(Tally(len(self.arms)))
         self._report_conditioning()
 
-    def has_members(self, kernels: Sequence[Kernel], ridges: Sequence[float]) -> bool:
-        """Tell whether these are the kernels and ridges of its members."""
-        return self.kernels == tuple(kernels) and self.ridges.tolist() == list(ridges)
+    def has_members(self, kernels: Sequence[Kernel], ridges: Sequence[float], arms: Arms) -> bool:
+        """Tell whether these are the kernels, the ridges and the arms of its members."""
+        same = self.arms is arms and self.ridges.tolist() == list(ridges)
+        return same and self.kernels == tuple(kernels)
 
     def without_rewards(self) -> PoolMixture:
         """Return a mixture of the same members before the first reward.

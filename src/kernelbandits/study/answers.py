@@ -64,6 +64,11 @@ class Answers:
         return np.flatnonzero(self.candidates.allowed_rows[self.driver.rows])
 
     @property
+    def estimated_arms(self) -> Indices:
+        """Those of them that are estimated: all, or of a very large table its working set."""
+        return self.allowed_arms[self.view.estimated[self.allowed_arms]]
+
+    @property
     def allowed_count(self) -> float:
         """How many different candidates are allowed."""
         kinds = self.driver.kinds[self.driver.rows][self.allowed_arms]
@@ -82,7 +87,7 @@ class Answers:
     @cached_property
     def greedy(self) -> int:
         """The arm of the greatest estimate among all that are allowed, measured or not."""
-        return self._greatest(self.allowed_arms)
+        return self._greatest(self.estimated_arms)
 
     @cached_property
     def recommended_arm(self) -> int | None:
@@ -160,7 +165,8 @@ class Answers:
     def _different(self, here: int) -> Indices:
         """One arm for each candidate allowed, and `here` for its own."""
         kinds = self.driver.kinds[self.driver.rows]
-        rest = self.allowed_arms[kinds[self.allowed_arms] != kinds[here]]
+        arms = self.estimated_arms
+        rest = arms[kinds[arms] != kinds[here]]
         _, first = np.unique(kinds[rest], return_index=True)
         return np.sort(np.append(rest[first], here))
 
@@ -168,7 +174,10 @@ class Answers:
     def comparison(self) -> str:
         """How many candidates were compared, in words, if not all of them."""
         n = len(np.unique(self.driver.kinds[self.driver.rows][self.allowed_arms]))
-        return f" (of the {COMPARED} most promising)" if n > COMPARED else ""
+        among = ""
+        if len(self.estimated_arms) < len(self.allowed_arms):
+            among = f" in a working set of {len(self.estimated_arms)} rows"
+        return f" (of the {COMPARED} most promising{among})" if n > COMPARED else ""
 
     def best(self) -> Best | None:
         """The row to recommend: of those measured, that of the best estimate."""

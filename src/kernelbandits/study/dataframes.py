@@ -222,7 +222,7 @@ def row_estimates(answers: Answers) -> Array:
     Rows that are no arms have nan.
     """
     found = np.full((4, len(answers.candidates)), np.nan)
-    view, scale = answers.view, answers.scale
+    view, scale = answers.view.complete(), answers.scale
     ends = np.sort([scale.outward(view.low), scale.outward(view.high)], axis=0)
     found[:, answers.driver.rows] = scale.outward(view.mean), scale.length(view.sd), *ends
     return found

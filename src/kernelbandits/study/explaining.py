@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.calibration import Standard
 from kernelbandits.formatting import format_count, format_estimate, format_share
+from kernelbandits.policies.explanation import describe_working_set
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
@@ -101,12 +102,19 @@ class Reasons:
 
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """Say why the policy chose this row, whether it repeats one, and which row looks best."""
-        repeated, why = self._repeats(row), self._choice_sentence(row, note)
+        repeated = self._repeats(row)
+        why = self._choice_sentence(row, note) + self._working_set(note)
         return f"{repeated}; {why[0].lower()}{why[1:]}" if repeated else why
 
     def why(self, row: int, note: Mapping[str, float]) -> str:
         """The sentence, followed by what makes its estimates doubtful."""
         return " ".join(filter(None, (self.sentence(row, note), self.answers.caution)))
+
+    @staticmethod
+    def _working_set(note: Mapping[str, float]) -> str:
+        """Say so if the choice was not among all rows of a very large table."""
+        size = note.get("working")
+        return f" {describe_working_set(int(size), 'rows')}" if size else ""
 
     def _repeats(self, row: int) -> str:
         """Say so if the candidate of this row has results already."""
@@ -242,6 +250,9 @@ class Reasons:
         """Return the full explanation; its probabilities use the noise given to the policy."""
         answers, note, row = self.answers, trial.note, trial.row
         arm, best = self.driver.arm(row), answers.greedy
+        for one in (answers, self._noise_answers):
+            one.view.include(arm)
+            one.view.include(best)
         rival, index = answers.row(best), self._index(note)
         chance, rival_chance = self._noise_answers.chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
+from kernelbandits.policies import Auto
 from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
+from kernelbandits.policies.working_set import BLOCK
 from kernelbandits.posterior import MixturePosterior
 from kernelbandits.study.driver import Driver
 
@@ -29,12 +32,87 @@ class PosteriorView:
     draw: Callable[[Indices], Array]
     """(draws, arms): functions drawn from the posterior, at some arms."""
 
+    @property
+    def estimated(self) -> npt.NDArray[np.bool_]:
+        """Which arms are estimated: all, or those of a working set."""
+        return np.ones(len(self.mean), dtype=np.bool_)
+
+    def include(self, arm: int) -> None:
+        """Estimate an arm, if it is not yet."""
+
+    def complete(self) -> PosteriorView:
+        """Return the estimates of all arms."""
+        return self
+
+
+@dataclass(frozen=True)
+class WorkingView(PosteriorView):
+    """The same for the working set of a very large table; other arms are NaN until asked for."""
+
+    estimate: Callable[[Indices], PosteriorView]
+    """Some arms -> their estimates."""
+
+    @property
+    def estimated(self) -> npt.NDArray[np.bool_]:
+        return ~np.isnan(self.mean)
+
+    def include(self, arm: int) -> None:
+        if np.isnan(self.mean[arm]):
+            self._fill(np.array([arm]), self.estimate(np.array([arm])))
+
+    def complete(self) -> PosteriorView:
+        arms = np.flatnonzero(~self.estimated)
+        for some in np.array_split(arms, 1 + len(arms) // BLOCK):
+            if len(some):
+                self._fill(some, self.estimate(some))
+        return self
+
+    def _fill(self, arms: Indices, view: PosteriorView) -> None:
+        for name in ("mean", "sd", "low", "high"):
+            getattr(self, name)[arms] = getattr(view, name)
+
+
+def working_view(policy: Auto, posterior: Any, units: Standard) -> WorkingView:
+    """Return the posterior of a working set, by the arms of the pool; equal arms are the same."""
+    assert policy.working is not None
+    numbers, points, first = (
+        policy.working.numbers,
+        policy.domain.points,
+        policy.domain.index.first,
+    )
+    here = transformed_view(posterior, units, policy.working.arms.points)
+
+    def spread(values: Array) -> Array:
+        every: Array = np.full(len(points), np.nan)
+        every[first[numbers]] = values
+        return np.asarray(every[first])
+
+    return WorkingView(
+        spread(here.mean),
+        spread(here.sd),
+        spread(here.low),
+        spread(here.high),
+        draw=lambda arms: units.original(draw_from_posterior(posterior, points[arms])),
+        estimate=lambda arms: space_view(posterior, units, points[arms]),
+    )
+
+
+def find_working_policy(driver: Driver) -> Auto | None:
+    """The policy with a working set of rows that are allowed; None if it has none."""
+    policy = driver.policy
+    if not isinstance(policy, Auto) or policy.working is None:
+        return None
+    allowed = driver.table.allowed_rows[driver.rows]
+    return policy.restrict_to(None if allowed.all() else np.flatnonzero(allowed))
+
 
 def policy_view(driver: Driver) -> PosteriorView:
     """Return the estimates that the policy chooses by, at the policy's own ridge."""
     policy = driver.policy
     if not policy.finite:
         return space_view(policy.posterior, policy.units, driver.candidates.points)
+    if (restricted := find_working_policy(driver)) is not None:
+        return working_view(restricted, restricted.posterior, policy.units)
     if not policy.units.is_linear:
         return transformed_view(policy.posterior, policy.units, policy.domain.points)
     mean, sd = driver.estimates()
@@ -51,11 +129,15 @@ def noise_view(driver: Driver) -> PosteriorView:
     A policy's own ridge may be larger than the noise variance, and its estimates then lie too close
     to the prior.
     """
+    if (restricted := find_working_policy(driver)) is not None:
+        return working_view(restricted, restricted.noise_posterior(), restricted.units)
     return posterior_view(driver, driver.policy.noise_posterior(), driver.policy.units)
 
 
 def answer_view(driver: Driver) -> PosteriorView:
     """Return the posterior from which questions are answered (`Policy.answer_model`)."""
+    if (restricted := find_working_policy(driver)) is not None:
+        return working_view(restricted, *restricted.answer_model())
     return posterior_view(driver, *driver.policy.answer_model())
 
 

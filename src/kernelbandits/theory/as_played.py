@@ -75,6 +75,8 @@ class PlayedBound:
     def sentence(self) -> str:
         """What is proved, in words, and why."""
         least = min(self.as_played, self.mean_square)
+        if math.isinf(least):
+            return f"No bound is proved at T = {self.horizon}: {missing_weights(self.threshold)}."
         if self.vacuous:
             return (
                 f"Vacuous at T = {self.horizon}: the bound as played with delta = {self.delta:.3g},"
@@ -86,6 +88,16 @@ class PlayedBound:
             f"{least:.4g}, {100 * least / self.trivial:.3g} % of the trivial {self.trivial:.4g}: "
             f"{self.conditions}."
         )
+
+
+def missing_weights(threshold: float) -> str:
+    """Why a law has no finite bound: no weight is as large as b, or E w^2 is infinite."""
+    if threshold <= 1:
+        return "E w^2 of the exploration law is infinite, or a number exceeds 1.8e308"
+    return (
+        f"the played width is too narrow without weights w >= {threshold:.4g}, which some round "
+        f"never draws, or E w^2 is infinite; play with a smaller delta"
+    )
 
 
 def effective_level(
@@ -253,7 +265,7 @@ def describe(price: Price, setting: Setting, smallest: float) -> str:
         )
     if not price.first_rounds:
         return f"{reason} from the first round on"
+    rounds = "round" if price.first_rounds == 1 else f"{price.first_rounds:.0f} rounds"
     return (
-        f"{reason} after the first {price.first_rounds:.0f} rounds, where "
-        f"L >= ln(1 + n inf k/ridge), inf k = {smallest:g}"
+        f"{reason} after the first {rounds}, where L >= ln(1 + n inf k/ridge), inf k = {smallest:g}"
     )

@@ -152,7 +152,7 @@ def regret_bound(
     largest: float = ...,
     smallest: float = ...,
     delta: float | None = ...,
-    played_delta: float = ...,
+    played_delta: float | None = ...,
     form: Literal["high_probability"],
 ) -> HighProbabilityBound: ...
 def regret_bound(
@@ -166,7 +166,7 @@ def regret_bound(
     largest: float = 1.0,
     smallest: float = 0.0,
     delta: float | None = None,
-    played_delta: float = 0.5,
+    played_delta: float | None = None,
     form: str = "repaired",
 ) -> RegretBound | PlayedBound | HighProbabilityBound:
     """Return the bounds of Theorem 1 for the regret of a Generic-GP policy.
@@ -194,7 +194,7 @@ def regret_bound(
         min(1, 1 / (2 D T)) and 1/2. "high_probability": the probability with which the bound may
         fail, by default 0.05.
     played_delta
-        With form "high_probability": the delta with which the policy plays.
+        With form "high_probability" only: the delta with which the policy plays, by default 1/2.
     form
         "repaired": bounds of the expected regret as printed, repaired and tightened, a
         `RegretBound`. "as_played": a bound of the expected regret for the rule as it is played, a
@@ -220,12 +220,26 @@ def regret_bound(
     played = {
         "repaired": delta,
         "as_played": 0.5 if delta is None else delta,
-        "high_probability": played_delta,
+        "high_probability": 0.5 if played_delta is None else played_delta,
     }[chosen]
+    checks.needs(
+        chosen == "high_probability" or played_delta is None,
+        "regret_bound",
+        f"delta, not played_delta, as the delta of the rule with form {chosen!r}",
+        played_delta,
+    )
     setting = Setting(rounds, gain, noise_scale, norm_bound, ridge, largest, played)
     checks.needs(least <= largest, "regret_bound", "smallest <= largest", (smallest, largest))
     if chosen == "as_played":
-        return played_bound(LawMoments.of(exploration, rounds), setting, least)
+        moments = LawMoments.of(exploration, rounds)
+        checks.needs(
+            not moments.realised,
+            "regret_bound",
+            "a law or schedule for an expected regret (a list of laws that were chosen from the "
+            'past differs from run to run: form="high_probability")',
+            "a list of laws",
+        )
+        return played_bound(moments, setting, least)
     if chosen == "high_probability":
         failure = checks.inside("regret_bound", "delta", 0.05 if delta is None else delta)
         return high_probability_bound(LawMoments.of(exploration, rounds), setting, failure, least)

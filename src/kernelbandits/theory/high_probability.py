@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbandits.theory.as_played import Price, band_width, prices
+from kernelbandits.theory.as_played import Price, band_width, missing_weights, prices
 from kernelbandits.theory.law_moments import LawMoments
 from kernelbandits.theory.setting import Setting
 
@@ -72,6 +72,8 @@ class HighProbabilityBound:
     def sentence(self) -> str:
         """What is proved, in words."""
         least = min(self.azuma, self.freedman)
+        if math.isinf(least):
+            return f"No bound is proved at T = {self.horizon}: {missing_weights(self.threshold)}."
         if self.vacuous:
             return (
                 f"Vacuous at T = {self.horizon}: the bound {least:.4g} says no more than the "
@@ -90,7 +92,8 @@ def high_probability_bound(
 ) -> HighProbabilityBound:
     """The smallest bound over the numbers n of first rounds that are counted at 2 D each.
 
-    For every n the bound holds on the same event, so that n may be chosen afterwards.
+    If the laws are known beforehand, so is the best n. Otherwise n is chosen after the rounds, and
+    the deviation of the regret must be that of all rounds, which is one event for every n.
     """
     certain = moments.is_certain and not moments.realised
     band = -math.log(failure if certain else failure / 2)
@@ -102,7 +105,9 @@ def high_probability_bound(
         losses = mean_losses(moments, setting, price, 0.0 if certain else rest)
         if certain:
             return first + losses, first + losses, first + losses
-        azuma, freedman = add_deviations(losses, setting, rest, moments.realised)
+        if moments.realised:
+            return *add_deviations(first + losses, setting, rest, realised=True), first + losses
+        azuma, freedman = add_deviations(losses, setting, rest, realised=False)
         return first + azuma, first + freedman, first + losses
 
     found = [(bounds_at(price), price) for price in prices(setting, smallest, levels)]

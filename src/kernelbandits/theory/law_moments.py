@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -81,6 +81,10 @@ class LawMoments:
         checks.needs(least > 0, "a regret bound", needed, least)
         # The maxima of laws that depend on the past are not those of independent weights.
         return cls(Constants(least, math.inf, math.inf, math.inf, horizon), found, realised=True)
+
+    def drop_certificate(self) -> LawMoments:
+        """The same without the schedule's own proof, for domains on which it does not hold."""
+        return replace(self, certified=math.inf)
 
     @cached_property
     def counts(self) -> Array:

@@ -22,6 +22,7 @@ from kernelbandits.exploration import (
     Certainty,
     Gaussian,
     Law,
+    PointMass,
 )
 from kernelbandits.policies import GenericGP, Greedy
 from kernelbandits.streams import Streams
@@ -57,6 +58,7 @@ def check_as_played(effort: Effort) -> Iterator[CheckedStatement]:
     yield check_identity(effort)
     yield from check_effective_level(effort)
     yield from check_steps(effort)
+    yield from check_worst_functions()
     for name in SCHEDULES:
         yield check_expected_regret(name, effort)
     yield check_large_noise(effort)
@@ -194,6 +196,56 @@ def largest_ratio(
         lost += chance * gaps[played]
         allowed += chance * (1 + max(value, 0.0) + more) * bonus[np.arange(rounds), played]
     return float((lost / allowed)[kept].max())
+
+
+def check_worst_functions() -> Iterator[CheckedStatement]:
+    """The same inequality for the worst f in the band, where it is nearly an equality.
+
+    With half of h it is false, so that this check notices a width that is too small by half.
+    """
+    cases = [(law, 1.0) for law in (PointMass(1.0), Bernoulli(0.01), *STEP_LAWS)]
+    cases.append((STEP_LAWS[-1], 1.5))
+    for share in (1.0, 0.5):
+        ratios = [largest_worst_ratio(law, b) / share for law, b in cases]
+        holds = [ratio <= 1 + ROUNDING for ratio in ratios]
+        factor = "" if share == 1 else "1/2 "
+        yield CheckedStatement(
+            f"the worst f in a band of b widths: E[regret_t | past] <= {factor}"
+            "E[h g(x_t) | past], h = b + w^+ + (w - E w)^+/P(w >= b); two arms",
+            "ratio <= 1",
+            ", ".join(f"{ratio:.3f}" for ratio in ratios),
+            holds=all(holds),
+            should_hold=share == 1,
+            detail=f"exact expectations for {len(cases)} laws; means and sds on a grid; b = 1, and "
+            "1.5 for the last",
+        )
+
+
+def largest_worst_ratio(law: Law, band: float) -> float:
+    """The largest E[regret] / E[h g(x)] over posteriors of two arms, width 1 and sd 1 and s.
+
+    One arm has f at the upper end of its band, the other one at the lower end.
+    """
+    mean, sd = np.meshgrid(np.linspace(-2.5, 2.5, 201), np.linspace(0, 1, 41))
+    means = np.stack([np.zeros(mean.size), mean.ravel()])
+    sds = np.stack([np.ones(sd.size), sd.ravel()])
+    masses = law.masses
+    assert masses is not None, "the laws of this check are discrete"
+    optimism = sum(chance for value, chance in zip(*masses, strict=True) if value >= band)
+    largest = 0.0
+    for best in (0, 1):
+        gap = (means + band * sds)[best] - (means - band * sds)[1 - best]
+        lost, allowed = np.zeros(mean.size), np.zeros(mean.size)
+        for value, chance in zip(*masses, strict=True):
+            index = means + value * sds
+            # Of two arms with the same index the worse one is played.
+            played = np.where(index[best] > index[1 - best] + ROUNDING, best, 1 - best)
+            excess = max(value - law.expectation, 0.0) / optimism
+            lost += chance * gap * (played != best)
+            allowed += chance * (band + max(value, 0.0) + excess) * sds[played, np.arange(sd.size)]
+        real = (gap >= 0) & (allowed > 0)
+        largest = max(largest, float((lost[real] / allowed[real]).max()))
+    return largest
 
 
 def build_policy(

@@ -1,0 +1,204 @@
+"""The working set: the arms of a very large pool among which `Auto` chooses until its next fit.
+
+A mixture of eight posteriors over a million arms needs eight kernel values of each arm for every
+distinct arm played. Above `LARGEST_POOL` arms the mixture is therefore kept for a working set of at
+most `LARGEST_SET` arms, which is chosen again at each fit:
+
+- every arm that was measured or has failed;
+- 2/5 of the set: the arms nearest, in fitted lengthscales, to the best arms measured and to the
+  most promising arms of a large random sample;
+- 1/5: the most promising arms of that sample, by the expected improvement under the most probable
+  scales;
+- the rest: random arms.
+
+It depends on the pool, the rewards, the fit and the seed alone, so a study is replayed exactly
+(docs/decisions/0019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import Arms
+from kernelbandits.streams import Streams
+
+LARGEST_POOL = 100_000
+"""Up to so many arms the posterior is kept for all of them."""
+LARGEST_SET = 20_000
+"""How many arms a working set has, beside those measured or added later."""
+SAMPLE = 100_000
+"""How many random arms are scored to find promising ones."""
+CENTRES = 4
+"""Neighbours are taken of so many measured arms, and of as many promising ones."""
+FEWEST_SHARE = 0.25
+"""An ask that may play less than this share of the set has a working set of its own."""
+BLOCK = 2_000
+"""So many points are predicted at a time: their kernel values stay in the cache."""
+KEY = tuple(map(ord, "working set"))
+"""What tells the random numbers of working sets from all others of a seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingSet:
+    """Some arms of a pool, at different points.
+
+    >>> import kernelbandits as kb
+    >>> pool = kb.Arms([[0.0], [0.2], [0.4], [0.6]])
+    >>> few = WorkingSet(pool, np.array([1, 3]))
+    >>> few.arms.points.tolist(), few.seats([3, 0]).tolist()
+    ([[0.2], [0.6]], [1, -1])
+    >>> few.add([0]).numbers.tolist()
+    [1, 3, 0]
+    """
+
+    pool: Arms
+    numbers: Indices
+    """The numbers of its arms in the pool, in increasing order; then those added, in turn."""
+    grown: bool = False
+    """Whether arms were added since it was chosen."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @cached_property
+    def arms(self) -> Arms:
+        """The arms of the set, numbered by their seats 0, 1, ..."""
+        return Arms(self.pool.points[self.numbers], blocks=self.pool.blocks)
+
+    @cached_property
+    def _order(self) -> tuple[Indices, Indices]:
+        """The seats in the order of their points, and the first arms at these points."""
+        first = self.pool.index.first[self.numbers]
+        order = np.argsort(first, kind="stable")
+        return order, first[order]
+
+    def seats(self, arms: Sequence[int] | Indices) -> Indices:
+        """The seat of each of some arms of the pool, or of another at its point; -1 if none."""
+        order, known = self._order
+        wanted = self.pool.index.first[np.asarray(arms, dtype=np.intp)]
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[place] == wanted, order[place], -1)
+
+    def add(self, arms: Sequence[int]) -> WorkingSet:
+        """The set with these arms, in turn; itself if it has them all."""
+        outside = np.asarray(arms, dtype=np.intp)[self.seats(arms) < 0]
+        if not len(outside):
+            return self
+        firsts = self.pool.index.first[outside]
+        _, places = np.unique(firsts, return_index=True)
+        return replace(self, numbers=np.append(self.numbers, outside[np.sort(places)]), grown=True)
+
+    def allowed_seats(self, allowed: Indices) -> Indices:
+        """The seats of those of its arms that are among some arms of the pool, in order."""
+        named = np.zeros(len(self.pool), dtype=np.bool_)
+        named[allowed] = True
+        return np.flatnonzero(named[self.numbers])
+
+    def has_enough(self, allowed: Indices) -> bool:
+        """Whether an ask that may play these arms of the pool finds enough of them in the set."""
+        here = len(self.allowed_seats(allowed))
+        enough = here >= FEWEST_SHARE * LARGEST_SET
+        return enough or here == len(distinct_arms(self.pool, allowed))
+
+
+def is_large(pool: Arms) -> bool:
+    """Whether a pool needs a working set."""
+    return len(pool) > LARGEST_POOL
+
+
+class PoolFit(NamedTuple):
+    """What the most probable scales say of a pool."""
+
+    best: Array
+    """The points measured, the best estimate first."""
+    lengthscales: Array
+    """One for each coordinate."""
+    promise: Callable[[Array], Array]
+    """(points) -> how promising they are."""
+
+
+class PoolKnowledge(NamedTuple):
+    """What is known of a pool when a working set is chosen."""
+
+    tried: Sequence[int]
+    """The arms that were measured or have failed."""
+    events: int
+    """The number of rewards."""
+    fit: PoolFit | None = None
+    """None before the first reward."""
+
+
+def choose_working_set(
+    pool: Arms, seed: int, known: PoolKnowledge, allowed: Indices | None = None
+) -> WorkingSet:
+    """Choose the working set of a pool, or of those arms that are allowed.
+
+    Random arms are those with the least random numbers, of which each arm of the pool has one: the
+    set changes little if few arms are allowed no longer.
+    """
+    uniforms = Streams(seed).generator(*KEY, known.events).random(len(pool))
+    offered = distinct_arms(pool, allowed)
+    chosen = np.zeros(len(pool), dtype=np.bool_)
+    # Only the first offered arm at a point counts: the arms of a set are at different points.
+    chosen[offered_at(pool, offered, known.tried)] = True
+    if len(offered) <= LARGEST_SET:
+        chosen[offered] = True
+        return WorkingSet(pool, np.flatnonzero(chosen))
+    if known.fit is not None:
+        sample = offered[least_places(uniforms[offered], SAMPLE)]
+        promise = known.fit.promise(pool.points[sample])
+        ranked = sample[np.argsort(-promise, kind="stable")[: LARGEST_SET // 5]]
+        centres = np.vstack([known.fit.best[:CENTRES], pool.points[ranked[:CENTRES]]])
+        chosen[ranked] = True
+        chosen[nearest_arms(pool, offered, centres, known.fit.lengthscales)] = True
+    rest = offered[~chosen[offered]]
+    missing = max(0, LARGEST_SET - int(chosen.sum()))
+    chosen[rest[least_places(uniforms[rest], missing)]] = True
+    return WorkingSet(pool, np.flatnonzero(chosen))
+
+
+def distinct_arms(pool: Arms, allowed: Indices | None) -> Indices:
+    """Of all arms, or of those allowed, the first at each point, in order."""
+    numbers = np.arange(len(pool)) if allowed is None else np.asarray(allowed, dtype=np.intp)
+    if pool.index.distinct == len(pool):
+        return numbers
+    _, places = np.unique(pool.index.first[numbers], return_index=True)
+    return numbers[np.sort(places)]
+
+
+def offered_at(pool: Arms, offered: Indices, arms: Sequence[int]) -> Indices:
+    """For each of some arms the one at its point that is offered, or the first at its point."""
+    wanted = pool.index.first[np.asarray(arms, dtype=np.intp)]
+    found = np.arange(len(pool))
+    found[pool.index.first[offered]] = offered
+    return found[wanted]
+
+
+def nearest_arms(pool: Arms, offered: Indices, centres: Array, lengthscales: Array) -> Indices:
+    """The arms nearest to each of some points in lengthscales, together at most 2/5 of a set."""
+    rows = pool.points[offered] / lengthscales
+    # |x - c|^2 without |c|^2, which is the same for all arms.
+    distances = np.einsum("ij,ij->i", rows, rows) - 2 * ((centres / lengthscales) @ rows.T)
+    number = 2 * LARGEST_SET // (5 * len(centres))
+    near = [least_places(one, number) for one in distances]
+    return offered[np.unique(np.concatenate(near))]
+
+
+def least_places(values: Array, number: int) -> Indices:
+    """The places of the least values, in no order."""
+    if number >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(values, number)[:number] if number else np.empty(0, dtype=np.intp)
+
+
+def predict_in_blocks(posterior: Any, points: Array) -> tuple[Array, Array]:
+    """Mean and sd at many points, of which some thousand are predicted at a time."""
+    parts = [posterior.at(points[i : i + BLOCK]) for i in range(0, len(points), BLOCK)]
+    mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return mean, sd

@@ -1,0 +1,282 @@
+"""`Auto` on very large pools: its posterior is that of a working set of the arms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.checks import DataNotice
+from kernelbandits.policies import working_set
+from kernelbandits.policies.calibrator import Calibrator
+from kernelbandits.policies.working_set import PoolFit, PoolKnowledge, choose_working_set
+from kernelbandits.posterior import PoolMixture
+
+N, SIZE = 300, 60
+RARE = kb.calibration.Refits(growth=2.0, first=1)
+"""Fits at 1, 2, 4, 8 and 16 rewards."""
+
+
+@pytest.fixture
+def small_sets(monkeypatch):
+    """Pools of more than 100 arms have a working set of 60."""
+    set_limits(monkeypatch, pool=100, size=SIZE)
+
+
+def set_limits(monkeypatch, pool, size):
+    monkeypatch.setattr(working_set, "LARGEST_POOL", pool)
+    monkeypatch.setattr(working_set, "LARGEST_SET", size)
+    monkeypatch.setattr(working_set, "SAMPLE", 2 * size)
+
+
+def make_pool(n=N, d=2):
+    return np.random.default_rng(3).random((n, d))
+
+
+def value_of(x):
+    return float(np.sin(5 * x[0]) + x[1])
+
+
+def play(auto, rounds):
+    choices = []
+    for _ in range(rounds):
+        choices.append(auto.ask())
+        auto.tell(choices[-1], value_of(choices[-1].x))
+    return choices
+
+
+def arms_outside(auto):
+    return np.setdiff1d(np.arange(len(auto.domain)), auto.working.numbers)
+
+
+def full_mixture(auto):
+    """The mixture over all arms of the pool, by its definition."""
+    calibrator = auto.calibrator
+    pairs = [calibrator._member(fit) for fit in calibrator.fits]
+    mixture = PoolMixture(*zip(*pairs, strict=True), auto.domain)
+    counts, sums = np.zeros((2, len(auto.domain)))
+    played = auto.domain.index.find(auto.rewards.points)
+    counts[played], sums[played] = auto.rewards.counts, calibrator.unit_sums()
+    mixture.learn(counts, sums)
+    return mixture
+
+
+def test_a_pool_up_to_the_limit_has_no_working_set(small_sets):
+    auto = kb.Auto(make_pool(100), seed=1)
+    choice = play(auto, 4)[-1]
+    assert auto.working is None
+    assert "working" not in choice.note
+    assert kb.Auto(make_pool(101), seed=1).working is not None
+
+
+@pytest.mark.parametrize("goal", ["find", "earn"])
+def test_a_set_of_all_arms_chooses_as_the_whole_pool(monkeypatch, goal):
+    whole = play(kb.Auto(make_pool(), goal=goal, seed=4), 9)
+    set_limits(monkeypatch, pool=100, size=N)
+    auto = kb.Auto(make_pool(), goal=goal, seed=4)
+    chosen = play(auto, 9)
+    assert [one.arm for one in chosen] == [one.arm for one in whole]
+    assert [one.note for one in chosen] == [one.note | {"working": N} for one in whole]
+    assert all((one.x == auto.domain.points[one.arm]).all() for one in chosen)
+
+
+def test_the_posterior_of_the_set_is_that_of_the_whole_pool_at_its_arms(small_sets):
+    auto = kb.Auto(make_pool(), goal="find", seed=2, refits=RARE)
+    play(auto, 8)
+    auto.tell(auto.choice(int(arms_outside(auto)[5])), 0.3)
+    exact, numbers = full_mixture(auto), auto.working.numbers
+    np.testing.assert_allclose(auto.posterior.mean, exact.mean[numbers], atol=1e-9)
+    np.testing.assert_allclose(auto.posterior.sd, exact.sd[numbers], atol=1e-7)
+    mean, sd = auto.estimates()
+    np.testing.assert_allclose(mean, auto.units.original(exact.mean), atol=1e-9)
+    np.testing.assert_allclose(sd, auto.units.original_sd(exact.mean, exact.sd), atol=1e-7)
+
+
+def test_a_set_has_what_was_tried_the_neighbours_of_the_best_and_promising_arms(small_sets):
+    pool = kb.Arms(make_pool())
+    centre = pool.points[17]
+    promise = -np.abs(pool.points - 0.9).sum(1)
+    fit = PoolFit(
+        best=centre[None],
+        lengthscales=np.array([0.1, 1.0]),
+        promise=lambda rows: -np.abs(rows - 0.9).sum(1),
+    )
+    known = PoolKnowledge(tried=[17, 250], events=1, fit=fit)
+    numbers = choose_working_set(pool, 0, known).numbers
+    near = np.argsort((((pool.points - centre) / [0.1, 1.0]) ** 2).sum(1))
+    assert {17, 250} <= set(numbers)
+    assert len(numbers) == SIZE
+    assert set(near[:4]) <= set(numbers)
+    # The twelve best of a random sample of 120 are better than the median of the pool.
+    assert (promise[numbers] > np.median(promise)).sum() >= 12
+    other = choose_working_set(pool, 0, known._replace(events=2)).numbers
+    assert set(other) != set(numbers)
+    assert (choose_working_set(pool, 0, known).numbers == numbers).all()
+
+
+def test_the_set_depends_on_the_seed_and_the_rewards_alone(small_sets):
+    first, second = (kb.Auto(make_pool(), goal="find", seed=6) for _ in range(2))
+    play(first, 7)
+    second.tell_all([(second.choice(place), reward) for place, reward in first.history])
+    assert (first.working.numbers == second.working.numbers).all()
+    assert first.ask() == second.ask()
+    assert kb.Auto.from_dict(first.to_dict()).ask() == first.ask()
+    other = kb.Auto(make_pool(), goal="find", seed=7)
+    assert (other.working.numbers != kb.Auto(make_pool(), seed=6).working.numbers).any()
+
+
+def test_arms_told_and_failed_outside_the_set_are_learnt_in_any_grouping(small_sets):
+    start = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
+    play(start, 8)
+    inside = [arm for arm in start.working.numbers if not start.rewards.count_at(make_pool()[arm])]
+    far = arms_outside(start)
+    pairs = [(far[3], 0.2), (far[4], None), (inside[0], 0.4), (far[9], 0.7), (inside[5], 0.1)]
+    for given in (pairs[:1], pairs[:2], pairs[:3], pairs, [*pairs[:1], pairs[2]]):
+        one, many = (kb.Auto.from_dict(start.to_dict()) for _ in range(2))
+        for arm, reward in given:
+            choice = one.choice(int(arm))
+            one.fail(choice) if reward is None else one.tell(choice, reward)
+        many.tell_all([(many.choice(int(arm)), reward) for arm, reward in given])
+        assert (one.working.numbers == many.working.numbers).all()
+        assert (one.posterior.means == many.posterior.means).all()
+        assert (one.posterior.variances == many.posterior.variances).all()
+        assert all(one.working.seats([int(arm)])[0] >= 0 for arm, _ in given)
+
+
+def test_pending_arms_outside_the_set_lower_the_variances(small_sets):
+    auto = kb.Auto(make_pool(), goal="find", seed=2, refits=RARE)
+    play(auto, 8)
+    before, outside = auto.working, [int(arm) for arm in arms_outside(auto)[[2, 30]]]
+    pending = [auto.choice(arm) for arm in outside]
+    choice = auto.ask(pending=pending)
+    assert auto.ask(pending=pending) == choice
+    assert auto.working is before
+    extended = auto.restrict_to(pending=outside)
+    seats = extended.working.seats(outside).tolist()
+    imagined = extended.posterior.with_pending(seats)
+    exact = full_mixture(auto).with_pending(outside)
+    numbers = extended.working.numbers
+    np.testing.assert_allclose(imagined.sd, exact.sd[numbers], atol=1e-7)
+    assert len(extended.working) == len(before) + 2
+    assert choice.note["pending"] == 2
+    assert len({one.arm for one in auto.batch(3, pending=pending)}) == 3
+
+
+def test_an_ask_for_few_arms_has_a_working_set_of_them(small_sets):
+    auto = kb.Auto(make_pool(), goal="find", seed=2)
+    play(auto, 6)
+    for allowed in (arms_outside(auto)[:1], arms_outside(auto)[:7], arms_outside(auto)):
+        choice = auto.ask(arms=allowed)
+        assert choice.arm in allowed
+        assert auto.ask(arms=allowed) == choice
+        assert auto.recommend(arms=allowed) in allowed
+        assert "working set" in auto.explain(choice, arms=allowed).sentence()
+    most = np.delete(np.arange(N), auto.recommend())
+    assert auto.ask(arms=most).arm in most
+
+
+def test_costs_are_those_of_the_arms_in_the_pool(small_sets):
+    costs = np.linspace(1, 3, N)
+    auto = kb.Auto(make_pool(), goal="find", seed=2)
+    assert auto.ask(costs=costs).note["cost"] <= np.median(costs) + 0.5
+    play(auto, 5)
+    choice = auto.ask(costs=costs)
+    assert choice.note["cost"] == costs[choice.arm]
+
+
+def test_of_equal_arms_one_that_is_allowed_is_chosen(small_sets):
+    points = np.repeat(make_pool(150), 2, axis=0)
+    with pytest.warns(DataNotice):
+        auto = kb.Auto(points, goal="find", seed=2)
+    play(auto, 5)
+    assert len(set(auto.domain.index.first[auto.working.numbers])) == len(auto.working)
+    copies = np.arange(1, N, 2)
+    few = copies[~np.isin(copies - 1, auto.working.numbers)][:9]
+    assert auto.ask(arms=few).arm in few
+    assert auto.ask(arms=copies).arm in copies
+    measured = auto.history[0][0] | 1
+    assert auto.recommend(arms=np.array([measured])) == measured
+
+
+def test_an_interrupted_fit_leaves_the_set_as_it_was(small_sets, monkeypatch):
+    auto = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
+    play(auto, 6)
+    twin, outside = kb.Auto.from_dict(auto.to_dict()), arms_outside(auto)[:2].tolist()
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    # The second of the two rewards calls for a fit.
+    pairs = [(auto.choice(arm), 0.5) for arm in outside]
+    with monkeypatch.context() as patch:
+        patch.setattr(Calibrator, "_make_fit", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            auto.tell_all(pairs)
+        assert auto.ask() == twin.ask()
+        assert not auto.working.grown
+        auto.tell(*pairs[0])
+        with pytest.raises(KeyboardInterrupt):
+            auto.tell(*pairs[1])
+    twin.tell(*pairs[0])
+    assert (auto.working.numbers == twin.working.numbers).all()
+    assert auto.ask().arm == twin.ask().arm
+
+
+def test_results_with_standard_errors_are_learnt_on_a_working_set(small_sets):
+    auto = kb.Auto(make_pool(), goal="find", seed=2)
+    for _ in range(6):
+        choice = auto.ask()
+        auto.tell(choice, kb.calibration.Measurement(value_of(choice.x), 0.1))
+    assert auto.ask().note["working"] == len(auto.working) >= SIZE
+    assert auto.recommend() in [place for place, _ in auto.history]
+
+
+@pytest.fixture
+def study(small_sets, tmp_path):
+    study = kb.Study.create(tmp_path / "large.db", make_pool(), target="yield", seed=5)
+    yield study
+    study.close()
+
+
+def test_a_study_of_a_large_table_is_replayed_exactly(study, tmp_path):
+    """With pending, late, failed and forbidden rows, many of them outside the set of the time."""
+    points, waiting = make_pool(), []
+    for number in range(6):
+        now, later = study.ask(2)
+        waiting.append(later)
+        study.tell(now.trial, value_of(points[now.row]))
+        if number == 2:
+            study.tell(waiting.pop(0).trial, failed=True)
+        if number == 3:
+            study.forbid([row for row in range(N) if row % 8])
+        if number == 4:
+            late = waiting.pop(0)
+            study.tell(late.trial, value_of(points[late.row]))
+    assert all(study.replay(trial).same for trial in range(1, 13))
+    told = study.explain(12)
+    assert told.row % 8 == 0
+    assert np.isfinite(told.mean)
+    assert "working set" in told.sentence
+    again = kb.Study.open(tmp_path / "large.db")
+    assert again.best() == study.best()
+    again.close()
+
+
+def test_a_study_says_that_it_compares_a_working_set(small_sets, tmp_path, monkeypatch):
+    set_limits(monkeypatch, pool=250, size=250)
+    points = make_pool()
+    study = kb.Study.create(tmp_path / "large.db", points, target="yield", seed=5)
+    for _ in range(6):
+        (one,) = study.ask()
+        study.tell(one.trial, value_of(points[one.row]))
+    (one,) = study.ask()
+    assert "among a working set of 250 rows, chosen again at each fit." in one.why
+    assert study.best().comparison == " (of the 200 most promising in a working set of 250 rows)"
+    found = study.estimates()
+    policy = study._session.driver.policy
+    model, units = policy.answer_model()
+    mean, _ = model.at(policy.domain.points)
+    np.testing.assert_allclose(
+        found["mean"], study._session.state.scale.outward(units.original(mean)), atol=1e-9
+    )
+    study.close()
