@@ -19,7 +19,7 @@ import pandas as pd
 
 import kernelbandits as kb
 
-DEVELOPMENT = {"test", "browser", "package", "lint", "bench", "rivals"}
+DEVELOPMENT = {"test", "cluster-test", "browser", "package", "lint", "bench", "rivals"}
 """Extras for those who work on the package itself."""
 HEAVY = ("torch", "numba", "optuna", "sklearn", "matplotlib", "fastapi", "psycopg", "gest_api")
 """What the package alone does not bring."""
@@ -54,6 +54,17 @@ def try_experiments(folder: Path) -> None:
     command = [sys.executable, "-m", "kernelbandits", "run", *small, "--horizon", "20"]
     subprocess.run([*command, "--output", "run"], check=True, capture_output=True, cwd=folder)
     assert (folder / "run" / "regret.png").stat().st_size
+
+
+def try_cluster(folder: Path) -> None:
+    from kernelbandits.experiment import dask_mapper
+
+    game = {"horizon": 10, "seeds": 2}
+    here = kb.run_experiment("branin", "simple-ucb", **game)
+    with dask_mapper("local", workers=1) as mapper:
+        there = kb.run_experiment("branin", "simple-ucb", mapper=mapper, **game)
+    regrets = [results["branin", "Simple-UCB"].regret for results in (here, there)]
+    assert np.array_equal(*regrets)
 
 
 def try_postgres(folder: Path) -> None:
