@@ -79,7 +79,7 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", EqualTerms(terms))
 
 
-def enlarged(
+def bogunovic_krause(
     noise_scale: float, norm_bound: float, ridge: float, delta: float, error: float
 ) -> Width:
     """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1) / ridge).

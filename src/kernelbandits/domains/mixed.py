@@ -260,7 +260,7 @@ class MixedBox:
         nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
         if self.constraints:
             nearest = self.feasible.write_briefly(nearest)
-        return self._named(variable.decode(nearest[place]) for variable, place in self.blocks)
+        return self._to_point(variable.decode(nearest[place]) for variable, place in self.blocks)
 
     def canonical(self, x: Any) -> Any:
         """Return a point as it is stored: 3.0 as 3 for a whole number, 0.1 + 0.2 as 0.3 on a grid.
@@ -269,12 +269,12 @@ class MixedBox:
         """
         values, _ = self._values(x)
         self.encode(x)
-        return self._named(
+        return self._to_point(
             variable.canonical(value)
             for variable, value in zip(self.variables, values, strict=True)
         )
 
-    def _named(self, values: Iterator[Any]) -> Any:
+    def _to_point(self, values: Iterator[Any]) -> Any:
         """Return values as a point: a dict if the variables have names."""
         return dict(zip(self.names, values, strict=True)) if self.names else tuple(values)
 
@@ -452,7 +452,7 @@ class MixedBox:
             checks.needs(bool(kept.any()), "grid", needed, [len(column) for column in columns])
             rows, places = rows[kept], places[kept]
         values = tuple(
-            self._named(column[i] for column, i in zip(columns, numbers, strict=True))
+            self._to_point(column[i] for column, i in zip(columns, numbers, strict=True))
             for numbers in places.tolist()
         )
         spans = (range(place.start, place.stop) for _, place in self.blocks)

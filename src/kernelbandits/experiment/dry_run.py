@@ -42,7 +42,9 @@ class DryRun:
         return sorted(cells, key=lambda cell: -self.seconds[cell.key])
 
 
-def try_policies(policies: Iterable[str], planned: Planner, optional: Sequence[str] = ()) -> DryRun:
+def try_policies(
+    policies: Iterable[str], plan_cells: Planner, optional: Sequence[str] = ()
+) -> DryRun:
     """Build every policy on the first seed of every problem, and play a few rounds of it.
 
     An error of a policy is raised, unless the policy is among the optional ones. Where all policies
@@ -51,7 +53,7 @@ def try_policies(policies: Iterable[str], planned: Planner, optional: Sequence[s
     run = DryRun()
     for policy in policies:
         try:
-            run.seconds |= {cell.key: expected_seconds(cell) for cell in planned([policy])}
+            run.seconds |= {cell.key: expected_seconds(cell) for cell in plan_cells([policy])}
             run.willing.append(policy)
         except ValueError as error:
             if policy not in optional:

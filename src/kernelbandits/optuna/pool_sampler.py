@@ -135,7 +135,7 @@ class PoolSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False)
             check_trials(self._reader.owner, trials)
             results = self._reader.results(
-                self._reader.finished(trials), study.direction, self._arm, self._policy.places
+                self._reader.list_finished(trials), study.direction, self._arm, self._policy.places
             )
             self._policy.learn(results, trials)
             self._policy.store_fit(study, trial)

@@ -136,7 +136,7 @@ class KernelBanditSampler(BaseSampler):
             space = {name: one for name, one in search_space.items() if not one.single()}
             if not space:
                 return {}
-            finished = self._reader.finished(trials)
+            finished = self._reader.list_finished(trials)
             completed = [one for one in finished if one.state == TrialState.COMPLETE]
             suggested: dict[str, Any] = {}
             for group in group_parameters(space, completed):

@@ -138,7 +138,7 @@ class StudyReader:
             self._noticed.add(kind)
             warnings.warn(f"{self.owner}: {text}", DataNotice, stacklevel=2)
 
-    def finished(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    def list_finished(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         """Return the finished trials in the order in which they were completed."""
         done = [trial for trial in trials if trial.state.is_finished()]
         return sorted(done, key=completion)

@@ -77,7 +77,7 @@ class ECGPUCB(IndexPolicy):
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         chance = self._check_bounds(noise_scale, norm_bound, delta)
         allowed = norm_bound / 10 if error is None else checks.scale("ECGPUCB", "error", error)
-        width = widths.enlarged(noise_scale, norm_bound, ridge, chance, allowed)
+        width = widths.bogunovic_krause(noise_scale, norm_bound, ridge, chance, allowed)
         self._set_rule(width, PointMass(1.0), error=allowed, gain="realised")
 
 

@@ -84,7 +84,7 @@ class StudySession:
         known = [event for event in self.state.events if event.kind == "added"]
         return drop_lost_rows(place, [*known, *events])[len(known) :]
 
-    def _stored(self, drafts: list[Draft]) -> list[Draft]:
+    def _to_stored(self, drafts: list[Draft]) -> list[Draft]:
         """Drafts as they are written: with points in place of their numbers."""
         place = self.places.created
         return drafts if place.space is None else [place.to_stored(draft) for draft in drafts]
@@ -108,7 +108,7 @@ class StudySession:
                 with turn:
                     self.read(turn.events(self.state.last))
                     drafts, answer = decide(self.state, turn.now)
-                    events = list(self._with_rows(turn.append(self._stored(drafts))))
+                    events = list(self._with_rows(turn.append(self._to_stored(drafts))))
                     events += turn.append(decisions.rescale(self.state, events))
             self.read(events)
             return events, answer

@@ -354,17 +354,17 @@ def run(
         "ties": ties,
     }
 
-    def planned(policies: Iterable[str]) -> tuple[Cell, ...]:
+    def plan_cells(policies: Iterable[str]) -> tuple[Cell, ...]:
         return plan_experiment(chosen, policies, **shared)
 
     named = leave_out(policy_names(policies), policy_names(without))
     with progress.waiting("looking", quiet):
         trial = try_policies(
-            [*named, *(policy or [])], planned, optional=named if is_all(policies) else ()
+            [*named, *(policy or [])], plan_cells, optional=named if is_all(policies) else ()
         )
     for name, sentence in trial.refused.items():
         screen.notice(f"left out {name}: {sentence}", quiet)
-    plan = planned(trial.willing)
+    plan = plan_cells(trial.willing)
     folder = output or Path("results") / screen.folder_name(plan)
     screen.going_on(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
