@@ -28,6 +28,8 @@ it, the improvement is certain."""
 LEAST_SD = 1e-100
 """A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
+ROUNDING = 1e-12
+"""The error of a difference of variances, as a share of the prior variance."""
 KEY_DIGITS = 9
 """To how many digits after the decimal point coordinates of one point agree."""
 AGREEING = 200
@@ -370,28 +372,36 @@ class DifferenceSurface(MemberSurface):
         super().__init__(members, acquisition)
         slots = [int(member.played_means.argmax()) for member in members]
         pairs = list(zip(members, slots, strict=True))
+        self.bests = np.array([[member.played_means.max()] for member in members])
+        """The estimates at x*, a column."""
         variances = [member.at(member.points[[slot]])[1] ** 2 for member, slot in pairs]
         self.best_variances = np.array(variances)
         """v(x*), a column."""
         self.covariances = [covariance_with_played(member, slot) for member, slot in pairs]
+        self.rounding = ROUNDING * np.array([[member.prior.max()] for member in members])
+        """A variance of the difference below it is what the subtraction leaves of rounding."""
 
     def moments(self, rows: Array) -> tuple[Array, Array]:
         means, sds = super().moments(rows)
         shared = np.array([covariance.values(rows) for covariance in self.covariances])
-        return means, self._difference_sd(sds, shared)
+        return self._of_difference(means, sds, shared)
 
     def gradients(self, rows: Array) -> tuple[Array, ...]:
         """The gradient of the sd s of the difference is (sd dsd - dc) / s."""
         means, sds, mean_slopes, sd_slopes = super().gradients(rows)
         each = [covariance.slopes(rows) for covariance in self.covariances]
         shared, shared_slopes = (np.array(part) for part in zip(*each, strict=True))
-        spread = self._difference_sd(sds, shared)
-        inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > LEAST_SD)
+        means, spread = self._of_difference(means, sds, shared)
+        inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
         slopes = (sds[..., None] * sd_slopes - shared_slopes) * inverse[..., None]
         return means, spread, mean_slopes, slopes
 
-    def _difference_sd(self, sds: Array, shared: Array) -> Array:
-        return np.sqrt(np.maximum(sds**2 + self.best_variances - 2 * shared, 0.0))
+    def _of_difference(self, means: Array, sds: Array, shared: Array) -> tuple[Array, Array]:
+        """The means, and the sd of the difference; where that is 0 there is nothing to gain."""
+        variances = sds**2 + self.best_variances - 2 * shared
+        known = variances > self.rounding
+        spread = np.sqrt(np.where(known, variances, 0.0))
+        return np.where(known, means, self.bests), spread
 
 
 @dataclass(frozen=True)
