@@ -130,6 +130,14 @@ def test_points_of_a_finite_space_with_equal_results_are_measured_once_while_oth
     assert len(policy.rewards) == 8
 
 
+def test_a_corner_of_a_box_that_repeats_its_result_is_left():
+    """Its value may be a limit of detection, so its repeats lower no noise estimate."""
+    policy = kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0)), goal="find")
+    played(policy, 25, lambda choice: -sum(x + np.sin(3 * np.pi * x) ** 2 for x in choice.x))
+    assert policy.recommend() == pytest.approx([0.0, 0.0], abs=1e-3)
+    assert len(policy.rewards) >= 24
+
+
 def test_a_repeat_in_a_finite_space_is_scored_by_what_it_adds_to_the_best_estimate():
     """E[max(m + s z, the others)] - max m for z ~ N(0, 1), s = v / sqrt(v + noise), by a sum."""
     space = kb.MixedBox({"turns": kb.Integer(1, 3)})

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import kernelbandits as kb
@@ -421,6 +422,41 @@ class TestManyPoints:
         ratios = drawn.var(0, ddof=1) / (WIDENING * spread)
         assert (ratios > 0.2).all()
         assert (ratios < 4).all()
+
+    def test_members_keep_the_sum_of_nugget_and_noise_where_no_point_has_two_rewards(
+        self, monkeypatch
+    ):
+        """Their log density is below that of the mode by about 1.5 chi^2 / 2.
+
+        The 0.9999 quantile of that is 21. Steps of ln noise alone gave 35.
+        """
+        monkeypatch.setattr(fits, "EXPECTED", 150)
+        rng = np.random.default_rng(3)
+        points = rng.random((200, 2))
+        rewards = np.sin(4 * points).sum(1) + 0.3 * rng.standard_normal(200)
+        data = points, np.ones(200), rewards, rewards**2
+        mode, members = calibrate_members(*data)
+        fit = check_arguments(*data, Prior(), False, 2.5)
+        search = fit.search()
+        heights = [search.value(search.standardise(fit.parameters(one))) for one in members]
+        lowest = search.value(search.standardise(fit.parameters(mode)))
+        quantile = chi2.ppf(0.9999, len(search.sds))
+        assert max(heights) - lowest < WIDENING * quantile / 2
+        totals = [one.nugget_variance + one.noise_variance for one in members]
+        assert max(totals) < 2 * (mode.nugget_variance + mode.noise_variance)
+        assert np.ptp(np.log([one.noise_variance / one.nugget_variance for one in members])) > 2
+
+    def test_steps_of_total_and_ratio_are_steps_of_nugget_and_noise(self):
+        logs, sds = np.log([0.1, 0.02]), np.array([1.5, 2.0])
+        noises = fits.NoiseCoordinates(np.array([0.3, 0.1, -0.2]), logs, sds)
+        moved = noises.move(np.array([0.5, 0.2, 0.4]))
+        nugget, noise = np.exp(logs + (moved - noises.centre)[1:] * sds)
+        assert moved[0] == pytest.approx(0.8)
+        assert nugget + noise == pytest.approx(0.12 * np.exp(0.2 * 2.0))
+        assert noise / nugget == pytest.approx(0.2 * np.exp(0.4 * 2.0))
+        steps = 1e-6 * np.eye(3)
+        slopes = [(noises.move(step) - noises.move(-step)) / 2e-6 for step in steps]
+        np.testing.assert_allclose(noises.jacobian, np.array(slopes).T, atol=1e-8)
 
     def test_which_points_come_first_does_not_depend_on_their_order(self):
         points, *totals = self.table()

@@ -106,7 +106,7 @@ def test_asks_of_an_older_auto_are_shown_as_stored_and_not_recomputed(name, plac
         assert (again.revision, again.explained.revision, again.explained.stored) == (1, 1, True)
         assert again.sentence == (
             f"Trial {trial} was row {event.row}. Revision 1 of auto chose this row; this release "
-            "has revision 3, so the choice is shown as it was stored and not recomputed."
+            "has revision 4, so the choice is shown as it was stored and not recomputed."
         )
         explained = study.explain(trial)
         assert explained.sentence.startswith(event.body["why"])
@@ -131,16 +131,16 @@ def test_asks_of_named_policies_are_recomputed_whatever_the_revision_of_auto(nam
 def test_the_first_ask_of_a_newer_revision_writes_the_settings_and_says_so(name, place):
     study = restore_without_pending(name, place)
     before = len(study.history())
-    with pytest.warns(kb.DataNotice, match="this release has revision 3 of auto") as warned:
+    with pytest.warns(kb.DataNotice, match="this release has revision 4 of auto") as warned:
         asked = study.ask(2)
     fitted, settings, *asks = study.history()[before:]
     assert fitted.kind == "fitted"
     assert [str(one.message) for one in warned] == list(asked[0].notices)
     assert (settings.kind, settings.body["revised_from"]) == ("settings", 1)
-    added = {"goal": "earn", "noise": None, "rounds": None, "revision": 3, "defaults": 1}
+    added = {"goal": "earn", "noise": None, "rounds": None, "revision": 4, "defaults": 1}
     assert settings.body["settings"] == described(name)["settings"] | added
-    assert [(one.kind, one.body["revision"]) for one in asks] == [("asked", 3)] * 2
-    assert [one.revision for one in asked] == [3, 3]
+    assert [(one.kind, one.body["revision"]) for one in asks] == [("asked", 4)] * 2
+    assert [one.revision for one in asked] == [4, 4]
     assert study.settings == settings.body["settings"]
 
     reopened = kb.Study.open(place)
@@ -157,7 +157,7 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     rows = [one.row for one in restore("auto-repeats-sqlite", str(tmp_path / "a.db")).ask(3)]
 
     class Changed(kb.Auto):
-        revision = 4
+        revision = 5
 
         def __init__(self, domain, *, first=1, nu=1.5, **settings):
             super().__init__(domain, first=first, nu=nu, **settings)
@@ -166,9 +166,9 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     monkeypatch.setattr("kernelbandits.study.rules.parameters_of", lambda _: parameters_of(kb.Auto))
     study = restore("auto-repeats-sqlite", str(tmp_path / "b.db"))
     assert [one.row for one in study.ask(3)] == rows
-    assert (study.settings["revision"], study.settings["defaults"]) == (4, 1)
+    assert (study.settings["revision"], study.settings["defaults"]) == (5, 1)
     fresh = kb.Study.create(tmp_path / "c.db", study.candidates.points)
-    assert (fresh.settings["revision"], fresh.settings["defaults"]) == (4, 4)
+    assert (fresh.settings["revision"], fresh.settings["defaults"]) == (5, 5)
     assert study._session.driver.policy.calibrator.nu == 2.5
     assert fresh._session.driver.policy.calibrator.nu == 1.5
 
@@ -201,7 +201,7 @@ def test_a_study_of_0_1_earns_until_it_is_told_to_find(tmp_path):
     study = restore("auto-sqlite", str(tmp_path / "a.db"))
     assert (study.settings["goal"], study.settings["defaults"]) == ("earn", 1)
     assert study.status().purpose.startswith("earn")
-    with pytest.warns(kb.DataNotice, match="now those of revision 3"):
+    with pytest.warns(kb.DataNotice, match="now those of revision 4"):
         study.change(goal="find")
     assert (study.settings["goal"], study.settings["defaults"]) == ("find", kb.Auto.revision)
     policy = study._session.updated_driver().policy
@@ -236,11 +236,11 @@ def test_undo_leaves_the_settings_of_a_new_revision_alone(tmp_path):
     other = restore_without_pending("auto-sqlite", str(tmp_path / "b.db"))
     other.change(lease=60.0, settings={"nu": 1.5})
     other.ask()
-    assert (other.settings["lease"], other.settings["revision"]) == (60.0, 3)
+    assert (other.settings["lease"], other.settings["revision"]) == (60.0, 4)
     undone = [other.undo() for _ in range(2)]
     assert [one.body["kind"] for one in undone] == ["asked", "settings"]
     assert other.settings["lease"] == 86400.0
-    assert (other.settings["settings"], other.settings["revision"]) == ({}, 3)
+    assert (other.settings["settings"], other.settings["revision"]) == ({}, 4)
     assert kb.Study.open(tmp_path / "b.db").settings == other.settings
     assert all(finding.ok for finding in other.doctor())
     assert other.ask()[0].notices == ()
@@ -271,7 +271,7 @@ def test_the_command_line_says_what_is_stored_and_what_is_new(tmp_path):
     run = CliRunner().invoke
     shown = run(app, ["study", "replay", place, "--at", "5"])
     assert shown.exit_code == 0
-    assert "Revision 1 of auto chose this row; this release has revision 3" in shown.stdout
+    assert "Revision 1 of auto chose this row; this release has revision 4" in shown.stdout
     assert "not recomputed" in run(app, ["study", "explain", place, "5"]).stdout
     found = json.loads(run(app, ["study", "replay", place, "--at", "5", "--format", "json"]).stdout)
     assert (found["row"], found["recomputed"], found["same"], found["revision"]) == (
@@ -285,7 +285,7 @@ def test_the_command_line_says_what_is_stored_and_what_is_new(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         asked = run(app, ["study", "ask", place])
-    assert "note: this release has revision 3 of auto" in asked.stderr
+    assert "note: this release has revision 4 of auto" in asked.stderr
     events = json.loads(run(app, ["study", "history", place, "--format", "json"]).stdout)
     assert 1 in [event["body"].get("revised_from") for event in events]
 
@@ -295,5 +295,5 @@ def test_the_json_of_ask_has_the_notice(tmp_path):
     restore_without_pending("auto-sqlite", place).close()
     asked = CliRunner().invoke(app, ["study", "ask", place, "--format", "json", "--quiet"])
     [one] = json.loads(asked.stdout)
-    assert one["revision"] == 3
-    assert "from now on revision 3 chooses" in one["notices"][0]
+    assert one["revision"] == 4
+    assert "from now on revision 4 chooses" in one["notices"][0]

@@ -112,6 +112,27 @@ class TestStacked:
             assert StackedPosteriors.of([posterior]) is None
         assert StackedPosteriors.of([PointPosterior(kb.RBF(1.0), BOX, 0.1)]) is None
 
+    def test_improvement_over_a_value_has_the_sd_of_the_difference(self):
+        members = point_members()
+        members[0].update(members[0].points[2], 0.4)
+        surface = MemberImprovement((0.5, 0.8, 0.2), over_value=True).surface(
+            MixturePosterior(members)
+        )
+        rows = np.random.default_rng(6).random((4, 3))
+        _, sds = surface.moments(rows)
+        for member, found in zip(members, sds, strict=True):
+            best = member.points[member.played_means.argmax()]
+            for row, sd in zip(rows, found, strict=True):
+                covariance = member.covariance(np.array([row, best]))
+                variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+                assert sd == pytest.approx(np.sqrt(variance), rel=1e-6)
+            assert np.abs(surface.moments(best[None])[1]).min() < 1e-6
+        value, slope = surface.slopes(rows)
+        np.testing.assert_allclose(value, surface.values(rows), rtol=1e-9)
+        for j, step in enumerate(1e-6 * np.eye(3)):
+            rise = surface.values(rows + step) - surface.values(rows - step)
+            np.testing.assert_allclose(slope[:, j], rise / 2e-6, rtol=1e-4, atol=1e-6)
+
     def test_improvement_of_stacked_members_is_the_mean_of_their_improvements(self):
         members, bests = point_members(), (0.5, 0.8, 0.2)
         surface = MemberImprovement(bests).surface(MixturePosterior(members))

@@ -28,6 +28,8 @@ it, the improvement is certain."""
 LEAST_SD = 1e-100
 """A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
+ROUNDING = 1e-12
+"""The error of a difference of variances, as a share of the prior variance."""
 KEY_DIGITS = 9
 """To how many digits after the decimal point coordinates of one point agree."""
 AGREEING = 200
@@ -212,9 +214,13 @@ class MemberImprovement(MemberAcquisition):
     repeats: Mapping[bytes, float] = field(default_factory=dict)
     """The scores of points that were measured before, by `row_keys`: what another measurement is
     expected to add."""
+    over_value: bool = False
+    """Whether the improvement is that over f at the best point and not over its estimate."""
 
     def surface(self, posterior: Any) -> Surface:
         surface = super().surface(posterior)
+        if self.over_value:
+            surface = DifferenceSurface(members_of(posterior), self)
         return ScoredRows(surface, self.repeats) if self.repeats else surface
 
     def score_members(self, means: Array, sds: Array) -> Array:
@@ -229,7 +235,7 @@ class MemberImprovement(MemberAcquisition):
         return total, weights * by_mean, weights * by_sd
 
     def of_member(self, member: int) -> MemberImprovement:
-        return MemberImprovement((self.bests[member],))
+        return MemberImprovement((self.bests[member],), over_value=self.over_value)
 
 
 @dataclass(frozen=True)
@@ -324,28 +330,78 @@ class MemberSurface:
         if self.stacked is None or len(self.members) == 1 or len(self.stacked.points) < AGREEING:
             return None
         central = self.stacked.central_member
-        return MemberSurface([self.members[central]], self.acquisition.of_member(central))
+        return type(self)([self.members[central]], self.acquisition.of_member(central))
 
     def values(self, rows: Array) -> Array:
-        if self.stacked is not None:
-            means, sds = self.stacked.at(rows)
-        else:
-            pairs = [member.at(rows) for member in self.members]
-            means, sds = (np.array(part) for part in zip(*pairs, strict=True))
-        return self.acquisition.score_members(means, sds)
+        return self.acquisition.score_members(*self.moments(rows))
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         """The score and its gradient, by the chain rule over the members."""
-        if self.stacked is not None:
-            parts: Any = self.stacked.gradients(rows)
-        else:
-            each = [member.gradients(rows) for member in self.members]
-            parts = (np.array(part) for part in zip(*each, strict=True))
-        means, sds, mean_slopes, sd_slopes = parts
+        means, sds, mean_slopes, sd_slopes = self.gradients(rows)
         value, by_mean, by_sd = self.acquisition.member_derivatives(means, sds)
         slopes = np.einsum("in,inj->nj", by_mean, mean_slopes)
         slopes += np.einsum("in,inj->nj", by_sd, sd_slopes)
         return value, slopes
+
+    def moments(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and sd of each member, (M, n) arrays."""
+        if self.stacked is not None:
+            return self.stacked.at(rows)
+        means, sds = zip(*(member.at(rows) for member in self.members), strict=True)
+        return np.array(means), np.array(sds)
+
+    def gradients(self, rows: Array) -> tuple[Array, ...]:
+        """Mean, sd and their gradients of each member, (M, n) and (M, n, d) arrays."""
+        if self.stacked is not None:
+            return self.stacked.gradients(rows)
+        each = [member.gradients(rows) for member in self.members]
+        return tuple(np.array(part) for part in zip(*each, strict=True))
+
+
+class DifferenceSurface(MemberSurface):
+    """The score by the sd of f(x) - f(x*), with x* the point played of the best estimate.
+
+    var(f(x) - f(x*)) = v(x) + v(x*) - 2 c(x, x*),   c(x, x*) = (ridge / n*) k(x)' A^-1 e*,
+
+    of each member, with n* the number of rewards at x* and e* its unit vector. It is 0 at x* and
+    small close to it, where v(x) alone is not: a point next to the best one is no better, however
+    uncertain the value of both is.
+    """
+
+    def __init__(self, members: Sequence[Any], acquisition: MemberAcquisition) -> None:
+        super().__init__(members, acquisition)
+        slots = [int(member.played_means.argmax()) for member in members]
+        pairs = list(zip(members, slots, strict=True))
+        self.bests = np.array([[member.played_means.max()] for member in members])
+        """The estimates at x*, a column."""
+        variances = [member.at(member.points[[slot]])[1] ** 2 for member, slot in pairs]
+        self.best_variances = np.array(variances)
+        """v(x*), a column."""
+        self.covariances = [covariance_with_played(member, slot) for member, slot in pairs]
+        self.rounding = ROUNDING * np.array([[member.prior.max()] for member in members])
+        """A variance of the difference below it is what the subtraction leaves of rounding."""
+
+    def moments(self, rows: Array) -> tuple[Array, Array]:
+        means, sds = super().moments(rows)
+        shared = np.array([covariance.values(rows) for covariance in self.covariances])
+        return self._of_difference(means, sds, shared)
+
+    def gradients(self, rows: Array) -> tuple[Array, ...]:
+        """The gradient of the sd s of the difference is (sd dsd - dc) / s."""
+        means, sds, mean_slopes, sd_slopes = super().gradients(rows)
+        each = [covariance.slopes(rows) for covariance in self.covariances]
+        shared, shared_slopes = (np.array(part) for part in zip(*each, strict=True))
+        means, spread = self._of_difference(means, sds, shared)
+        inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        slopes = (sds[..., None] * sd_slopes - shared_slopes) * inverse[..., None]
+        return means, spread, mean_slopes, slopes
+
+    def _of_difference(self, means: Array, sds: Array, shared: Array) -> tuple[Array, Array]:
+        """The means, and the sd of the difference; where that is 0 there is nothing to gain."""
+        variances = sds**2 + self.best_variances - 2 * shared
+        known = variances > self.rounding
+        spread = np.sqrt(np.where(known, variances, 0.0))
+        return np.where(known, means, self.bests), spread
 
 
 @dataclass(frozen=True)
@@ -508,6 +564,19 @@ class Expansion:
             return np.zeros(len(rows)), np.zeros(rows.shape)
         gradients = self.kernel.gradient(rows, self.points)
         return self.values(rows), np.einsum("nmd,m->nd", gradients, self.coefficients)
+
+
+def covariance_with_played(posterior: Any, slot: int) -> Expansion:
+    """The posterior covariance of any point with a point played.
+
+    With A = K + ridge N^-1, the kernels of that point are A e - (ridge / n) e. So the covariance is
+    k(x)' e - k(x)' A^-1 (A e - (ridge / n) e) = (ridge / n) k(x)' A^-1 e.
+    """
+    unit = np.zeros((len(posterior.points), 1), order="F")
+    unit[slot] = posterior.ridge / posterior.counts[slot]
+    root = posterior.inverse_factor
+    solved = root.multiply(root.multiply(unit), transposed=True)[:, 0]
+    return Expansion(posterior.kernel, posterior.points, solved)
 
 
 @dataclass(frozen=True)

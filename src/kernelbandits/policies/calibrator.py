@@ -663,14 +663,20 @@ class Calibrator:
 
     def _limit_points(self) -> npt.NDArray[np.bool_]:
         """Which points have equal repeats at the least or the greatest reward seen."""
+        equal = self.equal_points()
+        if not equal.any():
+            return equal
+        means = self.rewards.sums / self.rewards.counts
+        return np.asarray(equal & ((means == means.min()) | (means == means.max())))
+
+    def equal_points(self) -> npt.NDArray[np.bool_]:
+        """Which points have several rewards, all of them equal."""
         rewards = self.rewards
-        counts, sums = rewards.counts, rewards.sums
-        again = counts > 1
+        again = rewards.counts > 1
         if not again.any():
             return again
-        means = sums / counts
-        equal = again & (scatters("Auto", counts, sums, rewards.squares) == 0)
-        return np.asarray(equal & ((means == means.min()) | (means == means.max())))
+        scatter = scatters("Auto", rewards.counts, rewards.sums, rewards.squares)
+        return np.asarray(again & (scatter == 0))
 
     def _forget_fit(self) -> None:
         """What is assumed before the first reward: the prior."""

@@ -129,14 +129,15 @@ AUTO_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
     1: {EARN: RULE_1, THEORY: {**RULE_1, "width": THEORY}},
     2: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
     3: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
+    4: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
 }
 """Revision of auto -> goal, or the width "theory" -> its settings where none were given.
 
 A study keeps the defaults it was created with. Whoever changes a default of `Auto` raises its
 revision and leaves the entries that are here as they are. The numbers stand here as numbers and not
 as the names that `Auto` has for them, since those may change. The third revision fits and searches
-faster, and so with other last digits, and repeats points of finite spaces less often; its settings
-are those of the second.
+faster, and so with other last digits, and repeats points of finite spaces less often; the fourth
+leaves a point of a box that repeats its result. Their settings are those of the second.
 """
 
 
@@ -146,7 +147,7 @@ SPACE_2: Mapping[str, Mapping[str, Any]] = {
     EARN: {**EARN_2, "prior": BOX_PRIOR, "members": 4},
     THEORY: THEORY_2,
 }
-SPACE_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {2: SPACE_2, 3: SPACE_2}
+SPACE_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {2: SPACE_2, 3: SPACE_2, 4: SPACE_2}
 """The same for studies over spaces; the initial design of find has two choices more than there are
 variables. Earlier revisions played in no space."""
 
