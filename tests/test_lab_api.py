@@ -284,3 +284,23 @@ def test_a_study_of_several_targets(page):
         answer = program.post("/api/studies", json=body | wrong | {"name": "other"})
         assert answer.status_code == 422
         assert "target or targets" in answer.json()["error"]
+
+
+def test_targets_are_objects_or_texts(page):
+    program = page.program()
+    body = {"name": "two", "rows": [{"x": i / 4} for i in range(5)]}
+    haze = {"name": "haze", "direction": "minimize", "weight": 2.0, "low": 0, "high": 5}
+    targets = [haze, "pH:aim=7,limit=1.5"]
+    made = program.post("/api/studies", json=body | {"targets": targets})
+    assert made.status_code == 201, made.text
+    assert page.lab.library.study("two").settings["targets"] == [
+        {"name": "haze", "direction": "minimize", "weight": 2.0, "low": 0.0, "high": 5.0},
+        {"name": "pH", "direction": "aim", "aim": 7.0, "limit": 1.5},
+    ]
+    one = program.post("/api/studies", json=body | {"name": "one", "targets": ["pH:aim=7"]})
+    assert one.status_code == 201, one.text
+    for wrong in ({"weight": 0}, {"high": None}, {"direction": "up"}, {"aim": 3}, {"odd": 1}):
+        refused = program.post(
+            "/api/studies", json=body | {"name": "other", "targets": [haze | wrong]}
+        )
+        assert refused.status_code == 422, refused.text

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.apps.web.snapshots import Snapshot
-from kernelbandits.formatting import format_interval, format_number, format_share, format_time
+from kernelbandits.formatting import (
+    format_count,
+    format_interval,
+    format_number,
+    format_share,
+    format_time,
+)
 from kernelbandits.study import Best, Study
 from kernelbandits.study.values import format_cell
 from kernelbandits.tables.export import name_in_export, name_targets
@@ -27,6 +33,8 @@ PAGE = 100
 SHOWS = ("all", "measured", "unmeasured", "pending")
 EVENTS = 200
 """Events on one page of the history."""
+MOST_ROWS = 8
+"""Rows of one event that are named."""
 SHOWN = 4
 """Events of one step that are named where it can be undone."""
 
@@ -322,12 +330,31 @@ def describe_event(event: Event) -> str:
         "undone": f"event {body.get('of')} undone",
         "settings": "settings changed",
         "missing": f"trial {trial}: no value",
-        "added": "candidates added",
-        "permitted": "candidates allowed or forbidden",
-        "measured": f"trial {trial}: some results",
+        "added": describe_added(event),
+        "forbidden": f"{name_rows(event)} forbidden{reason}",
+        "allowed": f"{name_rows(event)} allowed{reason}",
         "fitted": f"model fitted to {body.get('results', 'the')} results",
     }
     return sentences.get(event.kind, event.kind)
+
+
+def describe_added(event: Event) -> str:
+    if event.body.get("off_table"):
+        return f"a point off the table (row {event.body.get('first')}), never suggested"
+    return f"{format_count(count_added(event), 'row')} added, from row {event.body.get('first')} on"
+
+
+def count_added(event: Event) -> int:
+    """How many rows an event adds to the table."""
+    return len(next(iter(event.body.get("columns", {}).values()), ()))
+
+
+def name_rows(event: Event) -> str:
+    """The rows that an event forbids or allows, by their numbers."""
+    rows = event.body.get("rows", ())
+    listed = ", ".join(map(str, rows[:MOST_ROWS]))
+    more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+    return f"row{'' if len(rows) == 1 else 's'} {listed}{more}"
 
 
 # ---------------------------------------------------------------------- answers

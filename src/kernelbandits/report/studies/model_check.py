@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,13 +115,19 @@ def check_drawing(check: Check) -> Drawing:
     if not check.held_out or check.skill is None:
         return empty_drawing(TITLE, check.sentences[0])
     height = max(HEIGHT, COLUMN * min(len(check.columns), MOST_COLUMNS) + 1.0)
-    findings = [check.sentences[0], *(one.sentence for one in check.outliers[:1])]
-    caption = " ".join([*findings, CAPTION.format(noun=check.noun)])
+    findings = (check.sentences[0], *(one.sentence for one in check.outliers[:1]))
+    drawing = Drawing(
+        TITLE,
+        PREDICTIONS,
+        height,
+        partial(draw_panels, check),
+        margins=MARGINS,
+        findings=findings,
+    )
     if check.by_similarity:
-        caption = " ".join([*findings, PREDICTIONS])
-        return Drawing(TITLE, caption, height, partial(draw_panels, check), margins=MARGINS)
+        return drawing
     title = f"{TITLE}, and which {check.noun}s matter"
-    return Drawing(title, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
+    return replace(drawing, title=title, caption=CAPTION.format(noun=check.noun), columns=2)
 
 
 def draw_panels(check: Check, part: Any, grid: Any) -> None:

@@ -47,6 +47,13 @@ class Drawing:
     rows: int = 1
     columns: int = 1
     margins: Margins = PANEL
+    findings: tuple[str, ...] = ()
+    """What the figure shows of this study; a page that says it elsewhere leaves it out."""
+
+    @property
+    def full_caption(self) -> str:
+        """The findings, and how to read the figure."""
+        return " ".join([*self.findings, self.caption])
 
     def place(self, part: Figure | SubFigure) -> None:
         """Draw on a part of a figure that has the size of this drawing."""
@@ -57,7 +64,7 @@ class Drawing:
 
 def sheet(title: str, drawings: Sequence[Drawing], kind: str) -> bytes:
     """Render drawings below each other with headings and captions, as "png", "svg" or "pdf"."""
-    captions = ["\n".join(wrap(make_printable(one.caption), LETTERS)) for one in drawings]
+    captions = ["\n".join(wrap(make_printable(one.full_caption), LETTERS)) for one in drawings]
     lines = wrap(make_printable(title), TITLE)
     heights = [HEADING * (len(lines) / 2 + 1)]
     for one, caption in zip(drawings, captions, strict=True):
