@@ -71,9 +71,7 @@ def keep(page, name: str, **options) -> None:
     """Keep a screenshot of a view, if they are wanted."""
     if SHOTS:
         # Also the answers of the model, if the page waits for them.
-        page.locator("body:not([data-waiting])").or_(
-            page.locator("#connection")
-        ).first.wait_for()
+        page.locator("body:not([data-waiting])").or_(page.locator("#connection")).first.wait_for()
         folder = Path(SHOTS)
         folder.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=folder / f"{name}.png", full_page=True, **options)

@@ -442,6 +442,8 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
 
     def make_cell(value: Any, bold: bool, to_fill: bool) -> Any:
         plain = as_stored(value)
+        if not bold and not to_fill and is_written_as_is(plain):
+            return plain
         if isinstance(plain, float):
             # openpyxl writes 16 digits of a float, and leaves a text as it is.
             cell = WriteOnlyCell(there, repr(plain))
@@ -464,6 +466,15 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
     for cells in sheet.rows:
         named = zip(sheet.header, cells, strict=True)
         there.append([make_cell(value, False, name in sheet.to_fill) for name, value in named])
+
+
+def is_written_as_is(plain: Any) -> bool:
+    """Whether openpyxl needs no cell of ours for a value: cells cost a third of the time."""
+    if isinstance(plain, float):
+        return float(f"{plain:.16g}") == plain
+    if isinstance(plain, str):
+        return not is_formula(plain) and not plain.startswith("#")
+    return not isinstance(plain, dt.date)
 
 
 def as_stored(value: Any) -> Any:

@@ -41,9 +41,9 @@ RESULTS_HINT = "tell this file as results"
 """The end of a notice for those who create a study by a command."""
 SIMILARITY = (
     "{file} is a symmetric matrix of {n} by {n} numbers: the similarity of candidates, or the "
-    "edges of a graph, and no table of candidates. This page makes studies of tables and ranges; a study "
-    "of a matrix is created by the command `kernelbandits study create NAME.db --gram {file} "
-    "--target RESULT` (--graph for edges) in the folder of this page, and is then shown here"
+    "edges of a graph, and no table of candidates. This page makes studies of tables and ranges; "
+    "a study of a matrix is created by the command `kernelbandits study create NAME.db "
+    "--gram {file} --target RESULT` (--graph for edges) in the folder of this page, and is then shown here"
 )
 SHOWN_ROWS = 8
 FEWEST_LINES = 3
