@@ -143,6 +143,15 @@ def test_passwords_and_folders_are_in_no_answer(page, films, monkeypatch):
 
     monkeypatch.setattr(kb.Study, "ask", refuse)
     assert "secret" not in json.dumps(post(films, "ask", 503))
+    for place in ("/home/ann/lab data/films.db", r"C:\Users\ann\films.db"):
+
+        def fill(*_, place=place, **__):
+            raise StorageFull(f"no space is left for {place}; nothing was written")
+
+        monkeypatch.setattr(kb.Study, "tell", fill)
+        said = post(films, "tell", 507, trial=1, value=0.5)["error"]
+        assert "ann" not in said
+        assert said.endswith("films.db; nothing was written")
 
 
 def test_studies_over_a_space(page):

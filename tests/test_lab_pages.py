@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html
 import io
 import re
@@ -554,6 +555,25 @@ def test_two_results_of_ranges(page):
     assert [one["name"] for one in study_of(page, "brew").settings["targets"]] == ["yield", "cost"]
 
 
+def test_of_a_workbook_with_several_sheets_one_is_chosen(page):
+    content = io.BytesIO()
+    with pd.ExcelWriter(content) as writer:
+        pd.DataFrame({"note": ["x"]}).to_excel(writer, sheet_name="read me", index=False)
+        frame = pd.DataFrame({"Cs": [0.1, 0.2, 0.3], "y": [1.0, None, None]})
+        frame.to_excel(writer, sheet_name="films & more", index=False)
+    browser = page.browser()
+    files = {"file": ("lab.xlsx", content.getvalue())}
+    shown = browser.send("/new", "/new/table", 422, files=files).text
+    assert "lab.xlsx has several sheets. Which one has the candidates?" in text_of(shown)
+    assert "--worksheet" not in shown
+    [address] = [
+        html.unescape(one)
+        for one, name in re.findall(r'<a href="([^"]*)">([^<]*)</a>', shown)
+        if html.unescape(name) == "films & more"
+    ]
+    assert "3 rows, 2 columns" in browser.get(address)
+
+
 @pytest.mark.parametrize("kind", ["npy", "csv"])
 def test_a_similarity_matrix_is_no_table_and_the_page_says_what_to_do(page, kind):
     gram = np.exp(-abs(np.arange(6)[:, None] - np.arange(6)) / 2)
@@ -752,3 +772,20 @@ def test_uploads_that_nobody_used_are_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("kernelbandits.apps.web.uploads.KEPT", -1.0)
     uploads.add(b"a\n1\n", "y.csv")
     assert not old.path.exists()
+
+
+def test_a_full_disk_is_said_and_no_half_of_a_table_stays(page, films, monkeypatch):
+    def refuse(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", refuse)
+    for form, address in (
+        ("/new", "/new/table"),
+        ("/studies/films", "/studies/films/results"),
+        ("/studies/films/candidates", "/studies/films/add"),
+    ):
+        said = films.send(form, address, 507, pasted="Cs,film,stability\n0.15,B1,1\n").text
+        assert "No space is left on the disk of the server; nothing was written" in said
+    assert [*page.lab.uploads.folder.iterdir()] == []
+    assert "No space is left" in films.get("/studies/films/download/page.html", 507)
+    assert len(study_of(page).history()) == 1

@@ -182,6 +182,20 @@ def unreadable(file: str, error: Exception) -> ValueError:
     )
 
 
+class SeveralSheets(ValueError):
+    """A workbook has several sheets, and nobody said which one is meant."""
+
+    def __init__(self, file: str, sheets: Sequence[str]) -> None:
+        self.sheets = tuple(sheets)
+        super().__init__(
+            f"{file} needs one sheet to read, got {len(sheets)}: {list_names(sheets)}; "
+            f"{WHICH_SHEET}"
+        )
+
+
+WHICH_SHEET = "say which with --worksheet NAME (worksheet=)"
+
+
 def choose_sheet(
     file: str, book: Workbook, wanted: str | None, preferred: Sequence[str]
 ) -> tuple[Worksheet, list[str]]:
@@ -198,10 +212,7 @@ def choose_sheet(
     if name is None and len(visible) != 1:
         if not visible:
             raise ValueError(f"{file} needs a visible sheet that is not empty, got none")
-        raise ValueError(
-            f"{file} needs one sheet to read, got {len(visible)}: {list_names(visible)}; say which "
-            "with --worksheet NAME (worksheet=)"
-        )
+        raise SeveralSheets(file, visible)
     name = name or visible[0]
     others = [other for other in names if other != name]
     left_out = f"; left out: {list_names(others)}" if others else ""

@@ -43,11 +43,12 @@ SIMILARITY = (
     "{file} is a symmetric matrix of {n} by {n} numbers: the similarity of candidates, or the "
     "edges of a graph, and no table of candidates. This page makes studies of tables and ranges; "
     "a study of a matrix is created by the command `kernelbandits study create NAME.db "
-    "--gram {file} --target RESULT` (--graph for edges) in the folder of this page, and is then shown here"
+    "--gram {file} --target RESULT` (--graph for edges) in the folder of this page, and is then "
+    "shown here"
 )
 SHOWN_ROWS = 8
-FEWEST_LINES = 3
-"""Lines for further targets on a form."""
+FREE_LINES = 2
+"""Empty lines for further targets on a form that has none; "Check again" brings another."""
 KINDS = {
     "real": "number",
     "integer": "whole number",
@@ -82,6 +83,8 @@ class TargetLine:
         owner, meets = f"the result {self.target!r}", self.direction == AIM
         checks.needs(meets or not self.aim, owner, f"the direction {AIM_WORDS!r}", self.aim)
         checks.needs(bool(self.aim) or not meets, owner, AIM_WORDS, "none")
+        both = bool(self.low) == bool(self.high)
+        checks.needs(both, owner, "both ends of its range, or none", self.low or self.high)
         parts = ("aim", "low", "high", "weight", "limit")
         numbers = {
             part: read_optional_number(f"{WORDS[part]} of {self.target!r}", getattr(self, part))
@@ -136,7 +139,7 @@ class Aims:
     @property
     def free_lines(self) -> list[TargetLine]:
         """Empty lines of the form for further targets."""
-        return [TargetLine()] * max(1, FEWEST_LINES - len(self.more))
+        return [TargetLine()] * max(1, FREE_LINES - len(self.more))
 
     def with_targets(self, names: Sequence[str]) -> Aims:
         """The same with these columns as targets; those that were there keep what was typed."""

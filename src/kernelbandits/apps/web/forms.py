@@ -45,6 +45,7 @@ from kernelbandits.study import AlreadyTold, Study, sheets
 from kernelbandits.study.values import Told
 from kernelbandits.tables.growing import remark_additions
 from kernelbandits.tables.sources import read_table
+from kernelbandits.tables.workbooks import SeveralSheets
 
 router = APIRouter(dependencies=[Depends(page_writer), Depends(read_form)], include_in_schema=False)
 MOST_ASKED = 200
@@ -69,11 +70,20 @@ def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Resp
     worksheet = form.optional("worksheet")
     try:
         preview_table(upload, None, worksheet=worksheet)
+    except SeveralSheets as error:
+        problem = f"{upload.path.name} has several sheets"
+        found = {one: name_preview(upload, one) for one in error.sheets}
+        return show_new(request, visitor, None, 422, table_problem=problem, sheets=found)
     except ValueError as error:
         lab.uploads.remove(upload)
         return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
+    return go_to(lab, name_preview(upload, worksheet))
+
+
+def name_preview(upload: Upload, worksheet: str | None) -> str:
+    """The address of what was understood of a table."""
     query = f"?{urlencode({'worksheet': worksheet})}" if worksheet else ""
-    return go_to(lab, f"/new/{upload.number}{query}")
+    return f"/new/{upload.number}{query}"
 
 
 def keep_table(request: Request, form: Form) -> Upload:

@@ -26,6 +26,7 @@ from kernelbandits.apps.web.snapshots import (
     Snapshot,
     drawing_lock,
 )
+from kernelbandits.apps.web.uploads import refuse_full_disk
 from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
 from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
@@ -34,6 +35,7 @@ from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study import Study
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.workbooks import WHICH_SHEET
 
 router = APIRouter(dependencies=[Depends(page_visitor)], include_in_schema=False)
 
@@ -82,6 +84,7 @@ def write_sentence(text: str) -> str:
     'Check it, and correct it if it is wrong.'
     """
     said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
+    said = said.replace(WHICH_SHEET, "keep the one that is meant, or paste its cells")
     said = said.strip().rstrip(".")
     # A sentence that begins with the name of a file keeps it.
     name = "." in said.partition(" ")[0]
@@ -185,6 +188,7 @@ def show_new(
     problem: str = "",
     table_problem: str = "",
     form: Form | None = None,
+    sheets: Mapping[str, str] | None = None,
 ) -> Response:
     """The page for new studies; a problem is shown beside its form, which keeps what was typed."""
     fixed = find_lab(request).library.shelf.fixed_name
@@ -199,6 +203,7 @@ def show_new(
         problem=problem,
         table_problem=table_problem,
         pasted="" if form is None else form.raw("pasted"),
+        sheets=sheets or {},
     )
 
 
@@ -518,7 +523,7 @@ def download(request: Request, name: str, what: str) -> Response:
     snapshot = take_snapshot(request, name)
     if what not in DOWNLOADS:
         raise HTTPException(404, f"there is no download {what[:80]!r}")
-    with TemporaryDirectory() as folder:
+    with refuse_full_disk(), TemporaryDirectory() as folder:
         path = Path(folder) / what
         DOWNLOADS[what](snapshot, path)
         content = path.read_bytes()

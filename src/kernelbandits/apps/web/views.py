@@ -264,7 +264,7 @@ def candidate_row(
         results=int(record["results"]),
         average=format_number(record["average"]) if record["results"] else "",
         estimate=format_interval(record["mean"], record["low"], record["high"]),
-        sd=format_number(record["sd"]),
+        sd=format_number(record["sd"], 2),
         marks=marks,
     )
 
