@@ -222,7 +222,10 @@ def test_notes_forbidden_rows_and_new_ones(page, films):
     assert len(study.candidates) == 11
     films.send("/studies/films", "/studies/films/ask")
     films.send("/studies/films", "/studies/films/tell", missing="yes")
-    assert "no value" in films.get("/studies/films/history")
+    history = films.get("/studies/films/history")
+    assert "no value" in history
+    assert "result 0.5 (second batch)" in text_of(history)
+    assert ">AB<" in history
 
 
 def test_several_targets(page):
@@ -421,7 +424,10 @@ def test_a_table_of_two_results(page, two):
     assert study.to_dataframe()["haze"].tolist() == [0, 1, 2]
     shown = text_of(two.get("/studies/two"))
     assert "maximize desirability of stability, haze" in " ".join(shown.split())
-    assert "desirability of stability, haze" in two.get("/studies/two/share")
+    methods = two.get("/studies/two/share")
+    assert "the desirability of stability (maximize) and haze (minimize)" in methods
+    settings = text_of(two.get("/studies/two/settings"))
+    assert re.search(r"haze\s+minimize", settings)
 
 
 def test_values_that_came_one_by_one_are_shown(page, two):

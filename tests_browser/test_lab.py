@@ -217,6 +217,40 @@ def fill_variable(page, line: int, name: str, kind: str, values: str) -> None:
     page.locator("[name=variable-values]").nth(line).fill(values)
 
 
+def test_several_results_and_a_refused_one(server, open_page):
+    """Weights and limits are typed; a result that is refused stays in its field, which is found."""
+    page, server.name = open_page(errors=("422",)), "coating"
+    page.goto(f"{server.address}/new")
+    rows = [
+        f"{i / 10}\t{i * 3 % 7 + 1}\t{10 + i if i < 6 else ''}\t{9 - i if i < 6 else ''}"
+        for i in range(12)
+    ]
+    page.fill("#pasted", "\n".join(["binder\tpigment\tgloss\thaze", *rows]))
+    page.click("text=Look at the table")
+    page.select_option("[name=more-direction] >> nth=0", "minimize")
+    for one in page.locator("details.more summary").all():
+        one.click()
+    page.locator("[name=more-weight]").first.fill("2")
+    page.locator("[name=limit]").fill("11")
+    page.locator("[name=name]").fill(server.name)
+    keep(page, "targets")
+    page.click("text=Create the study")
+    page.wait_for_selector("text=6 results of the table were told to it")
+    page.goto(f"{server.study}/candidates")
+    page.fill("#row", "7")
+    page.fill("#value-any", "1,5")
+    page.get_by_role("button", name="Tell").click()
+    page.wait_for_selector("text=needs a number with a decimal point")
+    assert page.input_value("#value-any") == "1,5"
+    assert page.input_value("#row") == "7"
+    assert page.evaluate("document.activeElement.id") == "value-any"
+    keep(page, "refused")
+    page.goto(f"{server.study}/figures")
+    page.wait_for_selector("text=Each target over time")
+    wait_for_images(page)
+    keep(page, "several")
+
+
 def test_two_people(server, open_page):
     """Each sees what the other does within two seconds; for one trial there is one result."""
     ann, bob = open_page(errors=("409",)), open_page(errors=("409",))
@@ -403,7 +437,7 @@ def views(shared_server, tmp_path_factory):
     return ["/", "/new", "/help/api", *(f"/studies/views{view}" for view in VIEWS)]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1100), ("light", 375)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1100), ("light", 360)])
 def test_every_view_is_accessible_and_fits(server, views, open_page, scheme, width):
     page = open_page(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
     for address in views:
@@ -414,7 +448,7 @@ def test_every_view_is_accessible_and_fits(server, views, open_page, scheme, wid
         if address.endswith("/figures"):
             wait_for_images(page)
         name = address.strip("/").replace("studies/views", "measure").rpartition("/")[2]
-        keep(page, f"{'narrow' if width == 375 else 'dark'}-{name or 'home'}")
+        keep(page, f"{'narrow' if width == 360 else 'dark'}-{name or 'home'}")
 
 
 def test_the_first_page_is_light(server, open_page):

@@ -82,7 +82,8 @@ class TargetLine:
         """The target, if all that was typed of it fits together."""
         owner, meets = f"the result {self.target!r}", self.direction == AIM
         checks.needs(meets or not self.aim, owner, f"the direction {AIM_WORDS!r}", self.aim)
-        checks.needs(bool(self.aim) or not meets, owner, AIM_WORDS, "none")
+        if meets and not self.aim:
+            raise ValueError(f"{owner} needs {AIM_WORDS} in its field")
         both = bool(self.low) == bool(self.high)
         checks.needs(both, owner, "both ends of its range, or none", self.low or self.high)
         parts = ("aim", "low", "high", "weight", "limit")

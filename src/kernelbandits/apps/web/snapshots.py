@@ -41,7 +41,7 @@ LONGEST_REST = 1.0
 """The most seconds between two computations of a status."""
 STATUS, DRAWINGS = ANSWERS = ("status", "drawings")
 """What is computed in the background: status and estimates, and what the figures show."""
-SHOWN = ("progress", "check", "dependence", "posterior")
+SHOWN = ("progress", "targets", "check", "dependence", "posterior")
 """The kinds of figures on the page of figures, in their order."""
 drawing_lock = Lock()
 """The settings of matplotlib belong to the whole process, so one thread draws at a time."""

@@ -295,7 +295,7 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
             when=format_time(event.at),
             what=describe_event(event),
             trial=event.trial,
-            worker=event.worker or "",
+            worker=str(event.body.get("by") or event.worker or ""),
             undone=event.seq in undone,
         )
         for event in reversed(chosen)
@@ -335,7 +335,10 @@ def describe_event(event: Event) -> str:
         "allowed": f"{name_rows(event)} allowed{reason}",
         "fitted": f"model fitted to {body.get('results', 'the')} results",
     }
-    return sentences.get(event.kind, event.kind)
+    note = body.get("note")
+    # Of an ask it is what the policy noted, and no text.
+    said = f" ({note})" if isinstance(note, str) and note else ""
+    return sentences.get(event.kind, event.kind) + said
 
 
 def describe_added(event: Event) -> str:
@@ -364,7 +367,8 @@ def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
     """Why a trial was suggested: a sentence, and the numbers behind it."""
     numbers = {
         "estimate": found.mean,
-        "standard deviation": found.sd,
+        # The sentence has the one with the pending results imagined.
+        f"standard deviation{' by the results alone' if found.pending else ''}": found.sd,
         "expected improvement": found.improvement,
         "exploration weight": found.weight,
         "confidence width": found.width,
