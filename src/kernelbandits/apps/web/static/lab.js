@@ -41,7 +41,8 @@ async function renew() {
   if (!answer.ok) throw new Error(answer.status);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   // Whether the answers of the model are still being computed.
-  document.body.dataset.waiting = page.body.dataset.waiting || "";
+  if (page.body.dataset.waiting) document.body.dataset.waiting = page.body.dataset.waiting;
+  else delete document.body.dataset.waiting;
   for (const part of document.querySelectorAll("[data-live]")) {
     const fresh = page.getElementById(part.id);
     if (!fresh) continue;
