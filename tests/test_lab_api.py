@@ -143,6 +143,15 @@ def test_passwords_and_folders_are_in_no_answer(page, films, monkeypatch):
 
     monkeypatch.setattr(kb.Study, "ask", refuse)
     assert "secret" not in json.dumps(post(films, "ask", 503))
+    for place in ("/home/ann/lab data/films.db", r"C:\Users\ann\films.db"):
+
+        def fill(*_, place=place, **__):
+            raise StorageFull(f"no space is left for {place}; nothing was written")
+
+        monkeypatch.setattr(kb.Study, "tell", fill)
+        said = post(films, "tell", 507, trial=1, value=0.5)["error"]
+        assert "ann" not in said
+        assert said.endswith("films.db; nothing was written")
 
 
 def test_studies_over_a_space(page):
@@ -284,3 +293,23 @@ def test_a_study_of_several_targets(page):
         answer = program.post("/api/studies", json=body | wrong | {"name": "other"})
         assert answer.status_code == 422
         assert "target or targets" in answer.json()["error"]
+
+
+def test_targets_are_objects_or_texts(page):
+    program = page.program()
+    body = {"name": "two", "rows": [{"x": i / 4} for i in range(5)]}
+    haze = {"name": "haze", "direction": "minimize", "weight": 2.0, "low": 0, "high": 5}
+    targets = [haze, "pH:aim=7,limit=1.5"]
+    made = program.post("/api/studies", json=body | {"targets": targets})
+    assert made.status_code == 201, made.text
+    assert page.lab.library.study("two").settings["targets"] == [
+        {"name": "haze", "direction": "minimize", "weight": 2.0, "low": 0.0, "high": 5.0},
+        {"name": "pH", "direction": "aim", "aim": 7.0, "limit": 1.5},
+    ]
+    one = program.post("/api/studies", json=body | {"name": "one", "targets": ["pH:aim=7"]})
+    assert one.status_code == 201, one.text
+    for wrong in ({"weight": 0}, {"high": None}, {"direction": "up"}, {"aim": 3}, {"odd": 1}):
+        refused = program.post(
+            "/api/studies", json=body | {"name": "other", "targets": [haze | wrong]}
+        )
+        assert refused.status_code == 422, refused.text

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from kernelbandits.formatting import format_number
+from kernelbandits.report.studies.curves import draw_dots
 from kernelbandits.report.studies.marks import MOST_MARKS
+from kernelbandits.report.studies.sheets import Drawing, render_with_marks
 from lab_pages import Page
 
 USE = "{http://www.w3.org/2000/svg}use"
@@ -79,6 +85,27 @@ def test_too_many_cells_have_no_texts_and_the_marks_keep_theirs(browser, monkeyp
     marks = browser.client.get(f"/studies/films/marks.json?{query}").json()
     assert marks
     assert not any(text.startswith("its standard deviation") for _, _, text in marks)
+
+
+def test_a_figure_of_ten_thousand_marks_is_light_and_has_all_their_texts():
+    """The marks are one image, sharp at the largest size of the page; each has its text."""
+    heights = np.random.default_rng(0).random(10_000)
+
+    def draw(part, grid):
+        axis = grid[0, 0]
+        axis.set_xlabel("trial")
+        axis.set_ylabel("y")
+        draw_dots(axis, np.arange(1.0, 10_001.0), heights, "result", "C0")
+
+    svg, marks = render_with_marks(Drawing("Results", "", 3.0, draw))
+    assert svg.count("<image") == 1
+    assert len(svg) < 1_000_000
+    [pixels] = re.findall(r"data:image/png;base64,([^\"]+)", svg)
+    with Image.open(io.BytesIO(base64.b64decode(pixels))) as image:
+        # The widest image of the page: 3.5 times 850 pixels for 9.6 inches, less the margins.
+        assert image.width > 0.75 * 3.5 * 850
+    assert len(marks) == 10_000
+    assert marks[0].text == f"result: trial 1, y {format_number(heights[0])}"
 
 
 def test_a_figure_that_is_not_there(browser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html
 import io
 import re
@@ -9,6 +10,7 @@ import time
 from threading import Event as Signal
 from threading import Thread
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
@@ -220,7 +222,10 @@ def test_notes_forbidden_rows_and_new_ones(page, films):
     assert len(study.candidates) == 11
     films.send("/studies/films", "/studies/films/ask")
     films.send("/studies/films", "/studies/films/tell", missing="yes")
-    assert "no value" in films.get("/studies/films/history")
+    history = films.get("/studies/films/history")
+    assert "no value" in history
+    assert "result 0.5 (second batch)" in text_of(history)
+    assert ">AB<" in history
 
 
 def test_several_targets(page):
@@ -358,11 +363,31 @@ def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
     shown = films.get("/studies/films")
     assert "The model is being computed" in shown
     assert "trial-1" in shown
-    for _ in range(100):
-        if films.client.get("/studies/films/news").json()["ready"]:
-            break
-        time.sleep(0.05)
+    for path in ("candidates", "figures", "settings", "share", "trials/1"):
+        assert "being computed" in films.get(f"/studies/films/{path}")
+    for what in ("status", "drawings"):
+        wait_until_ready(films, what)
     assert "No results yet" in films.get("/studies/films")
+    for path in ("candidates", "figures", "settings", "share", "trials/1"):
+        assert "being computed" not in films.get(f"/studies/films/{path}")
+
+
+def wait_until_ready(browser, what):
+    """Ask for news as the script of a page does, until an answer is known."""
+    end = time.monotonic() + 60
+    while not browser.client.get(f"/studies/films/news?waiting={what}").json()["ready"]:
+        assert time.monotonic() < end, f"{what} is not computed"
+        time.sleep(0.05)
+
+
+def test_an_answer_that_cannot_be_computed_is_an_error_and_no_page_that_waits(
+    page, films, monkeypatch
+):
+    def fail(study):
+        raise ValueError("the model needs more memory")
+
+    monkeypatch.setattr(kb.Study, "status", fail)
+    assert "needs more memory" in films.get("/studies/films", 422)
 
 
 TWO = "sample,x,stability,haze\n" + "\n".join(
@@ -399,7 +424,10 @@ def test_a_table_of_two_results(page, two):
     assert study.to_dataframe()["haze"].tolist() == [0, 1, 2]
     shown = text_of(two.get("/studies/two"))
     assert "maximize desirability of stability, haze" in " ".join(shown.split())
-    assert "desirability of stability, haze" in two.get("/studies/two/share")
+    methods = two.get("/studies/two/share")
+    assert "the desirability of stability (maximize) and haze (minimize)" in methods
+    settings = text_of(two.get("/studies/two/settings"))
+    assert re.search(r"haze\s+minimize", settings)
 
 
 def test_values_that_came_one_by_one_are_shown(page, two):
@@ -437,6 +465,87 @@ def test_a_refused_result_keeps_all_that_was_typed(page, films):
     assert 'data-page="/studies/films/candidates?search=0.1&amp;page=1"' in listed
 
 
+@pytest.mark.parametrize(
+    ("address", "fields", "status", "said"),
+    [
+        ("tell", {"row": "4", "value": "0,83", "note": "odd"}, 422, "needs a number"),
+        ("tell", {"row": "99", "value": "0.83", "by": "Ann"}, 422, "99"),
+        ("permit", {"rows": "4, 99", "permit": "no", "reason": "broken"}, 422, "99"),
+        ("permit", {"rows": "4", "permit": "yes", "reason": "found"}, 409, "not allowed yet"),
+        ("add", {"pasted": "film\nB1"}, 422, "needs a column"),
+    ],
+)
+def test_a_refused_form_on_candidates_keeps_what_was_typed(
+    page, films, address, fields, status, said
+):
+    shown = films.send(
+        "/studies/films/candidates", f"/studies/films/{address}", status, **fields
+    ).text
+    problem = re.search(r'<p class="problem" role="alert">(.*?)</p>', shown, flags=re.DOTALL)[1]
+    assert said in text_of(problem)
+    for name, text in fields.items():
+        if name == "pasted":
+            assert f">{text}</textarea>" in shown
+        elif name != "permit":
+            assert f'value="{text}"' in shown
+    assert 'id="table"' in shown
+    assert re.search(r'data-page="([^"]*)"', shown)[1] == "/studies/films/candidates"
+    assert len(study_of(page).history()) == 1
+
+
+def test_a_refused_point_of_a_space_keeps_its_values(page):
+    page.lab.library.create("brew", {"heat": (20, 90), "acid": ["citric", "acetic"]}, target="y")
+    point = {"x-heat": "120", "x-acid": "citric", "value": "2"}
+    shown = page.browser().send("/studies/brew/candidates", "/studies/brew/tell", 422, **point).text
+    for text in point.values():
+        assert f'value="{text}"' in shown
+
+
+def test_other_refused_forms_keep_what_was_typed(page, films):
+    wrong = films.send("/studies/films/settings", "/studies/films/settings", 422, tolerance="0,1")
+    assert 'value="0,1"' in wrong.text
+    assert "needs a number" in wrong.text
+    lines = "film,stability\nZ9,0.4"
+    wrong = films.send("/studies/films", "/studies/films/results", 409, pasted=lines)
+    assert f">{lines}</textarea>" in wrong.text
+    wrong = films.send("/studies/films", "/studies/films/ask", 422, n="many")
+    assert 'value="many"' in wrong.text
+
+
+def test_a_row_that_equals_a_forbidden_one_is_allowed_and_said_to_be(page, films):
+    """A row is forbidden, and not what it describes: the new one may be a new sample."""
+    rows = {"rows": "4", "permit": "no", "reason": "no precursor"}
+    films.send("/studies/films/candidates", "/studies/films/permit", **rows)
+    added = films.send(
+        "/studies/films/candidates", "/studies/films/add", pasted="Cs,film\n0.4,B1\n"
+    )
+    said = text_of(films.follow(added))
+    assert "1 row added" in said
+    assert "Row 10 (as row 4): the same candidate as a forbidden row" in said
+    again = films.send("/studies/films/candidates", "/studies/films/permit", rows="7", permit="no")
+    assert "still allowed" not in text_of(films.follow(again))
+    history = text_of(films.get("/studies/films/history"))
+    assert "row 4 forbidden (no precursor)" in history
+    assert "1 row added, from row 10 on" in history
+
+
+def test_forbidding_one_of_two_equal_rows_says_that_the_other_stays(page, films):
+    films.send("/studies/films/candidates", "/studies/films/add", pasted="Cs,film\n0.4,B1\n")
+    said = films.send("/studies/films/candidates", "/studies/films/permit", rows="4", permit="no")
+    assert "The same candidate is still allowed as row 10" in text_of(films.follow(said))
+
+
+def test_candidates_that_are_added_twice_by_one_form_are_added_once(page):
+    frame = pd.DataFrame({"film": ["A", "B", "C"], "Cs": [0.1, 0.2, 0.3]})
+    page.lab.library.create("films", frame, target="y", columns=["Cs"], label="film")
+    browser = page.browser()
+    fields = find_form(browser.get("/studies/films/candidates"), "/studies/films/add")
+    for _ in range(2):
+        sent = browser.client.post("/studies/films/add", data=fields | {"pasted": "film,Cs\nD,0.4"})
+        assert sent.status_code == 303, sent.text
+    assert len(study_of(page).candidates) == 4
+
+
 def test_two_results_of_ranges(page):
     browser = page.browser()
     fields = {
@@ -452,6 +561,140 @@ def test_two_results_of_ranges(page):
     assert [one["name"] for one in study_of(page, "brew").settings["targets"]] == ["yield", "cost"]
 
 
+def test_of_a_workbook_with_several_sheets_one_is_chosen(page):
+    content = io.BytesIO()
+    with pd.ExcelWriter(content) as writer:
+        pd.DataFrame({"note": ["x"]}).to_excel(writer, sheet_name="read me", index=False)
+        frame = pd.DataFrame({"Cs": [0.1, 0.2, 0.3], "y": [1.0, None, None]})
+        frame.to_excel(writer, sheet_name="films & more", index=False)
+    browser = page.browser()
+    files = {"file": ("lab.xlsx", content.getvalue())}
+    shown = browser.send("/new", "/new/table", 422, files=files).text
+    assert "lab.xlsx has several sheets. Which one has the candidates?" in text_of(shown)
+    assert "--worksheet" not in shown
+    [address] = [
+        html.unescape(one)
+        for one, name in re.findall(r'<a href="([^"]*)">([^<]*)</a>', shown)
+        if html.unescape(name) == "films & more"
+    ]
+    assert "3 rows, 2 columns" in browser.get(address)
+
+
+@pytest.mark.parametrize("kind", ["npy", "csv"])
+def test_a_similarity_matrix_is_no_table_and_the_page_says_what_to_do(page, kind):
+    gram = np.exp(-abs(np.arange(6)[:, None] - np.arange(6)) / 2)
+    content = io.BytesIO()
+    if kind == "npy":
+        np.save(content, gram)
+    else:
+        pd.DataFrame(gram, columns=list("abcdef")).to_csv(content, index=False)
+    browser = page.browser()
+    files = {"file": (f"k.{kind}", content.getvalue())}
+    shown = text_of(browser.send("/new", "/new/table", 422, files=files).text)
+    assert f"k.{kind} is a symmetric matrix of 6 by 6 numbers" in shown
+    assert f"study create NAME.db --gram k.{kind}" in shown
+    if kind == "npy":
+        np.save(content := io.BytesIO(), np.random.default_rng(0).random((6, 6)))
+        browser.send("/new", "/new/table", files={"file": ("x.npy", content.getvalue())})
+
+
+DETAILS = {
+    "target": "gloss",
+    "direction": "maximize",
+    "low": "0",
+    "high": "20",
+    "limit": "5",
+    "more-target": ["haze", "pH"],
+    "more-direction": ["minimize", "aim"],
+    "more-aim": ["", "7"],
+    "more-low": ["", "5"],
+    "more-high": ["", "9"],
+    "more-weight": ["2", ""],
+    "more-limit": ["", "1.5"],
+}
+WANTED = [
+    {"name": "gloss", "low": 0.0, "high": 20.0, "limit": 5.0},
+    {"name": "haze", "direction": "minimize", "weight": 2.0},
+    {"name": "pH", "direction": "aim", "aim": 7.0, "low": 5.0, "high": 9.0, "limit": 1.5},
+]
+LINE = {"variable-name": "heat", "variable-kind": "real", "variable-values": "20:90"}
+
+
+def test_weights_limits_and_values_to_be_met_are_entered(page):
+    browser = page.browser()
+    browser.send("/new", "/new/ranges", name="brew", **LINE, **DETAILS)
+    study = study_of(page, "brew")
+    assert study.settings["targets"] == WANTED
+    browser.send("/studies/brew", "/studies/brew/ask")
+    values = {"value-0": "10", "value-1": "1", "value-2": "7"}
+    browser.send("/studies/brew", "/studies/brew/tell", **values)
+    assert study.to_dataframe()["state"].tolist() == ["told"]
+
+
+def test_a_table_of_two_results_takes_weights_and_limits(page):
+    browser = page.browser()
+    preview = browser.send("/new", "/new/table", pasted=TWO).headers["location"]
+    roles = ("names the row", "describes the candidate", "result", "result")
+    fields = {f"role-{i}": role for i, role in enumerate(roles)} | {
+        "name": "two",
+        "target": "stability",
+        "limit": "5",
+        "more-target": "haze",
+        "more-direction": "minimize",
+        "more-weight": "3",
+        "tell-results": "on",
+    }
+    checked = browser.send(preview, preview, 200, action="check", **fields).text
+    assert 'name="more-weight" value="3"' in checked
+    assert 'name="limit" value="5"' in checked
+    browser.send(preview, preview, action="create", **fields)
+    assert study_of(page, "two").settings["targets"] == [
+        {"name": "stability", "limit": 5.0},
+        {"name": "haze", "direction": "minimize", "weight": 3.0},
+    ]
+    assert len(study_of(page, "two").to_dataframe()) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"direction": "aim"}, "needs a value to be met"),
+        ({"aim": "7"}, "needs the direction 'a value to be met'"),
+        ({"low": "1"}, "both ends of its range"),
+        ({"low": "9", "high": "5"}, "a range low < high"),
+        ({"weight": "-1"}, "weight > 0"),
+        ({"weight": "a lot"}, "the weight of 'pH' needs a number"),
+        ({"direction": "aim", "aim": "7", "limit": "-1"}, "a limit > 0"),
+        ({"direction": "sideways", "limit": "1"}, "direction"),
+    ],
+)
+def test_a_wrong_target_is_refused_and_stays_typed(page, wrong, said):
+    fields = LINE | {"name": "brew", "target": "pH"} | wrong
+    shown = page.browser().send("/new", "/new/ranges", 422, **fields).text
+    problem = re.search(r'<p class="problem" role="alert">(.*?)</p>', shown, flags=re.DOTALL)[1]
+    assert said.casefold() in text_of(problem).casefold()
+    for name, text in wrong.items():
+        if name != "direction":
+            assert f'name="{name}" value="{text}"' in shown
+    assert page.lab.library.entries() == []
+
+
+def test_one_result_with_a_value_to_be_met(page):
+    browser = page.browser()
+    browser.send("/new", "/new/ranges", name="brew", target="pH", direction="aim", aim="7", **LINE)
+    at, study = "/studies/brew", study_of(page, "brew")
+    for value in ("6", "7.5", "6.8"):
+        browser.send(at, f"{at}/ask")
+        browser.send(at, f"{at}/tell", **{"value-0": value})
+    browser.send(f"{at}/trials/1", f"{at}/correct", **{"value-0": "6.5"})
+    assert study.to_dataframe()["pH"].tolist() == [6.5, 7.5, 6.8]
+    shown = text_of(browser.get(at))
+    assert "7.5" in shown
+    assert "desirability" in shown
+    for path in ("candidates", "figures", "history", "settings", "share", "trials/1"):
+        browser.get(f"{at}/{path}")
+
+
 def test_while_results_come_in_the_last_answer_is_shown(page, films, monkeypatch):
     study = study_of(page)
     study.tell(row=3, value=0.75)
@@ -463,13 +706,17 @@ def test_while_results_come_in_the_last_answer_is_shown(page, films, monkeypatch
         return wanted(study)
 
     monkeypatch.setattr(kb.Study, "status", wait_for_the_test)
-    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.0)
-    page.lab.snapshot("films").latest._rest_until = 0.0
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.01)
+    page.lab.snapshot("films").background._rest_until = 0.0
     study.tell(row=4, value=0.85)
     shown = films.get("/studies/films")
     assert "0.75" in shown.split('id="best"')[1].split("</div>")[0]
     assert "It is being computed again" in shown
+    listed = films.get("/studies/films/candidates")
+    assert "The estimates are being computed again" in listed
+    assert "0.85" not in listed.split('id="table"')[1].split("</table>")[0]
     going.set()
+    wait_until_ready(films, "status")
     assert "being computed" not in films.get("/studies/films/settings")
 
 
@@ -531,3 +778,20 @@ def test_uploads_that_nobody_used_are_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("kernelbandits.apps.web.uploads.KEPT", -1.0)
     uploads.add(b"a\n1\n", "y.csv")
     assert not old.path.exists()
+
+
+def test_a_full_disk_is_said_and_no_half_of_a_table_stays(page, films, monkeypatch):
+    def refuse(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", refuse)
+    for form, address in (
+        ("/new", "/new/table"),
+        ("/studies/films", "/studies/films/results"),
+        ("/studies/films/candidates", "/studies/films/add"),
+    ):
+        said = films.send(form, address, 507, pasted="Cs,film,stability\n0.15,B1,1\n").text
+        assert "No space is left on the disk of the server; nothing was written" in said
+    assert [*page.lab.uploads.folder.iterdir()] == []
+    assert "No space is left" in films.get("/studies/films/download/page.html", 507)
+    assert len(study_of(page).history()) == 1

@@ -303,6 +303,18 @@ def test_large_bodies_are_refused(page):
     assert program.post("/api/studies/films/ask", content=chunks(), headers=kind).status_code == 413
 
 
+def test_a_browser_sees_a_page_where_a_request_is_refused(page):
+    browser = page.browser()
+    headers = {"content-length": str(50 * 2**20), "content-type": "multipart/form-data"}
+    answer = browser.client.post("/new/table", content=b"", headers=headers)
+    assert answer.status_code == 413
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "at most 32 MB" in answer.text
+    hostile = browser.client.get("/", headers={"host": "<img src=x>"})
+    assert hostile.status_code == 400
+    assert "<img" not in hostile.text
+
+
 def test_an_unknown_address_and_a_mistake_show_nothing_of_the_inside(page, monkeypatch):
     assert page.browser().client.get("/nothing").status_code == 404
     monkeypatch.setattr(kb.Study, "ask", lambda *_, **__: 1 / 0)

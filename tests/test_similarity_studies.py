@@ -251,3 +251,35 @@ def test_figures_and_the_lab_page_name_the_candidates(tmp_path, ring, monkeypatc
     for part in ("figures", "settings", "history"):
         assert "ring" in browser.get(f"/studies/ring/{part}")
     page.close()
+
+
+@pytest.mark.parametrize("form", ["xlsx", "csv"])
+def test_a_sheet_of_a_batch_is_filled_in_and_told_back(tmp_path, ring, form):
+    """Also where a spreadsheet wrote the name 007 as the number 7."""
+    names = tuple(f"{k:03d}" for k in range(SIZE))
+    ring = kb.Arms.from_gram(ring_kernel(), values=names)
+    sheet = tmp_path / f"batch.{form}"
+    with kb.Study.create(tmp_path / "ring.db", ring, target="y", seed=1) as study:
+        asked = study.ask(3)
+        study.write_sheet(sheet)
+    read = pd.read_excel if form == "xlsx" else pd.read_csv
+    lines = read(sheet)
+    lines["candidate"] = lines["candidate"].astype(int)
+    lines["y"] = [0.1, 0.2, 0.3]
+    if form == "xlsx":
+        lines.to_excel(sheet, index=False, sheet_name="sheet")
+    else:
+        lines.to_csv(sheet, index=False)
+    told = run_command("study", "tell", "ring.db", "--sheet", sheet.name, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "3 results recorded" in told.stdout
+    with kb.Study.open(tmp_path / "ring.db") as study:
+        frame = study.to_dataframe()
+        assert frame["value"].tolist() == [0.1, 0.2, 0.3]
+        assert frame["row"].tolist() == [one.row for one in asked]
+        assert [one.accepted for one in study.tell_sheet(sheet)] == [False] * 3
+    lines["candidate"] += 1
+    lines.to_excel(tmp_path / "wrong.xlsx", index=False, sheet_name="sheet")
+    wrong = run_command("study", "tell", "ring.db", "--sheet", "wrong.xlsx", cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert "as trial 1 has it" in wrong.stderr

@@ -9,6 +9,7 @@ import signal
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -70,13 +71,15 @@ def stored(server):
 def keep(page, name: str, **options) -> None:
     """Keep a screenshot of a view, if they are wanted."""
     if SHOTS:
-        # Also the answers of the model, if the page waits for them.
-        page.locator("body:not([data-waiting=yes])").or_(
-            page.locator("#connection")
-        ).first.wait_for()
+        settle(page)
         folder = Path(SHOTS)
         folder.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=folder / f"{name}.png", full_page=True, **options)
+
+
+def settle(page) -> None:
+    """Until the page has the answers of the model, or says that the server does not answer."""
+    page.locator("body:not([data-waiting])").or_(page.locator("#connection")).first.wait_for()
 
 
 def wait_for_images(page) -> None:
@@ -140,12 +143,14 @@ def test_a_day(server, open_page):
     keep(page, "measure")
     for view in ("candidates", "figures", "history", "settings", "share", "sheet"):
         page.goto(f"{server.study}/{view}")
+        settle(page)
         if view == "figures":
             wait_for_images(page)
             page.select_option("#across", "Cs")
             page.select_option("#up", "solvent")
             with page.expect_navigation():
                 page.get_by_role("button", name="Draw").click()
+            settle(page)
             wait_for_images(page)
             look_closer(page)
         keep(page, view)
@@ -219,6 +224,40 @@ def fill_variable(page, line: int, name: str, kind: str, values: str) -> None:
     page.locator("[name=variable-values]").nth(line).fill(values)
 
 
+def test_several_results_and_a_refused_one(server, open_page):
+    """Weights and limits are typed; a result that is refused stays in its field, which is found."""
+    page, server.name = open_page(errors=("422",)), "coating"
+    page.goto(f"{server.address}/new")
+    rows = [
+        f"{i / 10}\t{i * 3 % 7 + 1}\t{10 + i if i < 6 else ''}\t{9 - i if i < 6 else ''}"
+        for i in range(12)
+    ]
+    page.fill("#pasted", "\n".join(["binder\tpigment\tgloss\thaze", *rows]))
+    page.click("text=Look at the table")
+    page.select_option("[name=more-direction] >> nth=0", "minimize")
+    for one in page.locator("details.more summary").all():
+        one.click()
+    page.locator("[name=more-weight]").first.fill("2")
+    page.locator("[name=limit]").fill("11")
+    page.locator("[name=name]").fill(server.name)
+    keep(page, "targets")
+    page.click("text=Create the study")
+    page.wait_for_selector("text=6 results of the table were told to it")
+    page.goto(f"{server.study}/candidates")
+    page.fill("#row", "7")
+    page.fill("#value-any", "1,5")
+    page.get_by_role("button", name="Tell").click()
+    page.wait_for_selector("text=needs a number with a decimal point")
+    assert page.input_value("#value-any") == "1,5"
+    assert page.input_value("#row") == "7"
+    assert page.evaluate("document.activeElement.id") == "value-any"
+    keep(page, "refused")
+    page.goto(f"{server.study}/figures")
+    page.wait_for_selector("text=Each target over time")
+    wait_for_images(page)
+    keep(page, "several")
+
+
 def test_two_people(server, open_page):
     """Each sees what the other does within two seconds; for one trial there is one result."""
     ann, bob = open_page(errors=("409",)), open_page(errors=("409",))
@@ -242,6 +281,25 @@ def test_two_people(server, open_page):
     bob.wait_for_selector("text=now has the result 0.77")
     ann.wait_for_selector("#recent >> text=0.77")
     assert stored(server)["value"].iloc[-1] == 0.77
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_large_study_shows_its_pages_at_once(server, open_page, script):
+    """Candidates and figures of a large study come by themselves when the model is computed."""
+    rows = [{"Cs": i % 100 / 100, "FA": i // 100 / 100} for i in range(5000)]
+    name = f"large-{script}".lower()
+    with kb.Study.create(server.place / f"{name}.db", pd.DataFrame(rows), target="y") as study:
+        study.tell_all(
+            [{"row": 37 * i % 5000, "value": math.sin(i / 9) + i % 7 / 9} for i in range(60)]
+        )
+    page = open_page(java_script_enabled=script)
+    at = f"{server.address}/studies/{name}"
+    page.goto(f"{at}/figures")
+    assert page.locator("h1").inner_text() == name
+    page.locator("#figures img").first.wait_for(timeout=60_000)
+    page.goto(f"{at}/candidates")
+    page.locator("table.candidates").wait_for(timeout=60_000)
+    assert "Page 1 of 50".casefold() in page.inner_text("#table").casefold()
 
 
 def test_a_reader(server, open_page):
@@ -405,18 +463,19 @@ def views(shared_server, tmp_path_factory):
     return ["/", "/new", "/help/api", *(f"/studies/views{view}" for view in VIEWS)]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1100), ("light", 375)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1100), ("light", 360)])
 def test_every_view_is_accessible_and_fits(server, views, open_page, scheme, width):
     page = open_page(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
     for address in views:
         page.goto(f"{server.address}{address}")
+        settle(page)
         assert_accessible(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{address} is {wide} wide"
         if address.endswith("/figures"):
             wait_for_images(page)
         name = address.strip("/").replace("studies/views", "measure").rpartition("/")[2]
-        keep(page, f"{'narrow' if width == 375 else 'dark'}-{name or 'home'}")
+        keep(page, f"{'narrow' if width == 360 else 'dark'}-{name or 'home'}")
 
 
 def test_the_first_page_is_light(server, open_page):

@@ -19,6 +19,8 @@ from kernelbandits.study.values import Explained, describe_candidate
 if TYPE_CHECKING:
     from kernelbandits.study.places import Place
 
+LEAST_SPREAD = 0.1
+"""Results that vary by less may need an exponent themselves."""
 NEGLIGIBLE = 1e-6
 """An expected improvement below this, in spreads of the results, is called none."""
 
@@ -188,7 +190,7 @@ class Reasons:
         """
         if note["improvement"] < NEGLIGIBLE:
             return f"no {self.noun} is expected to improve noticeably on {self._best_so_far()}."
-        gain = f"{self.scale.length(note['improvement']):.2g}"
+        gain = write_gain(self.scale.length(note["improvement"]), self.scale.length(1.0))
         price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
         if self._results_of(row)[1]:
             more = "" if price else f", more than measuring any other {self.noun}"
@@ -325,3 +327,13 @@ def stored_explanation(trial: Trial, before: State, candidates: Place, sentence:
         gain=gain_of(note, scale),
         horizon=note.get("horizon"),
     )
+
+
+def write_gain(gain: float, spread: float) -> str:
+    """Write an improvement with two digits; not with an exponent beside results without one.
+
+    >>> write_gain(0.0384, 1.0), write_gain(3.2e-05, 0.25), write_gain(3.2e-07, 1e-06)
+    ('0.038', 'less than 0.001', '3.2e-07')
+    """
+    text = f"{gain:.2g}"
+    return "less than 0.001" if "e-" in text and spread >= LEAST_SPREAD else text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kernelbandits.checks import needs
 from kernelbandits.outputs import check_output
 from kernelbandits.runtime import require
+from kernelbandits.study.targets import Target
 from kernelbandits.tables.candidates import SHEET, Candidates
 from kernelbandits.tables.export import name_in_export, write_csv
 from kernelbandits.tables.parquet_files import write_parquet
@@ -57,7 +58,8 @@ def export_study(study: Study, path: str | Path, force: bool) -> None:
 def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
     """The sheets of a workbook: trials, candidates or space, estimates, and what they are."""
     place, estimates = study._place, study.estimates()
-    targets = {f"target {one.name}": one.wanted for one in study.status().targets}
+    wanted = [Target(**body) for body in study.settings.get("targets") or ()]
+    targets = {f"target {one.name}": one.sentence for one in wanted}
     about = {
         "target": study.target,
         "direction": study.direction,

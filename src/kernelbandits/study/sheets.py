@@ -22,7 +22,7 @@ from kernelbandits.checks import StorageError, StudyConflict
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.runtime import require
 from kernelbandits.study.values import Suggestion, format_cell
-from kernelbandits.tables.cells import plain, text_of, truth
+from kernelbandits.tables.cells import NUMBER, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
 from kernelbandits.tables.results import ROUNDED, Result, value_of, whole_number
 from kernelbandits.tables.sources import read_table
@@ -411,7 +411,10 @@ class TrialSheetReader:
 def is_same(there: Any, text: str, number: float) -> bool:
     """Whether a cell still has the value that was written there, up to rounding and case."""
     if isinstance(there, bool) or not isinstance(there, (int, float)):
-        return plain(text_of(there)).casefold() == text.casefold()
+        name = plain(text_of(there))
+        # A spreadsheet writes the name 007 as the number 7.
+        same_number = NUMBER.fullmatch(name) is not None and float(name) == number
+        return same_number or name.casefold() == text.casefold()
     if math.isnan(number):
         return False
     digits = len(text.lower().partition("e")[0].lstrip("+-0.,").replace(".", "").replace(",", ""))

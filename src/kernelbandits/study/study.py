@@ -39,7 +39,7 @@ from kernelbandits.study.values import (
     describe_row,
 )
 from kernelbandits.tables.candidates import Candidates, read_candidates
-from kernelbandits.tables.growing import read_additions
+from kernelbandits.tables.growing import read_additions, remark_forbidden
 from kernelbandits.tables.results import Result, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
@@ -741,6 +741,10 @@ class Study:
         """
         call = call_key("add", key)
         self._session.refresh()
+        written = self._session.state.keys.get(call)
+        if written is not None:
+            # Checked again, the rows would be refused: the table has them already.
+            return written
         known = self.candidates
         found = [read_additions(candidates, known, columns)]
 
@@ -807,16 +811,21 @@ class Study:
         event = self._write_one(
             lambda state, key: decisions.permit(self.candidates, rows, permitted, why, key), call
         )
-        waiting = [one.number for one in self._session.state.pending.values() if one.row in rows]
-        if waiting and not permitted:
-            trials = ", ".join(map(str, waiting))
-            warnings.warn(
-                f"pending trials of these rows: {trials}; their results still count, or release "
-                "them",
-                DataNotice,
-                stacklevel=3,
-            )
+        for notice in self.notices_of(event):
+            warnings.warn(notice, DataNotice, stacklevel=3)
         return event
+
+    def notices_of(self, event: Event) -> list[str]:
+        """What is to be said when rows were forbidden: what may still be measured of them."""
+        if event.kind != "forbidden":
+            return []
+        rows = event.body["rows"]
+        waiting = [one.number for one in self._session.state.pending.values() if one.row in rows]
+        trials = ", ".join(map(str, waiting))
+        pending = (
+            f"pending trials of these rows: {trials}; their results still count, or release them"
+        )
+        return [*([pending] if waiting else []), *remark_forbidden(self.candidates, rows)]
 
     def _shown(self, events: Iterable[Event]) -> list[Event]:
         """Events as they are stored: a point of a space has no row, and stands in the body."""

@@ -181,6 +181,44 @@ def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterato
     if repeated:
         size = len(after) - before
         yield f"{repeated} of {size} rows describe the same candidate as an earlier one"
+    yield from remark_allowed_again(after, before)
+
+
+def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
+    """Name new rows by which a candidate can be suggested whose rows were all forbidden.
+
+    A row is forbidden, and not what it describes: the new row may be a new sample, or one that can
+    be made now. So it is allowed, and that is said.
+    """
+    allowed, first = candidates.allowed_rows, candidates.first_rows
+    earlier = {*first[:before][allowed[:before]].tolist()}
+    forbidden = {*first[:before].tolist()} - earlier - candidates.off_table
+    again = [
+        row
+        for row in range(before, len(candidates))
+        if allowed[row] and int(first[row]) in forbidden
+    ]
+    if again:
+        listed = ", ".join(f"row {row} (as row {first[row]})" for row in again[:LISTED])
+        more = f" and {len(again) - LISTED} more" if len(again) > LISTED else ""
+        yield (
+            f"{listed}{more}: the same candidate as a forbidden row. The new row is allowed, so "
+            "the candidate can be suggested again; forbid the new row too if it cannot be made"
+        )
+
+
+def remark_forbidden(candidates: Candidates, rows: Sequence[int]) -> Iterator[str]:
+    """Name rows that describe the same candidate as a forbidden one and are still allowed."""
+    first, allowed = candidates.first_rows, candidates.allowed_rows
+    same = np.isin(first, first[list(rows)]) & allowed
+    others = np.flatnonzero(same).tolist()
+    if others:
+        listed = ", ".join(f"row {row}" for row in others[:LISTED])
+        more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+        yield (
+            f"the same candidate is still allowed as {listed}{more}, so it can be suggested; "
+            "forbid that too if it cannot be made"
+        )
 
 
 def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[str]:

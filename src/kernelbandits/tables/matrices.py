@@ -14,6 +14,9 @@ from kernelbandits.tables.encodings import decode_text, read_content
 from kernelbandits.tables.sources import NUMPY, read_start, read_table
 from kernelbandits.tables.table import LARGEST, TEXT, Table
 
+FEWEST = 3
+"""Candidates of a matrix that is recognised; a smaller one may be symmetric by chance."""
+
 
 def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
     """Read an (n, n) matrix, and the names of its candidates if the file has them.
@@ -42,6 +45,21 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{table.source} needs an (n, n) matrix, got {matrix.shape}{hint}")
     return matrix, () if from_array else names
+
+
+def is_similarity(table: Table) -> bool:
+    """Whether a table is a symmetric matrix: no table of candidates, but their similarity.
+
+    A first column of text may have the names of the rows.
+    """
+    names = list(table.columns)
+    if names and table.columns[names[0]].kind == TEXT:
+        del names[0]
+    numbers = all(table.columns[name].has_only_numbers for name in names)
+    if not numbers or len(names) != len(table) or len(names) < FEWEST:
+        return False
+    matrix = np.column_stack([table.columns[name].numbers for name in names])
+    return bool(np.isfinite(matrix).all() and (matrix == matrix.T).all())
 
 
 def check_row_names(table: Table, names: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from kernelbandits.apps.web.messages import (
     Message,
     PermitRequest,
     ReleaseRequest,
+    TargetRequest,
     TellAllRequest,
     TellRequest,
     UndoRequest,
@@ -34,6 +35,7 @@ from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, jso
 from kernelbandits.domains.space_files import space_from_file
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study import Study
+from kernelbandits.study.targets import Target, parse_target
 
 ERROR = {
     "type": "object",
@@ -220,6 +222,8 @@ def create(
     checks.needs(len(measured) == 1, "create", "target or targets", len(measured))
     names = {"name", "csv", "rows", "space", *({"direction"} if body.targets else ())}
     settings = body.model_dump(exclude=names, exclude_none=True)
+    if body.targets is not None:
+        settings["targets"] = [read_wanted(one) for one in body.targets]
     if body.space is not None:
         study = lab.library.create(body.name, space_from_file(body.space), **settings)
     elif body.rows is not None:
@@ -232,6 +236,10 @@ def create(
             lab.uploads.remove(upload)
     notices = () if study.space is not None else study.candidates.notices
     return answer({"name": body.name, "notices": notices}, 201)
+
+
+def read_wanted(given: str | TargetRequest) -> Target:
+    return parse_target(given) if isinstance(given, str) else Target(**given.model_dump())
 
 
 def frame_of(rows: list[dict[str, Any]]) -> Any:

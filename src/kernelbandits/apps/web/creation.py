@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from kernelbandits import checks
@@ -15,9 +16,10 @@ from kernelbandits.apps.web.visitors import Form
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.space_files import parse_values
 from kernelbandits.study import Study
-from kernelbandits.study.targets import Target
+from kernelbandits.study.targets import AIM, MAXIMIZE, Target
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.cells import MISSING
+from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import NUMBERS, Table
@@ -37,9 +39,16 @@ TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", 
 """Names of a column that is probably the result."""
 RESULTS_HINT = "tell this file as results"
 """The end of a notice for those who create a study by a command."""
+SIMILARITY = (
+    "{file} is a symmetric matrix of {n} by {n} numbers: the similarity of candidates, or the "
+    "edges of a graph, and no table of candidates. This page makes studies of tables and ranges; "
+    "a study of a matrix is created by the command `kernelbandits study create NAME.db "
+    "--gram {file} --target RESULT` (--graph for edges) in the folder of this page, and is then "
+    "shown here"
+)
 SHOWN_ROWS = 8
-FEWEST_LINES = 3
-"""Lines for further targets on a form."""
+FREE_LINES = 2
+"""Empty lines for further targets on a form that has none; "Check again" brings another."""
 KINDS = {
     "real": "number",
     "integer": "whole number",
@@ -52,14 +61,58 @@ KINDS = {
 
 
 @dataclass(frozen=True)
+class TargetLine:
+    """What a form says of one thing that is measured, as the texts that were typed."""
+
+    target: str = ""
+    direction: str = MAXIMIZE
+    aim: str = ""
+    low: str = ""
+    high: str = ""
+    weight: str = ""
+    limit: str = ""
+
+    @property
+    def has_details(self) -> bool:
+        """Whether more is said than its direction."""
+        details = (self.aim, self.low, self.high, self.weight, self.limit)
+        return self.direction == AIM or any(details)
+
+    def read(self) -> Target:
+        """The target, if all that was typed of it fits together."""
+        owner, meets = f"the result {self.target!r}", self.direction == AIM
+        checks.needs(meets or not self.aim, owner, f"the direction {AIM_WORDS!r}", self.aim)
+        if meets and not self.aim:
+            raise ValueError(f"{owner} needs {AIM_WORDS} in its field")
+        both = bool(self.low) == bool(self.high)
+        checks.needs(both, owner, "both ends of its range, or none", self.low or self.high)
+        parts = ("aim", "low", "high", "weight", "limit")
+        numbers = {
+            part: read_optional_number(f"{WORDS[part]} of {self.target!r}", getattr(self, part))
+            for part in parts
+        }
+        return Target(self.target, self.direction, **drop_missing(**numbers))
+
+
+AIM_WORDS = "a value to be met"
+WORDS = {
+    "aim": "the value to be met",
+    "low": "the range",
+    "high": "the range",
+    "weight": "the weight",
+    "limit": "the limit",
+}
+"""What the form calls the parts of a target."""
+
+
+@dataclass(frozen=True)
 class Aims:
     """What both forms ask for beside the candidates, as the texts that were typed."""
 
     name: str = ""
-    target: str = ""
-    direction: str = "maximize"
-    more: tuple[tuple[str, str], ...] = ()
-    """Name and direction of each further target."""
+    first: TargetLine = TargetLine()
+    more: tuple[TargetLine, ...] = ()
+    """The further things that are measured."""
     goal: str = "find"
     noise: str = ""
     rounds: str = ""
@@ -67,37 +120,48 @@ class Aims:
 
     @classmethod
     def of(cls, form: Form) -> Aims:
-        usual = asdict(cls())
-        texts = {name: form.text(name, text) for name, text in usual.items() if name != "more"}
-        lines = zip(form.texts("more-target"), form.texts("more-direction"), strict=False)
-        return cls(**texts, more=tuple((name, direction) for name, direction in lines if name))
+        texts = {name: form.text(name) for name in ("name", "noise", "rounds", "tolerance")}
+        parts = asdict(TargetLine())
+        first = TargetLine(**{part: form.text(part, usual) for part, usual in parts.items()})
+        columns = [form.texts(f"more-{part}") for part in parts]
+        lines = [TargetLine(*cells) for cells in zip_longest(*columns, fillvalue="")]
+        more = tuple(one for one in lines if one.target)
+        return cls(first=first, more=more, goal=form.text("goal", "find"), **texts)
+
+    @property
+    def lines(self) -> tuple[TargetLine, ...]:
+        return (self.first, *self.more)
 
     @property
     def targets(self) -> list[str]:
         """All that is measured."""
-        return [self.target, *(name for name, _ in self.more)]
+        return [one.target for one in self.lines]
 
     @property
-    def free_lines(self) -> range:
+    def free_lines(self) -> list[TargetLine]:
         """Empty lines of the form for further targets."""
-        return range(max(1, FEWEST_LINES - len(self.more)))
+        return [TargetLine()] * max(1, FREE_LINES - len(self.more))
 
     def with_targets(self, names: Sequence[str]) -> Aims:
-        """The same with these columns as targets; those that were there keep their direction."""
-        known = {self.target: self.direction, **dict(self.more)}
-        first, *others = [*names] or [self.target]
-        more = tuple((name, known.get(name, "maximize")) for name in others)
-        return replace(self, target=first, direction=known.get(first, "maximize"), more=more)
+        """The same with these columns as targets; those that were there keep what was typed."""
+        known = {one.target: one for one in self.lines}
+        wanted = [*names] or [self.first.target]
+        first, *more = [known.get(name, TargetLine(name)) for name in wanted]
+        return replace(self, first=first, more=tuple(more))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one thing is measured of which more, or less, is better: no desirability."""
+        return not self.more and not self.first.has_details
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `Study.create`."""
-        checks.needs(bool(self.target), "a new study", "the name of what is measured", self.target)
+        target = self.first.target
+        checks.needs(bool(target), "a new study", "the name of what is measured", target)
         rounds = read_whole("planned measurements", self.rounds) if self.rounds else None
-        one = {"target": self.target, "direction": self.direction}
-        every = [(self.target, self.direction), *self.more]
-        several = {"targets": [Target(name, direction) for name, direction in every]}
+        one = {"target": target, "direction": self.first.direction}
         return {
-            **(several if self.more else one),
+            **(one if self.is_plain else {"targets": [line.read() for line in self.lines]}),
             **drop_missing(
                 goal=self.goal,
                 noise=read_optional_number("noise", self.noise),
@@ -164,6 +228,8 @@ def preview_table(
     worksheet = worksheet if form is None else form.optional("worksheet")
     table = read_table(upload.path, worksheet)
     assert table is not None
+    if is_similarity(table):
+        raise ValueError(SIMILARITY.format(file=upload.path.name, n=len(table)))
     if form is None:
         targets = guess_targets(table)
         name = suggest_name(upload.path.stem, fixed, taken)
@@ -307,11 +373,11 @@ def create_from_table(library: Library, upload: Upload, preview: Preview) -> tup
     columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
     settings, told = aims.settings(), preview.tell_results and preview.results > 0
     candidates = read_roles(upload, columns, aims.targets, worksheet)
-    if told and aims.more:
+    if told and aims.is_plain:
         # All results are checked before the study is created.
-        read_target_results(upload.path, candidates, aims.targets, worksheet)
+        read_results(upload.path, candidates, aims.first.target, worksheet)
     elif told:
-        read_results(upload.path, candidates, aims.target, worksheet)
+        read_target_results(upload.path, candidates, aims.targets, worksheet)
     study = library.create(
         aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
     )

@@ -18,6 +18,8 @@ from kernelbandits.study import AlreadyTold
 
 LINE = re.compile(r"\b(?:line|row|item) (\d+)")
 COLUMN = re.compile(r"\bcolumn (?:'((?:[^'\\]|\\.)*)'|\"([^\"]*)\")")
+FOLDERS = re.compile(r"(?<![\w:/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\;,]+[/\\])+")
+"""The folders before the name of a file: a visitor need not know them."""
 MISTAKE = "a mistake in kernelbandits itself; the terminal of the server shows more"
 
 
@@ -33,6 +35,8 @@ def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
     if isinstance(error, RequestValidationError):
         return 422, describe_fields(error.errors())
     said = {"error": mask_password(str(error))}
+    if isinstance(error, StorageError):
+        said = {"error": FOLDERS.sub("", said["error"])}
     if isinstance(error, AlreadyTold):
         return 409, said | {"trial": error.trial, "value": error.stored, "accepted": False}
     for kind, status in STATUSES.items():

@@ -16,30 +16,36 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from kernelbandits import checks
-from kernelbandits.apps.web.access import ROLES
+from kernelbandits.apps.web import views
+from kernelbandits.apps.web.access import ROLES, Visitor
 from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
+from kernelbandits.apps.web.errors import describe_error
 from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
 from kernelbandits.apps.web.lab import base_address, find_asker, find_lab, find_study
 from kernelbandits.apps.web.pages import (
     go_to,
+    is_combined,
+    show_candidates,
     show_measure,
     show_new,
-    show_page,
     show_preview,
+    show_settings,
+    show_share,
     show_trial,
-    study_values,
     take_snapshot,
     target_names,
 )
+from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.views import describe_step, write_value
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study import AlreadyTold, Study, sheets
 from kernelbandits.study.values import Told
+from kernelbandits.tables.growing import remark_additions
 from kernelbandits.tables.sources import read_table
+from kernelbandits.tables.workbooks import SeveralSheets
 
 router = APIRouter(dependencies=[Depends(page_writer), Depends(read_form)], include_in_schema=False)
 MOST_ASKED = 200
@@ -64,11 +70,20 @@ def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Resp
     worksheet = form.optional("worksheet")
     try:
         preview_table(upload, None, worksheet=worksheet)
+    except SeveralSheets as error:
+        problem = f"{upload.path.name} has several sheets"
+        found = {one: name_preview(upload, one) for one in error.sheets}
+        return show_new(request, visitor, None, 422, table_problem=problem, sheets=found)
     except ValueError as error:
         lab.uploads.remove(upload)
         return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
+    return go_to(lab, name_preview(upload, worksheet))
+
+
+def name_preview(upload: Upload, worksheet: str | None) -> str:
+    """The address of what was understood of a table."""
     query = f"?{urlencode({'worksheet': worksheet})}" if worksheet else ""
-    return go_to(lab, f"/new/{upload.number}{query}")
+    return f"/new/{upload.number}{query}"
 
 
 def keep_table(request: Request, form: Form) -> Upload:
@@ -121,12 +136,15 @@ def create_by_table(
 
 
 @router.post("/studies/{name}/ask")
-def ask(request: Request, name: str, form: SentForm) -> Response:
-    n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
+def ask(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     study = find_asker(request, name)
-    found = study.ask(
-        n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
-    )
+    try:
+        n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
+        found = study.ask(
+            n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
+        )
+    except (ValueError, StudyConflict) as error:
+        return show_problem(request, visitor, name, error, form)
     notices = found[0].notices if found else ()
     return go_to(find_lab(request), f"/studies/{name}", *notices)
 
@@ -135,16 +153,10 @@ def ask(request: Request, name: str, form: SentForm) -> Response:
 def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Record the result of a trial, of a row, or of a point of a space."""
     study = find_study(request, name)
-    which: dict[str, Any] = {}
-    if form.text("trial"):
-        which["trial"] = read_whole("the trial", form.text("trial"))
-    elif form.text("row"):
-        which["row"] = read_whole("the row", form.text("row"), 0)
-    else:
-        which["x"] = study.read_point(form.starting_with("x-"))
     failed, missing = form.has("failed"), form.has("missing")
     value: float | dict[str, float] | None = None
     try:
+        which = find_measured(study, form)
         value = None if failed or missing else read_values(study, form)
         told = study.tell(
             **which,
@@ -166,15 +178,26 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
             "single": single,
         }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
-    except ValueError as error:
-        return show_problem(request, visitor, name, str(error), form)
+    except (ValueError, StudyConflict) as error:
+        if not form.text("trial"):
+            return show_refused(request, visitor, name, error, form, "tell")
+        return show_problem(request, visitor, name, error, form)
     return go_to(find_lab(request), f"/studies/{name}", describe_told(told), *told.notices)
+
+
+def find_measured(study: Study, form: Form) -> dict[str, Any]:
+    """What was measured: a trial, a row, or a point of a space."""
+    if form.text("trial"):
+        return {"trial": read_whole("the trial", form.text("trial"))}
+    if study.space is None:
+        return {"row": read_whole("the row", form.text("row"), 0)}
+    return {"x": study.read_point(form.starting_with("x-"))}
 
 
 def read_values(study: Study, form: Form) -> float | dict[str, float]:
     """The result of one target, or of those of several whose fields are filled."""
     names = target_names(study)
-    if len(names) == 1:
+    if not is_combined(study):
         return read_number(f"the result ({names[0]})", form.text("value"))
     typed = {name: form.text(f"value-{i}") for i, name in enumerate(names)}
     found = {
@@ -204,42 +227,41 @@ def write(value: float | Mapping[str, float]) -> str:
     return write_value(value)
 
 
-def typed_values(form: Form) -> dict[str, str]:
-    """The fields of a result, as they were typed."""
-    values = {f"value{rest}": text for rest, text in form.starting_with("value").items()}
-    return values | {name: form.text(name) for name in ("note", "by", "sem")}
-
-
-def show_problem(request: Request, visitor: Any, name: str, problem: str, form: Form) -> Response:
+def show_problem(
+    request: Request, visitor: Visitor, name: str, error: Exception, form: Form
+) -> Response:
     """The page of the study again, with what is wrong and what was typed."""
     answer = show_measure(
         request,
         visitor,
         name,
         take_snapshot(request, name),
-        problem=problem,
+        problem=str(error),
         problem_trial=form.text("trial"),
-        typed=typed_values(form),
+        typed=form.all_texts(),
     )
-    answer.status_code = 422
+    answer.status_code, _ = describe_error(error)
     return answer
 
 
 @router.post("/studies/{name}/results")
-def tell_file(request: Request, name: str, form: SentForm) -> Response:
+def tell_file(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Record all results of a file, or of a sheet that was filled in, or none of them."""
-    lab, upload = find_lab(request), keep_table(request, form)
-    study = find_study(request, name)
+    lab, study = find_lab(request), find_study(request, name)
     try:
-        tell = study.tell_sheet if is_sheet(upload.path) else study.tell_all
-        told = tell(
-            upload.path,
-            worker=form.optional("worker"),
-            corrected=form.text("differing") == "corrected",
-            replicates=form.text("differing") == "replicates",
-        )
-    finally:
-        lab.uploads.remove(upload)
+        upload = keep_table(request, form)
+        try:
+            tell = study.tell_sheet if is_sheet(upload.path) else study.tell_all
+            told = tell(
+                upload.path,
+                worker=form.optional("worker"),
+                corrected=form.text("differing") == "corrected",
+                replicates=form.text("differing") == "replicates",
+            )
+        finally:
+            lab.uploads.remove(upload)
+    except (ValueError, StudyConflict) as error:
+        return show_problem(request, visitor, name, error, form)
     fresh = sum(one.accepted for one in told)
     notices = told[0].notices if told else ()
     known = f", {len(told) - fresh} were stored already" if fresh < len(told) else ""
@@ -304,39 +326,83 @@ def undo(request: Request, name: str, form: SentForm) -> Response:
 
 
 @router.post("/studies/{name}/permit")
-def permit(request: Request, name: str, form: SentForm) -> Response:
+def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Forbid rows, or allow them again."""
     study = find_study(request, name)
     parts = form.text("rows").replace(",", " ").split()
-    rows = [read_whole("rows", part, 0) for part in parts]
     call = study.allow if form.text("permit") == "yes" else study.forbid
-    call(rows, reason=form.text("reason"), key=key_of(form))
-    verb = "allowed" if form.text("permit") == "yes" else "forbidden"
-    said = f"{format_count(len(rows), 'row')} {verb}. Undo takes it back."
-    return go_to(find_lab(request), f"/studies/{name}/candidates", said)
+    try:
+        rows = [read_whole("rows", part, 0) for part in parts]
+        event = call(rows, reason=form.text("reason"), key=key_of(form))
+    except (ValueError, StudyConflict) as error:
+        return show_refused(request, visitor, name, error, form, "permit")
+    said = f"{format_count(len(event.body['rows']), 'row')} {event.kind}. Undo takes it back."
+    address = f"/studies/{name}/candidates"
+    return go_to(find_lab(request), address, said, *study.notices_of(event))
+
+
+def show_refused(
+    request: Request, visitor: Visitor, name: str, error: Exception, form: Form, which: str
+) -> Response:
+    """The table of candidates again; beside the refused form stands why, and what was typed."""
+    snapshot = take_snapshot(request, name)
+    return show_candidates(
+        request,
+        visitor,
+        name,
+        snapshot,
+        snapshot.prepared(STATUS) or snapshot,
+        views.Query(descending=snapshot.study.direction != "minimize"),
+        describe_error(error)[0],
+        problem=str(error),
+        problem_form=which,
+        typed=form.all_texts(),
+    )
 
 
 @router.post("/studies/{name}/add")
-def add(request: Request, name: str, form: SentForm) -> Response:
+def add(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Add the rows of a file, or of what was pasted, to the table."""
-    lab, study, upload = find_lab(request), find_study(request, name), keep_table(request, form)
-    before = len(study.candidates)
+    lab, study = find_lab(request), find_study(request, name)
+    before = study.candidates
     try:
-        study.add(upload.path, key=key_of(form))
-    finally:
-        lab.uploads.remove(upload)
-    said = f"{format_count(len(study.candidates) - before, 'row')} added."
-    return go_to(lab, f"/studies/{name}/candidates", said)
+        upload = keep_table(request, form)
+        try:
+            event = study.add(upload.path, key=key_of(form))
+        finally:
+            lab.uploads.remove(upload)
+    except (ValueError, StudyConflict) as error:
+        return show_refused(request, visitor, name, error, form, "add")
+    added = views.count_added(event)
+    # The same form sent again finds its rows in the table.
+    fresh = event.body["first"] == len(before)
+    notices = remark_additions(before, event.body) if fresh else ()
+    said = f"{format_count(added, 'row')} added. Undo takes it back."
+    return go_to(lab, f"/studies/{name}/candidates", said, *notices)
 
 
 # ---------------------------------------------------------------------- settings, sharing
 
 
 @router.post("/studies/{name}/settings")
-def change_settings(request: Request, name: str, form: SentForm) -> Response:
+def change_settings(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Change the settings that differ from those of the study."""
     study = find_study(request, name)
-    known = study.settings
+    try:
+        changed = read_changes(study.settings, form)
+        if changed:
+            study.change(key=key_of(form), **changed)
+    except (ValueError, StudyConflict) as error:
+        more = {"problem": str(error), "typed": form.all_texts()}
+        return show_settings(request, visitor, name, describe_error(error)[0], **more)
+    if not changed:
+        return go_to(find_lab(request), f"/studies/{name}/settings", "Nothing was changed.")
+    said = f"Changed: {', '.join(changed)}. Undo takes it back."
+    return go_to(find_lab(request), f"/studies/{name}", said)
+
+
+def read_changes(known: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The settings of the form that differ from those that are known."""
     wanted: dict[str, Any] = {
         "tolerance": read_optional_number("the tolerance", form.text("tolerance")),
     }
@@ -348,31 +414,16 @@ def change_settings(request: Request, name: str, form: SentForm) -> Response:
             "noise": read_optional_number("the noise", form.text("noise")),
             "rounds": read_whole("planned measurements", rounds) if rounds else None,
         }
-    changed = {one: value for one, value in wanted.items() if value != known[one]}
-    if not changed:
-        return go_to(find_lab(request), f"/studies/{name}/settings", "Nothing was changed.")
-    study.change(key=key_of(form), **changed)
-    said = f"Changed: {', '.join(changed)}. Undo takes it back."
-    return go_to(find_lab(request), f"/studies/{name}", said)
+    return {one: value for one, value in wanted.items() if value != known[one]}
 
 
 @router.post("/studies/{name}/link")
 def make_link(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """A one-time link for a colleague; it is shown once."""
-    lab, snapshot = find_lab(request), take_snapshot(request, name)
     role = checks.one_of("a link", "role", form.text("role"), ROLES)
-    base = base_address(request)
-    return show_page(
-        request,
-        visitor,
-        "share.html",
-        **study_values(request, name, snapshot) | {"page": f"/studies/{name}/share"},
-        methods=describe_methods(snapshot.study, snapshot.status),
-        citations=citations(),
-        tokens={one: lab.access.token(one) for one in ROLES},
-        base=base,
-        link=f"{base}/enter?code={lab.access.make_link(role)}",
-    )
+    find_study(request, name)
+    code = find_lab(request).access.make_link(role)
+    return show_share(request, visitor, name, f"{base_address(request)}/enter?code={code}")
 
 
 @router.post("/leave")

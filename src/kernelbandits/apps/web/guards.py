@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Any
 
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -34,6 +35,19 @@ HEADERS = {
     "cache-control": "no-store",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
+
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Not accepted – kernelbandits</title>
+<link rel="stylesheet" href="/static/style.css">
+<link rel="stylesheet" href="/static/lab.css"></head>
+<body><main id="main"><h1>Not accepted</h1>
+<p class="problem" role="alert">{sentence}</p><p><a href="/">Back</a></p></main></body>
+</html>
+"""
+"""What a browser shows of a refusal; no template, since it comes before the application."""
 
 
 class Refusal(Exception):
@@ -85,7 +99,7 @@ class Guard:
             await self.app(scope, limited.receive, send_guarded)
         except Refusal as refused:
             if not started:
-                await send_refusal(send_guarded, refused)
+                await send_refusal(send_guarded, refused, read_headers(scope))
 
     def check(self, scope: Any) -> None:
         """Refuse another Host, and a request that another site makes a browser send."""
@@ -130,7 +144,8 @@ class LimitedBody:
 
 
 def too_large() -> Refusal:
-    return Refusal(413, f"a request needs at most {LARGEST_BODY >> 20} MB, got more")
+    most = f"at most {LARGEST_BODY >> 20} MB"
+    return Refusal(413, f"a request needs {most}, with the file that it brings, got more")
 
 
 def read_headers(scope: Any) -> dict[str, str]:
@@ -149,9 +164,14 @@ def add_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes
     return [*given, *(one for one in ours if one[0] not in there)]
 
 
-async def send_refusal(send: Any, refused: Refusal) -> None:
-    body = json.dumps({"error": refused.sentence}).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    headers.append((b"content-length", str(len(body)).encode()))
+async def send_refusal(send: Any, refused: Refusal, asked: Mapping[str, str]) -> None:
+    """Say why, as JSON for programs and as a page for people."""
+    kind, body = "application/json", json.dumps({"error": refused.sentence})
+    if "text/html" in asked.get("accept", ""):
+        sentence = f"{refused.sentence[:1].upper()}{refused.sentence[1:]}."
+        kind, body = "text/html; charset=utf-8", PAGE.format(sentence=escape(sentence))
+    content = body.encode()
+    headers = [(b"content-type", kind.encode()), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(content)).encode()))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": content})

@@ -123,13 +123,29 @@ class AddRequest(Message):
     rows: Annotated[list[dict[str, Cell]], Field(min_length=1)]
 
 
+class TargetRequest(Message):
+    """One of several targets, and how desirable its values are: as `Target` in Python has it."""
+
+    name: Text
+    direction: Literal["maximize", "minimize", "aim"] = "maximize"
+    low: Number | None = None
+    high: Number | None = None
+    """The range over which the desirability rises or falls; null: that of the results so far."""
+    aim: Number | None = None
+    """The value to be met."""
+    weight: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = 1.0
+    limit: Number | None = None
+    """Beyond it a candidate cannot be used."""
+
+
 class CreateRequest(Message):
     """A new study: a table as CSV text or as a list of rows, or a space."""
 
     name: Text
     target: Text | None = None
-    targets: Annotated[list[Text], Field(min_length=2, max_length=20)] | None = None
-    """In place of `target`, several: each as the commands have it, such as "haze:minimize"."""
+    targets: Annotated[list[Text | TargetRequest], Field(min_length=1, max_length=20)] | None = None
+    """In place of `target`, several, or one with a value to be met: each as an object, or as the
+    commands have it, such as "haze:minimize,range=0..5,weight=2,limit=4"."""
     direction: Literal["maximize", "minimize"] = "maximize"
     csv: Annotated[str, Field(min_length=1)] | None = None
     """A table as the text of a CSV file, with a header."""

@@ -17,17 +17,25 @@ from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import READ, WRITE, Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
-from kernelbandits.apps.web.lab import Lab, base_address, find_lab
-from kernelbandits.apps.web.snapshots import FigureName, Snapshot
+from kernelbandits.apps.web.lab import Lab, base_address, find_lab, find_study
+from kernelbandits.apps.web.snapshots import (
+    ANSWERS,
+    DRAWINGS,
+    STATUS,
+    FigureName,
+    Snapshot,
+    drawing_lock,
+)
+from kernelbandits.apps.web.uploads import refuse_full_disk
 from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
-from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
-from kernelbandits.report.studies.drawing import draw_study
+from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study import Study
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.workbooks import WHICH_SHEET
 
 router = APIRouter(dependencies=[Depends(page_visitor)], include_in_schema=False)
 
@@ -76,6 +84,7 @@ def write_sentence(text: str) -> str:
     'Check it, and correct it if it is wrong.'
     """
     said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
+    said = said.replace(WHICH_SHEET, "keep the one that is meant, or paste its cells")
     said = said.strip().rstrip(".")
     # A sentence that begins with the name of a file keeps it.
     name = "." in said.partition(" ")[0]
@@ -127,15 +136,24 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "counts": snapshot.counts,
         "target": snapshot.study.target,
         "targets": target_names(snapshot.study),
+        # Whether the results are combined to a desirability: mostly there is one, and they are not.
+        "several": is_combined(snapshot.study),
         "noun": "row" if snapshot.study.space is None else "point",
         "columns": snapshot.columns,
-        "ready": True,
+        # The answer that is being computed: the script loads the page again when it is known.
+        "waiting": "",
     }
 
 
 def target_names(study: Study) -> list[str]:
     """The targets of a study: mostly one."""
     return [one["name"] for one in study.settings.get("targets") or ()] or [study.target]
+
+
+def is_combined(study: Study) -> bool:
+    """Whether the policy sees the desirability of what is measured; of one thing too, if a value
+    is to be met."""
+    return bool(study.settings.get("targets"))
 
 
 def take_snapshot(request: Request, name: str) -> Snapshot:
@@ -170,6 +188,7 @@ def show_new(
     problem: str = "",
     table_problem: str = "",
     form: Form | None = None,
+    sheets: Mapping[str, str] | None = None,
 ) -> Response:
     """The page for new studies; a problem is shown beside its form, which keeps what was typed."""
     fixed = find_lab(request).library.shelf.fixed_name
@@ -184,6 +203,7 @@ def show_new(
         problem=problem,
         table_problem=table_problem,
         pasted="" if form is None else form.raw("pasted"),
+        sheets=sheets or {},
     )
 
 
@@ -230,13 +250,15 @@ def measure(request: Request, visitor: PageVisitor, name: str) -> Response:
 def show_measure(
     request: Request, visitor: Visitor, name: str, snapshot: Snapshot, **more: Any
 ) -> Response:
-    status = snapshot.status_soon()
+    # Who has just told a result wants the next candidate, and not to wait for the model.
+    shown = snapshot.prepared(STATUS, in_turn=False)
+    status = None if shown is None else shown.status
     stop = "" if status is None else status.stop.sentence
     return show_page(
         request,
         visitor,
         "study.html",
-        **study_values(request, name, snapshot) | {"ready": snapshot.is_ready},
+        **study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS),
         status=status,
         pending=views.pending_trials(snapshot),
         recent=views.recent_results(snapshot),
@@ -248,17 +270,31 @@ def show_measure(
     )
 
 
+def wait_for(snapshot: Snapshot, shown: Snapshot | None, what: str) -> dict[str, str]:
+    """What a page waits for if it shows an earlier snapshot, or none."""
+    return {"waiting": "" if shown is snapshot else what}
+
+
+def show_waiting(
+    request: Request, visitor: Visitor, name: str, snapshot: Snapshot, what: str, here: str
+) -> Response:
+    """A page of a study in whose place a sentence stands until its answers are computed."""
+    values = study_values(request, name, snapshot) | {"waiting": what}
+    return show_page(request, visitor, "waiting.html", **values, here=here)
+
+
 @router.get("/studies/{name}/news")
-def news(request: Request, name: str, after: int = 0, waiting: bool = False) -> Response:
+def news(request: Request, name: str, after: int = 0, waiting: str = "") -> Response:
     """The number of the last event: a page that knows an earlier one loads its parts again.
 
-    A page that waits for the answers of the model also hears whether they are known.
+    A page that is waiting for an answer of the model also hears whether it is known.
     """
     snapshot = take_snapshot(request, name)
-    if waiting and not snapshot.is_ready:
-        snapshot.latest.begin(snapshot)
-    number = snapshot.number
-    return JSONResponse({"event": number, "changed": number > after, "ready": snapshot.is_ready})
+    what = waiting if waiting in ANSWERS else STATUS
+    if waiting and not snapshot.is_ready(what):
+        snapshot.background.begin(snapshot, what)
+    number, ready = snapshot.number, snapshot.is_ready(what)
+    return JSONResponse({"event": number, "changed": number > after, "ready": ready})
 
 
 @router.get("/studies/{name}/candidates")
@@ -272,19 +308,41 @@ def candidates(
     show: str = "all",
     page: int = 1,
 ) -> Response:
-    snapshot = take_snapshot(request, name)
-    minimize = snapshot.study.direction == "minimize"
+    minimize = find_study(request, name).direction == "minimize"
     descending = order == "down" or (order == "" and sort == "mean" and not minimize)
-    shown = show if show in views.SHOWS else "all"
-    status = snapshot.status_soon()
-    query = views.Query(sort, descending, search[:200], shown, page)
+    chosen = show if show in views.SHOWS else "all"
+    query = views.Query(sort, descending, search[:200], chosen, page)
+    snapshot = take_snapshot(request, name)
+    shown = snapshot.prepared(STATUS)
+    if shown is None:
+        return show_waiting(request, visitor, name, snapshot, STATUS, "/candidates")
+    return show_candidates(request, visitor, name, snapshot, shown, query)
+
+
+def show_candidates(
+    request: Request,
+    visitor: Visitor,
+    name: str,
+    snapshot: Snapshot,
+    shown: Snapshot,
+    query: views.Query,
+    code: int = 200,
+    **more: Any,
+) -> Response:
+    """The table of candidates; after a refused form with the problem and what was typed."""
+    space = snapshot.study.space
+    values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
+    if request.method != "GET":
+        values["page"] = f"/studies/{name}/candidates"
     return show_page(
         request,
         visitor,
         "candidates.html",
-        **study_values(request, name, snapshot),
-        table=views.candidate_table(snapshot, query, None if status is None else status.best),
-        variables=() if snapshot.study.space is None else snapshot.study.space.names,
+        code,
+        **values,
+        table=views.candidate_table(shown, query, shown.status.best),
+        variables=() if space is None else space.names,
+        **{"typed": {}, "problem": "", "problem_form": "", **more},
     )
 
 
@@ -303,7 +361,10 @@ def show_trial(
         raise HTTPException(404, f"there is no trial {trial} in this study")
     sentence: str = ""
     rows: list[tuple[str, str]] = []
-    if trial in snapshot.asks:
+    # After the status the model is there, and an explanation takes a moment.
+    explained = trial in snapshot.asks
+    waiting = "" if not explained or snapshot.prepared(STATUS) is snapshot else STATUS
+    if explained and not waiting:
         sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
     values = {"conflict": None, **more}
@@ -312,7 +373,8 @@ def show_trial(
         visitor,
         "trial.html",
         status,
-        **study_values(request, name, snapshot) | {"page": f"/studies/{name}/trials/{trial}"},
+        **study_values(request, name, snapshot)
+        | {"page": f"/studies/{name}/trials/{trial}", "waiting": waiting},
         trial=found,
         why=sentence,
         numbers=rows,
@@ -326,28 +388,32 @@ def figures(
     request: Request, visitor: PageVisitor, name: str, across: str = "", up: str = ""
 ) -> Response:
     snapshot = take_snapshot(request, name)
-    columns = snapshot.columns
-    shown = snapshot.view.map
+    shown = snapshot.prepared(DRAWINGS)
+    if shown is None:
+        return show_waiting(request, visitor, name, snapshot, DRAWINGS, "/figures")
+    columns, usual = shown.columns, shown.view.map
     if across in columns and up in columns and across != up:
         chosen: tuple[str, str] | None = (across, up)
     else:
-        chosen = None if shown is None else (shown.across, shown.up)
+        chosen = None if usual is None else (usual.across, usual.up)
     caption = ""
     if chosen is not None:
-        caption = snapshot.find_drawing(FigureName("map", 0, *chosen)).caption
+        caption = shown.find_drawing(FigureName("map", 0, *chosen)).caption
     captions = {
         kind: [(one.title, one.caption) for one in drawings]
-        for kind, drawings in snapshot.drawings.items()
+        for kind, drawings in shown.drawings.items()
     }
     return show_page(
         request,
         visitor,
         "figures.html",
-        **study_values(request, name, snapshot),
+        **study_values(request, name, snapshot) | wait_for(snapshot, shown, DRAWINGS),
         figures=captions,
+        # The event of the figures: a browser keeps an image under its address.
+        drawn=shown.number,
         chosen=chosen,
         map_caption=caption,
-        check=snapshot.check,
+        check=shown.check,
     )
 
 
@@ -356,15 +422,21 @@ WantedFigure = Annotated[FigureName, Depends(FigureName)]
 
 @router.get("/studies/{name}/figure.svg")
 def figure(request: Request, name: str, wanted: WantedFigure) -> Response:
-    svg, _ = take_snapshot(request, name).draw(wanted)
+    svg, _ = drawn_snapshot(request, name).draw(wanted)
     return Response(svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
 
 
 @router.get("/studies/{name}/marks.json")
 def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
     """Place and text of each mark of a figure, which the page shows under the pointer."""
-    _, found = take_snapshot(request, name).draw(wanted)
+    _, found = drawn_snapshot(request, name).draw(wanted)
     return JSONResponse(found)
+
+
+def drawn_snapshot(request: Request, name: str) -> Snapshot:
+    """The snapshot whose figures the page shows."""
+    snapshot = take_snapshot(request, name)
+    return snapshot.prepared(DRAWINGS) or snapshot
 
 
 @router.get("/studies/{name}/history")
@@ -385,33 +457,51 @@ def history(
 
 @router.get("/studies/{name}/settings")
 def settings(request: Request, visitor: PageVisitor, name: str) -> Response:
+    return show_settings(request, visitor, name)
+
+
+def show_settings(
+    request: Request, visitor: Visitor, name: str, code: int = 200, **more: Any
+) -> Response:
+    """The settings; after a refused change with the problem and what was typed."""
     snapshot = take_snapshot(request, name)
-    values = study_values(request, name, snapshot)
+    shown = snapshot.prepared(STATUS)
+    values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     return show_page(
         request,
         visitor,
         "settings.html",
-        **values,
+        code,
+        **values | {"page": f"/studies/{name}/settings"},
         settings=snapshot.study.settings,
-        status=snapshot.status,
+        status=None if shown is None else shown.status,
+        **{"typed": {}, "problem": "", **more},
     )
 
 
 @router.get("/studies/{name}/share")
 def share(request: Request, visitor: PageVisitor, name: str) -> Response:
+    return show_share(request, visitor, name)
+
+
+def show_share(request: Request, visitor: Visitor, name: str, link: str = "") -> Response:
+    """Downloads, the paragraph for a paper, and who else may come in; a new link is shown once."""
     lab, snapshot = find_lab(request), take_snapshot(request, name)
+    shown = snapshot.prepared(STATUS)
     tokens = {READ: lab.access.token(READ), WRITE: lab.access.token(WRITE)}
     return show_page(
         request,
         visitor,
         "share.html",
-        **study_values(request, name, snapshot),
-        methods=describe_methods(snapshot.study, snapshot.status),
+        **study_values(request, name, snapshot)
+        | wait_for(snapshot, shown, STATUS)
+        | {"page": f"/studies/{name}/share"},
+        methods="" if shown is None else describe_methods(snapshot.study, shown.status),
         citations=citations(),
         # Whoever may only read sees the token that may only read.
         tokens=tokens if visitor.may_write else {READ: tokens[READ]},
         base=base_address(request),
-        link="",
+        link=link,
     )
 
 
@@ -433,7 +523,7 @@ def download(request: Request, name: str, what: str) -> Response:
     snapshot = take_snapshot(request, name)
     if what not in DOWNLOADS:
         raise HTTPException(404, f"there is no download {what[:80]!r}")
-    with TemporaryDirectory() as folder:
+    with refuse_full_disk(), TemporaryDirectory() as folder:
         path = Path(folder) / what
         DOWNLOADS[what](snapshot, path)
         content = path.read_bytes()
@@ -462,10 +552,9 @@ def estimates_csv(snapshot: Snapshot, path: Path) -> None:
 
 def page_html(snapshot: Snapshot, path: Path) -> None:
     """The page of `study plot`: everything in one file, without script."""
-    try:
-        draw_study(snapshot.study, path)
-    except StudyConflict as error:
-        raise HTTPException(409, str(error)) from None
+    view = snapshot.view
+    with drawing_lock:
+        path.write_bytes(render_page(view))
 
 
 DOWNLOADS: dict[str, Callable[[Snapshot, Path], None]] = {

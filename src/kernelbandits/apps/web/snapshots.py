@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event as Signal
@@ -30,13 +31,17 @@ T = TypeVar("T")
 
 PATIENCE = 0.4
 """Seconds that a page waits for the answers of the model before it is shown without them."""
+TURN = 0.02
+"""Seconds after which a page looks again whether the computation that it waits for can begin."""
 RECENT = 8
 """Results on the first page of a study."""
 ENDED = ("told", "failed", "withdrawn")
 """States of trials that are listed among the results."""
 LONGEST_REST = 1.0
 """The most seconds between two computations of a status."""
-SHOWN = ("progress", "check", "dependence", "posterior")
+STATUS, DRAWINGS = ANSWERS = ("status", "drawings")
+"""What is computed in the background: status and estimates, and what the figures show."""
+SHOWN = ("progress", "targets", "check", "dependence", "posterior")
 """The kinds of figures on the page of figures, in their order."""
 drawing_lock = Lock()
 """The settings of matplotlib belong to the whole process, so one thread draws at a time."""
@@ -70,36 +75,38 @@ class FigureName:
     up: str = ""
 
 
-class LatestStatus:
-    """The newest status of a study that is known; the next one is computed in the background.
+class Background:
+    """The answers of a study's model that take long, computed one at a time in a thread.
 
-    Results may come in faster than a status is computed. So one is computed at a time, and after
-    that a while passes before the next one: others need the processor too.
+    Results may come in faster than an answer is computed. So pages show the newest that is known,
+    and after each computation a while passes before the next one: others need the processor too.
     """
 
     def __init__(self) -> None:
-        self.known: Status | None = None
+        self.known: dict[str, Snapshot] = {}
+        """Answer -> the newest snapshot for which it was computed."""
         self._lock = Lock()
-        self._current: Snapshot | None = None
+        self._current: tuple[Snapshot, str] | None = None
         self._rest_until = 0.0
 
-    def begin(self, snapshot: Snapshot) -> bool:
-        """Begin with the status of a snapshot if nothing else is; return whether it is coming."""
+    def begin(self, snapshot: Snapshot, what: str) -> bool:
+        """Begin with an answer of a snapshot if nothing else is; return whether it is coming."""
         with self._lock:
             if self._current is None and time.monotonic() >= self._rest_until:
-                self._current = snapshot
-                Thread(target=self._compute, args=(snapshot,), daemon=True).start()
-            return self._current is snapshot
+                self._current = snapshot, what
+                Thread(target=self._compute, args=(snapshot, what), daemon=True).start()
+            return self._current == (snapshot, what)
 
-    def _compute(self, snapshot: Snapshot) -> None:
+    def _compute(self, snapshot: Snapshot, what: str) -> None:
         start = time.monotonic()
-        try:
-            self.known = snapshot.status
-        finally:
-            # If it failed, the next page tries again.
-            with self._lock:
-                self._current, end = None, time.monotonic()
-                self._rest_until = end + min(end - start, LONGEST_REST)
+        # If it fails, the next page computes it itself, and shows the error.
+        with suppress(Exception):
+            snapshot.compute(what)
+        snapshot.ready[what].set()
+        with self._lock:
+            self.known[what] = snapshot
+            self._current, end = None, time.monotonic()
+            self._rest_until = end + min(end - start, LONGEST_REST)
 
 
 class Snapshot:
@@ -114,14 +121,14 @@ class Snapshot:
         study: Study,
         reader: Study,
         events: list[Event],
-        latest: LatestStatus,
+        background: Background,
     ) -> None:
         self.name, self.study, self.reader = name, study, reader
-        self.events, self.latest = events, latest
+        self.events, self.background = events, background
         # A lock of each snapshot: before Python 3.12 a cached_property has one for all of them.
         self._lock = RLock()
         self._answers: dict[tuple[Any, ...], Any] = {}
-        self._ready = Signal()
+        self.ready = {what: Signal() for what in ANSWERS}
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """Computed by the first thread that needs it, while the others wait."""
@@ -185,24 +192,33 @@ class Snapshot:
 
     @property
     def status(self) -> Status:
-        found = self.once(("status",), self.reader.status)
-        self._ready.set()
-        return found
+        return self.once(("status",), self.reader.status)
 
-    def status_soon(self) -> Status | None:
-        """The status, if it is known within a moment; else the one before, if there is one.
+    def compute(self, what: str) -> None:
+        """Compute one of `ANSWERS`."""
+        for one in ("status", "estimates") if what == STATUS else ("drawings",):
+            getattr(self, one)
+
+    def prepared(self, what: str, *, in_turn: bool = True) -> Snapshot | None:
+        """This snapshot, if an answer is known within a moment; else the newest that has it.
 
         The likely best of ten thousand candidates takes seconds, and what to measure is known at
-        once. `is_ready` says whether it is the status of this snapshot.
+        once. None if the answer was never computed: it will be. While something else is computed,
+        the moment is spent waiting for the turn of this answer, if `in_turn`.
         """
-        if not self.is_ready and self.latest.begin(self):
-            self._ready.wait(PATIENCE)
-        return self.status if self.is_ready else self.latest.known
+        end = time.monotonic() + PATIENCE
+        while not self.is_ready(what) and (left := end - time.monotonic()) > 0:
+            if self.background.begin(self, what):
+                self.ready[what].wait(left)
+            elif in_turn:
+                time.sleep(min(left, TURN))
+            else:
+                break
+        return self if self.is_ready(what) else self.background.known.get(what)
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the answers of the model are known."""
-        return self._ready.is_set()
+    def is_ready(self, what: str = STATUS) -> bool:
+        """Whether an answer of the model is known."""
+        return self.ready[what].is_set()
 
     @property
     def estimates(self) -> pd.DataFrame:
@@ -220,11 +236,17 @@ class Snapshot:
 
     @property
     def view(self) -> View:
-        return self.once(("view",), lambda: read_view(self.reader))
+        """What the figures show; the check and the status are computed once."""
+        return self.once(
+            ("view",), lambda: read_view(self.reader, check=self.check, status=self.status)
+        )
 
-    @cached_property
+    @property
     def drawings(self) -> dict[str, list[Drawing]]:
         """Kind -> the figures of that kind that the study has data for."""
+        return self.once(("drawings",), self._list_drawings)
+
+    def _list_drawings(self) -> dict[str, list[Drawing]]:
         # The map has a place of its own, where its columns can be chosen.
         view = replace(self.view, map=None)
         found = {kind: available_drawings(view, kind) for kind in SHOWN}
@@ -264,13 +286,13 @@ class Snapshots:
         study = library.study(name)
         with self._lock:
             known = self._found.get(name)
-        events, latest = list[Event](), LatestStatus()
+        events, background = list[Event](), Background()
         if known is not None and known.study is study:
             fresh = study.history(after=known.number)
             if not fresh:
                 return known
-            events, latest = [*known.events, *fresh], known.latest
-        found = Snapshot(name, study, library.reader(name), events or study.history(), latest)
+            events, background = [*known.events, *fresh], known.background
+        found = Snapshot(name, study, library.reader(name), events or study.history(), background)
         with self._lock:
             self._found[name] = found
         return found

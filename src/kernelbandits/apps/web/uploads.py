@@ -6,14 +6,18 @@ and a few marks are kept.
 
 from __future__ import annotations
 
+import errno
 import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelbandits import checks
+from kernelbandits.checks import StorageFull
 from kernelbandits.storage import NoStudy
 
 KEPT = 86400.0
@@ -21,6 +25,7 @@ KEPT = 86400.0
 NUMBER = re.compile(r"[0-9a-f]{32}")
 ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".npy")
 LONGEST_NAME = 80
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,15 @@ class Uploads:
         self._sweep()
         number = secrets.token_hex(16)
         own = self.folder / number
-        own.mkdir(mode=0o700)
-        (own / safe_name(shown)).write_bytes(content)
+        with refuse_full_disk():
+            own.mkdir(mode=0o700)
+        try:
+            with refuse_full_disk():
+                (own / safe_name(shown)).write_bytes(content)
+        except OSError:
+            # No half of a table stays.
+            shutil.rmtree(own, ignore_errors=True)
+            raise
         return self.find(number)
 
     def find(self, number: str) -> Upload:
@@ -63,6 +75,18 @@ class Uploads:
         for own in self.folder.iterdir():
             if time.time() - own.stat().st_mtime > KEPT:
                 shutil.rmtree(own, ignore_errors=True)
+
+
+@contextmanager
+def refuse_full_disk() -> Iterator[None]:
+    """Say in a sentence that the disk is full, as a study does for its own file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        sentence = "no space is left on the disk of the server; nothing was written"
+        raise StorageFull(sentence) from None
 
 
 def safe_name(shown: str) -> str:

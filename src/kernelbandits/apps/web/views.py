@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.apps.web.snapshots import Snapshot
-from kernelbandits.formatting import format_interval, format_number, format_share, format_time
+from kernelbandits.formatting import (
+    format_count,
+    format_interval,
+    format_number,
+    format_share,
+    format_time,
+)
 from kernelbandits.study import Best, Study
 from kernelbandits.study.values import format_cell
 from kernelbandits.tables.export import name_in_export, name_targets
@@ -27,6 +33,8 @@ PAGE = 100
 SHOWS = ("all", "measured", "unmeasured", "pending")
 EVENTS = 200
 """Events on one page of the history."""
+MOST_ROWS = 8
+"""Rows of one event that are named."""
 SHOWN = 4
 """Events of one step that are named where it can be undone."""
 
@@ -256,7 +264,7 @@ def candidate_row(
         results=int(record["results"]),
         average=format_number(record["average"]) if record["results"] else "",
         estimate=format_interval(record["mean"], record["low"], record["high"]),
-        sd=format_number(record["sd"]),
+        sd=format_number(record["sd"], 2),
         marks=marks,
     )
 
@@ -287,7 +295,7 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
             when=format_time(event.at),
             what=describe_event(event),
             trial=event.trial,
-            worker=event.worker or "",
+            worker=str(event.body.get("by") or event.worker or ""),
             undone=event.seq in undone,
         )
         for event in reversed(chosen)
@@ -322,12 +330,34 @@ def describe_event(event: Event) -> str:
         "undone": f"event {body.get('of')} undone",
         "settings": "settings changed",
         "missing": f"trial {trial}: no value",
-        "added": "candidates added",
-        "permitted": "candidates allowed or forbidden",
-        "measured": f"trial {trial}: some results",
+        "added": describe_added(event),
+        "forbidden": f"{name_rows(event)} forbidden{reason}",
+        "allowed": f"{name_rows(event)} allowed{reason}",
         "fitted": f"model fitted to {body.get('results', 'the')} results",
     }
-    return sentences.get(event.kind, event.kind)
+    note = body.get("note")
+    # Of an ask it is what the policy noted, and no text.
+    said = f" ({note})" if isinstance(note, str) and note else ""
+    return sentences.get(event.kind, event.kind) + said
+
+
+def describe_added(event: Event) -> str:
+    if event.body.get("off_table"):
+        return f"a point off the table (row {event.body.get('first')}), never suggested"
+    return f"{format_count(count_added(event), 'row')} added, from row {event.body.get('first')} on"
+
+
+def count_added(event: Event) -> int:
+    """How many rows an event adds to the table."""
+    return len(next(iter(event.body.get("columns", {}).values()), ()))
+
+
+def name_rows(event: Event) -> str:
+    """The rows that an event forbids or allows, by their numbers."""
+    rows = event.body.get("rows", ())
+    listed = ", ".join(map(str, rows[:MOST_ROWS]))
+    more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+    return f"row{'' if len(rows) == 1 else 's'} {listed}{more}"
 
 
 # ---------------------------------------------------------------------- answers
@@ -337,7 +367,8 @@ def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
     """Why a trial was suggested: a sentence, and the numbers behind it."""
     numbers = {
         "estimate": found.mean,
-        "standard deviation": found.sd,
+        # The sentence has the one with the pending results imagined.
+        f"standard deviation{' by the results alone' if found.pending else ''}": found.sd,
         "expected improvement": found.improvement,
         "exploration weight": found.weight,
         "confidence width": found.width,

@@ -66,6 +66,10 @@ class Form:
         """All texts of a field that comes several times."""
         return [one.strip() for one in self._data.getlist(name) if isinstance(one, str)]
 
+    def all_texts(self) -> dict[str, str]:
+        """Every field as it was typed, to show the form again."""
+        return {name: text for name, text in self._data.items() if isinstance(text, str)}
+
     def raw(self, name: str) -> str:
         """The text of a field as it was sent: blanks at the end may be empty cells."""
         found = self._data.get(name, "")

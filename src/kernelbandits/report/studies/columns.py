@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -192,8 +192,21 @@ def write_log_ticks(side: Axis, low: float, high: float) -> None:
     from matplotlib.ticker import NullLocator
 
     ticks = log_ticks(low, high)
-    side.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    side.set_ticks(ticks, name_ticks(ticks))
     side.set_minor_locator(NullLocator())
+
+
+def name_ticks(ticks: Sequence[float]) -> list[str]:
+    """Write the ticks of a logarithmic axis, either all with an exponent or none.
+
+    >>> name_ticks([0.01, 0.1, 1.0]), name_ticks([1e-05, 0.001, 0.1])
+    (['0.01', '0.1', '1'], ['1e-5', '1e-3', '1e-1'])
+    """
+    plain = [f"{tick:g}" for tick in ticks]
+    digits = [f"{tick:.0e}".partition("e")[::2] for tick in ticks]
+    short = [f"{digit}e{int(power)}" for digit, power in digits]
+    exact = [float(text) for text in short] == [*ticks]
+    return short if exact and any("e" in text for text in plain) else plain
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -101,9 +101,13 @@ def draw_study(
     if kind == "html":
         require("jinja2", extra="experiments", owner="a page")
     view = read_view(study, truth, trial)
-    drawings = select_drawings(view, what)
-    replace_file(target, render_file(view, drawings, kind), "plot", force)
+    replace_file(target, render_file(view, select_drawings(view, what), kind), "plot", force)
     return target
+
+
+def render_page(view: View) -> bytes:
+    """The page of a study with every figure that it has data for, as HTML."""
+    return render_file(view, select_drawings(view, "all"), "html")
 
 
 def render_file(view: View, drawings: list[Drawing], kind: str) -> bytes:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import format_count, format_number, format_share
+from kernelbandits.study.targets import Target
 from kernelbandits.study.values import describe_candidate
 
 if TYPE_CHECKING:
@@ -36,11 +37,12 @@ def describe_methods(study: Study, status: Status) -> str:
     'Experiments to maximize yield were selected'
     """
     version = installed_version("kernelbandits")
-    targets = [one["name"] for one in study.settings.get("targets") or ()]
-    combined = f" (the desirability of {', '.join(targets)})" if targets else ""
+    targets = [Target(**body) for body in study.settings.get("targets") or ()]
+    listed = " and ".join(f"{one.name} ({one.sentence})" for one in targets)
+    combined = f"the desirability of {listed}" if targets else status.target
     sentences = [
-        f"Experiments to {status.direction} {status.target}{combined} were selected by Bayesian "
-        f"optimisation with a Gaussian process model (kernelbandits {version})",
+        f"Experiments to {status.direction} {combined} were selected by Bayesian optimisation with "
+        f"a Gaussian process model (kernelbandits {version})",
         describe_place(status),
         describe_rule(study, status),
         describe_counts(status),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,11 @@ from kernelbandits.report.studies.sheets import (
     render_svg,
     sheet,
     shorten,
-    write_message,
     write_plain_ticks,
 )
 from kernelbandits.report.studies.view import study_name
 from kernelbandits.runtime import require
+from kernelbandits.study.model_check import describe_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,18 +115,30 @@ def check_drawing(check: Check) -> Drawing:
     if not check.held_out or check.skill is None:
         return empty_drawing(TITLE, check.sentences[0])
     height = max(HEIGHT, COLUMN * min(len(check.columns), MOST_COLUMNS) + 1.0)
-    findings = [check.sentences[0], *(one.sentence for one in check.outliers[:1])]
-    caption = " ".join([*findings, CAPTION.format(noun=check.noun)])
-    if check.by_similarity:
-        caption = " ".join([*findings, PREDICTIONS])
-        return Drawing(TITLE, caption, height, partial(draw_panels, check), margins=MARGINS)
+    findings = (check.sentences[0], *(one.sentence for one in check.outliers[:1]))
+    drawing = Drawing(
+        TITLE,
+        PREDICTIONS,
+        height,
+        partial(draw_panels, check),
+        margins=MARGINS,
+        findings=findings,
+    )
+    if not tells_columns(check):
+        why = describe_columns(check.verdict, check.columns, check.noun)
+        return replace(drawing, findings=(*findings, *([why] if why else [])))
     title = f"{TITLE}, and which {check.noun}s matter"
-    return Drawing(title, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
+    return replace(drawing, title=title, caption=CAPTION.format(noun=check.noun), columns=2)
+
+
+def tells_columns(check: Check) -> bool:
+    """Whether it is known which columns matter; if not, `check.sentences` say why."""
+    return bool(check.columns) and not check.by_similarity and check.verdict != "poor"
 
 
 def draw_panels(check: Check, part: Any, grid: Any) -> None:
     draw_predictions(check, grid[0, 0])
-    if not check.by_similarity:
+    if tells_columns(check):
         draw_columns(check, grid[0, 1])
 
 
@@ -180,14 +193,6 @@ def describe_skill(skill: float | None) -> str:
 
 def draw_columns(check: Check, axis: Axes) -> None:
     """Draw a bar for each column, the most relevant at the top, with its name above the bar."""
-    if not check.columns:
-        write_message(axis, f"Which {check.noun}s matter is not known yet.")
-        return
-    if check.verdict == "poor":
-        write_message(
-            axis, f"Which {check.noun}s matter cannot be said\nwhile the model predicts so badly."
-        )
-        return
     shown = check.columns[:MOST_COLUMNS]
     places = np.arange(len(shown), dtype=float)
     share = np.array([100 * one.share for one in shown])

@@ -46,7 +46,7 @@ def study_page(view: View, drawings: Sequence[Drawing]) -> str:
         status=status_table(view),
         notices=view.status.notices,
         explanation=view.explanation,
-        drawings=[(one.title, render_svg(one), one.caption) for one in drawings],
+        drawings=[(one.title, render_svg(one), one.full_caption) for one in drawings],
         interval_meaning=INTERVAL,
         noun=view.noun,
         column_noun=view.column_noun,

@@ -276,13 +276,25 @@ class View:
         return allowed[np.argsort(-self.sign * self.estimates.mean[allowed], kind="stable")]
 
 
-def read_view(study: Study, truth: Any = None, trial: int | None = None) -> View:
+def read_view(
+    study: Study,
+    truth: Any = None,
+    trial: int | None = None,
+    *,
+    check: Check | None = None,
+    status: Status | None = None,
+) -> View:
+    """Read what the figures and the page of a study show.
+
+    `check` and `status` are what the study answered, if it was asked already: both take long.
+    """
     events = study.history()
     frame = study.to_dataframe()
     place: Candidates | MetPoints
     place = study.candidates if study.space is None else MetPoints(study.space, frame)
     trials = read_trials(frame, place, events)
-    check, status = study.check(), study.status()
+    check = study.check() if check is None else check
+    status = study.status() if status is None else status
     return View(
         name=study_name(study.place),
         target=study.target,

@@ -14,7 +14,7 @@ function follow(body) {
   let pause = NEWS_EVERY;
   const ask = async () => {
     try {
-      const waiting = body.dataset.waiting ? "&waiting=yes" : "";
+      const waiting = body.dataset.waiting ? `&waiting=${body.dataset.waiting}` : "";
       const answer = await fetch(`${body.dataset.news}?after=${known}${waiting}`, { credentials: "same-origin" });
       if (answer.status === 401) return tell("This page is no longer open here. Use a new link.");
       if (!answer.ok) throw new Error(answer.status);
@@ -36,11 +36,13 @@ function follow(body) {
 }
 
 async function renew() {
+  if (document.getElementById("waiting")) return location.reload();
   const answer = await fetch(document.body.dataset.page, { credentials: "same-origin", headers: { accept: "text/html" } });
   if (!answer.ok) throw new Error(answer.status);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   // Whether the answers of the model are still being computed.
-  document.body.dataset.waiting = page.body.dataset.waiting || "";
+  if (page.body.dataset.waiting) document.body.dataset.waiting = page.body.dataset.waiting;
+  else delete document.body.dataset.waiting;
   for (const part of document.querySelectorAll("[data-live]")) {
     const fresh = page.getElementById(part.id);
     if (!fresh) continue;
