@@ -24,10 +24,10 @@ compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract
 
 
 @compiled
-def fill_index(index: Any, mean: Any, cov: Any, scale: float) -> None:
+def fill_index(index: Any, mean: Any, variance: Any, scale: float) -> None:
     """index = mean + scale * sd."""
     for i in range(len(mean)):
-        index[i] = mean[i] + scale * np.sqrt(max(cov[i, i], 0.0))
+        index[i] = mean[i] + scale * np.sqrt(max(variance[i], 0.0))
 
 
 @compiled
@@ -104,6 +104,15 @@ def largest_mean(mean: Any) -> int:
 
 
 @compiled
+def learn(state: Any, record: Any, t: int, arm: int, reward: float, ridge: float) -> None:
+    """Count a reward and record the round: the arm, and the arm recommended after it."""
+    mean, _, counts, sums, lost, ceiling, totals = state
+    totals[1] = max(totals[1], abs(reward))
+    add_reward(counts, sums, lost, ceiling, arm, reward, ridge)
+    record[0][t], record[1][t] = arm, largest_mean(mean)
+
+
+@compiled
 def play_arm(
     state: Any, problem: Any, record: Any, column: Any, t: int, arm: int, ridge: float
 ) -> Any:
@@ -112,16 +121,63 @@ def play_arm(
     `problem` is (value of each arm, noise of each round) and `record` is (arms, recommended arms).
     Return False if the variance of the arm was impossible, so that an audit is needed.
     """
-    mean, cov, counts, sums, lost, ceiling, totals = state
+    mean, cov, ceiling, totals = state[0], state[1], state[5], state[6]
     reward = problem[0][arm] + problem[1][t]
     variance = cov[arm, arm]
     sound = 0.0 <= variance <= ceiling[arm]
     totals[0] += condition(mean, cov, column, arm, reward, ridge)
-    totals[1] = max(totals[1], abs(reward))
     totals[2] += variance < 0
-    add_reward(counts, sums, lost, ceiling, arm, reward, ridge)
-    record[0][t], record[1][t] = arm, largest_mean(mean)
+    learn(state, record, t, arm, reward, ridge)
     return sound
+
+
+WAITING = 8
+"""After so many rewards the covariance is brought up to date in one pass (`play_index`)."""
+
+
+@compiled
+def subtract_products(row: Any, columns: Any, place: int) -> None:
+    """row[j] -= c[place] c[j] for each of the columns c, one after the other."""
+    for i in range(len(columns)):
+        column = columns[i]
+        factor = column[place]
+        for j in range(len(row)):
+            row[j] -= factor * column[j]
+
+
+@compiled
+def subtract_waiting(cov: Any, waiting: Any) -> None:
+    """cov -= c c' for each of the `WAITING` columns c.
+
+    Each number is read and written once. It is rounded as if one column had been subtracted from
+    the whole covariance before the next.
+    """
+    c1, c2, c3, c4 = waiting[0], waiting[1], waiting[2], waiting[3]
+    c5, c6, c7, c8 = waiting[4], waiting[5], waiting[6], waiting[7]
+    for i in range(len(cov)):
+        row = cov[i]
+        a1, a2, a3, a4, a5, a6, a7, a8 = c1[i], c2[i], c3[i], c4[i], c5[i], c6[i], c7[i], c8[i]
+        for j in range(len(row)):
+            value = row[j] - a1 * c1[j]
+            value = value - a2 * c2[j]
+            value = value - a3 * c3[j]
+            value = value - a4 * c4[j]
+            value = value - a5 * c5[j]
+            value = value - a6 * c6[j]
+            value = value - a7 * c7[j]
+            row[j] = value - a8 * c8[j]
+
+
+@compiled
+def align_rows(height: int, width: int) -> Any:
+    """Return zeros whose rows begin at multiples of 64 bytes and are as long or longer.
+
+    Where rows begin elsewhere, a load or store of 64 bytes touches two lines of the cache.
+    """
+    wide = (width + 7) // 8 * 8
+    memory = np.zeros(height * wide + 7)
+    start = (-(memory.ctypes.data // 8)) % 8
+    return memory[start : start + height * wide].reshape(height, wide)
 
 
 @compiled
@@ -140,19 +196,63 @@ def play_index(
     `tables` is (a, b and c of each round, weights, uniforms for ties). These, the noise and the
     record begin with round `first`: for all rounds they would be too large. Return the last round
     played and whether all variances were possible; if not, the loop stopped there for an audit.
+
+    A round needs the variances and one row of the covariance. So the other rows wait: the columns
+    c / sqrt(e) of up to `WAITING` rewards are kept, and subtracted from all rows in one pass. This
+    gives the same numbers to the last bit as the update in every round (`condition`).
     """
-    mean, cov, log_det = state[0], state[1], state[6]
+    mean, cov, ceiling, totals = state[0], state[1], state[5], state[6]
     widths, weights, ties = tables
-    index, column = np.empty(len(mean)), np.empty(len(mean))
-    for t in range(last - first + 1):
-        width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * log_det[0])
-        fill_index(index, mean, cov, weights[t] * width)
+    n, waits = len(mean), 0
+    rows, waiting = align_rows(n, n), align_rows(WAITING, n)
+    index, variance, row = np.empty(n), np.empty(n), np.empty(waiting.shape[1])
+    for i in range(n):
+        variance[i] = cov[i, i]
+        for j in range(n):
+            rows[i, j] = cov[i, j]
+    t, sound = 0, True
+    while t <= last - first and sound:
+        width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * totals[0])
+        fill_index(index, mean, variance, weights[t] * width)
         arm = best_arm(index, lowest, ties[t])
         if arm < 0:
-            return first + t - 1, False
-        if not play_arm(state, problem, record, column, t, arm, ridge):
-            return first + t, False
-    return last, True
+            sound = False
+            break
+        reward, left = problem[0][arm] + problem[1][t], variance[arm]
+        sound = 0.0 <= left <= ceiling[arm]
+        if left > 0:
+            for i in range(len(row)):
+                row[i] = rows[arm, i]
+            subtract_products(row, waiting[:waits], arm)
+            totals[0] += learn_row(mean, variance, row, waiting[waits], arm, reward, ridge)
+            waits += 1
+            if waits == WAITING:
+                subtract_waiting(rows, waiting)
+                waits = 0
+        totals[2] += left < 0
+        learn(state, record, t, arm, reward, ridge)
+        t += 1
+    for i in range(n):
+        subtract_products(rows[i], waiting[:waits], i)
+        for j in range(n):
+            cov[i, j] = rows[i, j]
+    return first + t - 1, sound
+
+
+@compiled
+def learn_row(
+    mean: Any, variance: Any, row: Any, column: Any, arm: int, reward: float, ridge: float
+) -> Any:
+    """Do `condition` for means and variances, where row = cov[arm], and fill the column."""
+    evidence = variance[arm] + ridge
+    step, root = (reward - mean[arm]) / evidence, 1.0 / np.sqrt(evidence)
+    gain = np.log1p(variance[arm] / ridge)
+    for i in range(len(mean)):
+        mean[i] += row[i] * step
+        column[i] = row[i] * root
+    for i in range(len(mean)):
+        variance[i] -= column[i] * column[i]
+    return gain
 
 
 @compiled
