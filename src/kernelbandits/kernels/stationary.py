@@ -49,12 +49,20 @@ class Stationary(Kernel):
 
     def gradient(self, x: Array, z: Array) -> Array:
         """2 k'(r^2) (x - z) / l^2, with k' the slope in r^2; zero where the slope is zero."""
+        return self.value_and_gradient(x, z)[1]
+
+    def value_and_gradient(self, x: Array, z: Array) -> tuple[Array, Array]:
         scale = scales(type(self).__name__, x, z, self.lengthscale)[:, None, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            apart = (columns(x)[:, :, None] - columns(z)[:, None, :]) / scale
-            slope = 2 * self.slope(np.square(apart).sum(0))
-            gradient = np.where(slope != 0, apart * slope, 0.0) / scale
-        return np.moveaxis(gradient, 0, -1)
+            apart = columns(x)[:, :, None] - columns(z)[:, None, :]
+            apart /= scale
+            squares = np.square(apart).sum(0)
+            slope = 2 * self.slope(squares)
+            apart *= slope
+            gradient = np.where(slope != 0, apart, 0.0)
+            gradient /= scale
+            value = self.profile(squares)
+        return value, np.moveaxis(gradient, 0, -1)
 
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
