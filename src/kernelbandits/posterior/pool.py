@@ -313,8 +313,8 @@ class LentPool:
     """The state of a pool while a compiled loop works on it.
 
     Mean, variance, rows, factor and core are those of the pool. Of the arms that have a row, it
-    holds numbers of its own until they are taken back, with room for further arms: a first play
-    then needs no lists of Python, which would take longer than the play on some thousand arms.
+    holds numbers of its own until they are taken back, with room for further arms, so that a first
+    play need not go through the lists of the posterior.
     """
 
     def __init__(self, pool: PoolPosterior) -> None:
