@@ -3,8 +3,8 @@
 `python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`,
 `... spaces`.
 
-`python -m benchmarks scale [--quick] [--skip PART ...]` measures time and memory against arms and
-rounds.
+`python -m benchmarks scale [--quick] [--skip PART ...] [--rivals PYTHON]` measures time and memory
+against arms and rounds; PYTHON is one that has BoTorch.
 
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
@@ -33,6 +33,7 @@ compares the sampler for Optuna with Optuna's own; it continues where it stopped
 from __future__ import annotations
 
 import argparse
+import sys
 
 from benchmarks import (
     argmax,
@@ -65,6 +66,9 @@ def main() -> None:
     command.add_argument(
         "--skip", nargs="+", default=[], choices=list(scale.SECTIONS), help="parts to leave out"
     )
+    command.add_argument(
+        "--rivals", default=sys.executable, help="a Python that has BoTorch; this one otherwise"
+    )
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
     commands.add_parser("imports", help=imports.__doc__)
@@ -83,7 +87,7 @@ def main() -> None:
     if arguments.command == "durability":
         durability.run(arguments)
     elif arguments.command == "scale":
-        scale.run(quick=arguments.quick, skip=arguments.skip)
+        scale.run(quick=arguments.quick, skip=arguments.skip, rivals=arguments.rivals)
     elif arguments.command == "lab":
         lab.run(arguments)
     elif arguments.command == "parallel":

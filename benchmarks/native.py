@@ -37,22 +37,24 @@ def load(*more_flags: str) -> Any:
         return ctypes.CDLL(str(library))
 
 
-def build(*more_flags: str) -> Callable[[Game], Outcome]:
+def build(
+    *more_flags: str, clock: Callable[[], float] = time.perf_counter
+) -> Callable[[Game], Outcome]:
     """A function that plays a game with the loop of loop.c on a covariance."""
     function = load(*more_flags).play_index
     function.restype = Integer
     function.argtypes = [Pointer, Integer, *[Pointer] * 7, Real, ctypes.c_int, Integer]
-    return lambda game: play(function, game)
+    return lambda game: play(function, game, clock)
 
 
-def play(function: Any, game: Game) -> Outcome:
+def play(function: Any, game: Game, clock: Callable[[], float]) -> Outcome:
     state, record = game.policy().posterior.lend(), game.record()
     held = State(*(array.ctypes.data for array in state))
     arrays = (game.instance.values, game.noise, *game.tables, *record)
     addresses = [array.ctypes.data for array in arrays]
-    start = time.perf_counter()
+    start = clock()
     function(ctypes.addressof(held), len(state[0]), *addresses, RIDGE, 0, game.horizon)
-    return Outcome(time.perf_counter() - start, *record, state)
+    return Outcome(clock() - start, *record, state)
 
 
 @dataclass(frozen=True)

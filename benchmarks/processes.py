@@ -29,9 +29,9 @@ class Run:
     """
 
 
-def python(*arguments: str) -> str:
+def python(*arguments: str, executable: str = sys.executable) -> str:
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=True)
     return done.stdout
 
 

@@ -1,4 +1,5 @@
-"""Time a round and memory against the number of arms and of rounds, beside C and scikit-learn.
+"""Time a round and memory against the number of arms and of rounds, beside C, scikit-learn and
+BoTorch.
 
 Each measurement is a process of its own, so that its peak of memory is its own. Times are processor
 times of one thread; the C loops of loop.c play the same arms, and the memory bandwidth is measured
@@ -10,12 +11,14 @@ from __future__ import annotations
 import json
 import math
 import resource
+import subprocess
 import sys
 import time
 import tracemalloc
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -24,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import kernelbandits as kb
-from benchmarks import machine, native, scale_figure, tables
+from benchmarks import box, game, machine, native, scale_figure, tables
 from benchmarks.processes import python
 from benchmarks.rows import Goal, Row
 from kernelbandits.experiment import engines
@@ -39,7 +42,11 @@ QUICK_ARMS = {100: 1000, 1000: 500, 10_000: 200, 100_000: 50}
 ROUNDS = (1000, 10_000, 100_000, 1_000_000)
 FIGURE = Path(__file__).parent / "results" / "scale.svg"
 REFIT_ROUNDS = 20
-"""scikit-learn computes everything again in each round: so many are enough to see its time."""
+"""Others compute everything again in each round: so many are enough to see their time."""
+POSTERIOR_ROWS = 1000
+"""BoTorch gets so many arms at a time: it computes their joint covariance."""
+SMALL_ARMS, SMALL_REPEATS = 50, 41
+BOX_ROUNDS = 200
 
 Measurement = dict[str, Any]
 
@@ -47,9 +54,9 @@ Measurement = dict[str, Any]
 # ---------------------------------------------------------------- one measurement, in its process
 
 
-def new_instance(arms: int) -> Instance:
+def new_instance(arms: int, dimension: int = DIMENSION) -> Instance:
     """A smooth function on random points of a cube, with a planted optimum."""
-    points = np.random.default_rng(arms).random((arms, DIMENSION))
+    points = np.random.default_rng(arms).random((arms, dimension))
     planted = np.exp(-20 * ((points - 0.7) ** 2).sum(1))
     values = 0.5 * np.sin(5 * points[:, 0]) * np.cos(4 * points[:, 1]) + planted
     return Instance("pool", kb.Arms(points), values, GaussianNoise(NOISE))
@@ -69,13 +76,19 @@ def peak_bytes() -> int:
 
 
 def measure_play(
-    policy: str, arms: int, rounds: int, repeats: int = 1, lists: bool = True, form: str = ""
+    policy: str,
+    arms: int,
+    rounds: int,
+    repeats: int = 1,
+    lists: bool = True,
+    form: str = "",
+    dimension: int = DIMENSION,
 ) -> Measurement:
     """Seconds of `kb.play` and the peak of memory of the process."""
     engines.load_loops()
     if not lists:
         engines.LEAST_POOL = sys.maxsize
-    instance, streams = new_instance(arms), kb.Streams(1)
+    instance, streams = new_instance(arms, dimension), kb.Streams(1)
     if arms <= 100_000:
         few = new_instance(min(arms, 100))
         kb.play(new_policy(policy, few, 20), few, 20, streams)
@@ -117,10 +130,10 @@ def checksum(arms: Any) -> int:
     return int((np.asarray(arms, dtype=np.int64) * np.arange(1, len(arms) + 1)).sum())
 
 
-def measure_c(arms: int, rounds: int, repeats: int = 1) -> Measurement:
+def measure_c(arms: int, rounds: int, repeats: int = 1, dimension: int = DIMENSION) -> Measurement:
     """Seconds of the C loop over distinct arms for SimpleUCB."""
     play = native.build_distinct()
-    instance, streams = new_instance(arms), kb.Streams(1)
+    instance, streams = new_instance(arms, dimension), kb.Streams(1)
     drawn = new_policy("simple-ucb", instance, rounds).tables(rounds, streams)
     noise = instance.noise.draw(streams.uniforms("noise", rounds))
     numbers = drawn.widths, drawn.weights, drawn.ties
@@ -150,6 +163,57 @@ def measure_sklearn(arms: int) -> Measurement:
     return {"us": 1e6 * (time.process_time() - start) / REFIT_ROUNDS}
 
 
+def measure_botorch(arms: int) -> Measurement:
+    """The same for a SingleTaskGP of BoTorch with everything given, in float64 on one thread."""
+    torch, gpytorch, models = map(import_module, ("torch", "gpytorch", "botorch.models"))
+    torch.set_num_threads(1)
+    kernel = gpytorch.kernels.MaternKernel(nu=2.5).double()
+    kernel.lengthscale = LENGTHSCALE
+    kernel.requires_grad_(False)
+    instance = new_instance(arms)
+    rows = torch.tensor(np.array(instance.domain.points))
+    played = np.random.default_rng(0).integers(arms, size=50).tolist()
+    parts = {
+        "covar_module": kernel,
+        "mean_module": gpytorch.means.ZeroMean(),
+        "outcome_transform": None,
+    }
+    start = time.process_time()
+    for _ in range(REFIT_ROUNDS):
+        y = torch.tensor(instance.values[played])[:, None]
+        model = models.SingleTaskGP(rows[played], y, torch.ones_like(y), **parts).eval()
+        with torch.no_grad():
+            found = [model.posterior(some) for some in rows.split(POSTERIOR_ROWS)]
+            index = torch.cat([one.mean[:, 0] + one.variance[:, 0].sqrt() for one in found])
+        played.append(int(index.argmax()))
+    return {"us": 1e6 * (time.process_time() - start) / REFIT_ROUNDS}
+
+
+def measure_small(policy: str, rounds: int) -> Measurement:
+    """Microseconds a round of `kb.play` and of the C loop at 50 arms, in turn (A B A B ...).
+
+    `kb.play` draws its tables and audits the posterior; the C loop gets its tables for nothing.
+    """
+    engines.load_loops()
+    contest = game.new_game(policy, rounds)
+    play_c = native.build(clock=time.process_time)
+    ours, theirs = [], []
+    for _ in range(SMALL_REPEATS + 1):
+        expected = play_c(contest)
+        rule, streams = contest.policy(), kb.Streams(game.SEED)
+        start = time.process_time()
+        played = kb.play(rule, contest.instance, rounds, streams)
+        ours.append(time.process_time() - start)
+        theirs.append(expected.seconds)
+        assert np.array_equal(played.arms, expected.arms)
+    return {name: 1e6 * median(of[1:]) / rounds for name, of in (("us", ours), ("c_us", theirs))}
+
+
+def measure_box(rounds: int) -> Measurement:
+    """SimpleUCB on a box of six variables beside a compiled multi-start (`benchmarks.box`)."""
+    return box.play_beside(rounds)
+
+
 def measure_bandwidth() -> Measurement:
     """Bytes a second at which one thread reads 256 MB."""
     numbers, taken = np.ones(BANDWIDTH_NUMBERS), []
@@ -165,13 +229,17 @@ MEASURES: dict[str, Callable[..., Measurement]] = {
     "allocation": measure_allocation,
     "c": measure_c,
     "sklearn": measure_sklearn,
+    "botorch": measure_botorch,
+    "small": measure_small,
+    "box": measure_box,
     "bandwidth": measure_bandwidth,
 }
 
 
-def measure(name: str, **settings: Any) -> Measurement:
+def measure(name: str, *, executable: str = sys.executable, **settings: Any) -> Measurement:
     """Take one measurement in a process of its own."""
-    answer = python("-m", "benchmarks.scale", json.dumps([name, settings]))
+    task = json.dumps([name, settings])
+    answer = python("-m", "benchmarks.scale", task, executable=executable)
     measured: Measurement = json.loads(answer.splitlines()[-1])
     return measured
 
@@ -204,6 +272,46 @@ def arms_rows(quick: bool) -> list[Row]:
             rows.append(Row("SimpleUCB, 10^6 arms", found["seconds"], "s", Goal("<=", 15), note))
     rows.append(Row("slope in the arms, from 1000 on", log_slope(ours, 1000), "", None, "log-log"))
     return rows
+
+
+def dimensions_rows(quick: bool) -> list[Row]:
+    """10 000 arms in two and in six dimensions beside C: in six almost every play is a first."""
+    rows = []
+    rounds, repeats = (200, 3) if quick else (500, 5)
+    for dimension in (2, 6):
+        size = {"arms": 10_000, "rounds": rounds, "repeats": repeats, "dimension": dimension}
+        found, c = measure("play", policy="simple-ucb", **size), measure("c", **size)
+        same = "same arms" if c["arms_played"] == found["arms_played"] else "OTHER ARMS"
+        times = f"{found['us']:.3g} us a round, C {c['us']:.3g} us"
+        note = f"T = {rounds}, {found['distinct']} distinct; {times}; {same}"
+        what = f"SimpleUCB / C, 10000 arms, d = {dimension}"
+        rows.append(Row(what, found["us"] / c["us"], "x", Goal("<=", 2.0), note))
+    return rows
+
+
+def small_rows(quick: bool) -> list[Row]:
+    """`kb.play` at 50 arms beside C, with its tables and audits."""
+    rows = []
+    for policy in game.POLICIES:
+        for rounds in (1000, 10_000):
+            found = measure("small", policy=policy, rounds=rounds)
+            note = f"T = {rounds}; {found['us']:.3g} us a round, C {found['c_us']:.3g} us"
+            what = f"kb.play / C, {SMALL_ARMS} arms, {policy}, T = {rounds}"
+            rows.append(Row(what, found["us"] / found["c_us"], "x", Goal("<=", 1.5), note))
+    return rows
+
+
+def box_rows(quick: bool) -> list[Row]:
+    """Asks on a box of six variables beside a compiled multi-start."""
+    rounds = 60 if quick else BOX_ROUNDS
+    found = measure("box", rounds=rounds)
+    each = {name: 1e3 * found[name] / rounds for name in ("ours", "theirs")}
+    note = (
+        f"{each['ours']:.3g} ms a round, C {each['theirs']:.3g} ms; maximum higher by more than "
+        f"1e-6 in {found['higher']:.0f} rounds, lower in {found['lower']:.0f}"
+    )
+    what = f"SimpleUCB on a box / C multi-start, d = 6, T = {rounds}"
+    return [Row(what, found["ours"] / found["theirs"], "x", Goal("<=", 1.0), note)]
 
 
 def log_slope(times: dict[int, float], least: int) -> float:
@@ -257,18 +365,18 @@ def rounds_rows(quick: bool) -> list[Row]:
 
 
 def lists_rows(quick: bool) -> list[Row]:
-    """What the short list saves, where it is tried and where it is not."""
+    """What the short list saves: little in short runs, where almost every play is a first."""
     rows = []
-    for arms, rounds in {100_000: 400, 1_000_000: 200}.items():
-        if quick and arms > 100_000:
-            continue
-        for policy in ("simple-ucb", "simple-bernoulli")[: 2 if arms == 100_000 else 1]:
-            take = partial(measure, "play", policy=policy, arms=arms, rounds=rounds)
-            short, whole = take(), take(lists=False)
-            same = "same" if short["arms_played"] == whole["arms_played"] else "OTHER"
-            note = f"{whole['seconds']:.3g} s without, {short['seconds']:.3g} s; {same} arms"
-            what = f"speed-up by the short list, {policy}, {arms} arms, T = {rounds}"
-            rows.append(Row(what, whole["us"] / short["us"], "x", None, note))
+    games = [("simple-ucb", 100_000, 400), ("simple-bernoulli", 100_000, 400)]
+    if not quick:
+        games += [("simple-bernoulli", 100_000, 2000), ("simple-ucb", 1_000_000, 200)]
+    for policy, arms, rounds in games:
+        take = partial(measure, "play", policy=policy, arms=arms, rounds=rounds)
+        short, whole = take(), take(lists=False)
+        same = "same" if short["arms_played"] == whole["arms_played"] else "OTHER"
+        note = f"{whole['seconds']:.3g} s without, {short['seconds']:.3g} s; {same} arms"
+        what = f"speed-up by the short list, {policy}, {arms} arms, T = {rounds}"
+        rows.append(Row(what, whole["us"] / short["us"], "x", None, note))
     return rows
 
 
@@ -296,26 +404,45 @@ def sklearn_rows(quick: bool) -> list[Row]:
     ]
 
 
+def botorch_rows(quick: bool, executable: str = sys.executable) -> list[Row]:
+    """BoTorch, which computes everything again as well."""
+    try:
+        python("-c", "import torch, gpytorch, botorch", executable=executable)
+    except (OSError, subprocess.CalledProcessError):
+        note = "not installed; --rivals names a Python that has it"
+        return [Row("BoTorch a round", None, "us", None, note)]
+    sizes = (1000, 10_000) if quick else (1000, 10_000, 100_000)
+    times = {arms: measure("botorch", executable=executable, arms=arms)["us"] for arms in sizes}
+    note = f"fixed hyperparameters, 50 to 70 rewards, {POSTERIOR_ROWS} arms at a time"
+    return [Row(f"BoTorch, {arms} arms", us, "us", None, note) for arms, us in times.items()]
+
+
 SECTIONS: dict[str, Callable[[bool], list[Row]]] = {
     "bandwidth": lambda quick: bandwidth_rows(),
     "arms": arms_rows,
+    "dimensions": dimensions_rows,
+    "small": small_rows,
+    "box": box_rows,
     "rounds": rounds_rows,
     "lists": lists_rows,
     "forms": forms_rows,
     "sklearn": sklearn_rows,
+    "botorch": botorch_rows,
     "policies": policies_rows,
 }
 
 
-def run(quick: bool = False, skip: Sequence[str] = ()) -> None:
+def run(quick: bool = False, skip: Sequence[str] = (), rivals: str = sys.executable) -> None:
     """Measure section by section; each is written to results/scale.json and results/scale.md.
 
     Sections that are skipped keep the rows of an earlier run, with the circumstances of their own.
+    `rivals` is a Python that has BoTorch, which needs much that nothing else does.
     """
     place = tables.RESULTS / "scale.json"
     kept: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    sections = SECTIONS | {"botorch": partial(botorch_rows, executable=rivals)}
     with machine.threads.threadpool_limits(1):
-        for name, section in SECTIONS.items():
+        for name, section in sections.items():
             if name in skip:
                 continue
             print(f"measuring {name} ...", file=sys.stderr, flush=True)

@@ -47,7 +47,7 @@ def rows_of(kept: dict[str, Any], section: str) -> Iterator[dict[str, Any]]:
 
 
 def arms_series(kept: dict[str, Any]) -> dict[str, Series]:
-    """SimpleUCB, C, reading the rows once, Thompson sampling and scikit-learn."""
+    """SimpleUCB, C, reading the rows once, Thompson sampling, scikit-learn and BoTorch."""
     series: dict[str, Series] = {"SimpleUCB": {}, "the same in C": {}, "reading the rows": {}}
     speed = next((row["value"] for row in rows_of(kept, "bandwidth")), None)
     for row in rows_of(kept, "arms"):
@@ -65,10 +65,11 @@ def arms_series(kept: dict[str, Any]) -> dict[str, Series]:
             found = row["details"]
             line = series.setdefault("GP-TS", {})
             line[found["arms"]] = 1e6 * row["value"] / found["rounds"]
-    for row in rows_of(kept, "sklearn"):
-        if row["value"] is not None:
-            arms = float(row["what"].split()[1])
-            series.setdefault("scikit-learn, refit", {})[arms] = row["value"]
+    for section, name in (("sklearn", "scikit-learn, refit"), ("botorch", "BoTorch, refit")):
+        for row in rows_of(kept, section):
+            if row["value"] is not None:
+                arms = float(row["what"].split()[1])
+                series.setdefault(name, {})[arms] = row["value"]
     return {name: points for name, points in series.items() if points}
 
 

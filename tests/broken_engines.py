@@ -72,7 +72,7 @@ def looped(right: str, wrong: str) -> Breakage:
 def squared_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The variance for the sd on both engines."""
     monkeypatch.setattr(Posterior, "sd", squared_sd)
-    looped("np.sqrt(max(cov[i, i], 0.0))", "max(cov[i, i], 0.0)")(monkeypatch)
+    looped("np.sqrt(max(variance[i], 0.0))", "max(variance[i], 0.0)")(monkeypatch)
 
 
 def changed_weights(change: Callable[[np.ndarray], np.ndarray]) -> Breakage:

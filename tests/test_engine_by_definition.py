@@ -381,19 +381,21 @@ BREAKAGES = {
         compiled[GAUSSIAN],
     ),
     "loop: variance for sd": (
-        looped("np.sqrt(max(cov[i, i], 0.0))", "max(cov[i, i], 0.0)"),
+        looped("np.sqrt(max(variance[i], 0.0))", "max(variance[i], 0.0)"),
         compiled[UCB],
     ),
     "loop: det instead of its root": (
-        looped("widths[t, 2] * log_det[0]", "widths[t, 2] * 2 * log_det[0]"),
+        looped(
+            "widths[t, 2] * totals[0])\n        fill", "widths[t, 2] * 2 * totals[0])\n        fill"
+        ),
         compiled[UCB],
     ),
     "loop: log-determinant halved": (
-        looped("np.log1p(variance / ridge)", "np.log1p(variance / ridge) / 2"),
+        looped("np.log1p(variance[arm] / ridge)", "np.log1p(variance[arm] / ridge) / 2"),
         compiled[UCB],
     ),
     "loop: ridge 1": (
-        looped("evidence = variance + ridge", "evidence = variance + 1.0"),
+        looped("evidence = variance[arm] + ridge", "evidence = variance[arm] + 1.0"),
         compiled[UCB],
     ),
     "loop: noise of the round before": (

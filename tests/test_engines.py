@@ -291,6 +291,23 @@ def test_one_compiled_update_is_one_update(cloud):
     np.testing.assert_array_equal(posterior.sd, np.sqrt(posterior.cov.diagonal()))
 
 
+@pytest.mark.parametrize("rounds", [1, 7, 8, 9, 30])
+def test_rows_that_wait_give_the_bits_of_an_update_in_every_round(cloud, rounds):
+    posterior, twin = (kb.posterior.ArmPosterior(kb.RBF(0.3), cloud, 0.5) for _ in range(2))
+    rng, record = np.random.default_rng(rounds), np.empty((4, rounds), dtype=np.int32)
+    world = rng.normal(size=12), rng.normal(size=rounds)
+    tables = np.ones((rounds, 3)), rng.normal(size=rounds), rng.random(rounds)
+    state, other = posterior.lend(), twin.lend()
+    played = compiled.play_index(
+        state, world, tables, (record[0], record[1]), 0.5, False, 1, rounds
+    )
+    assert played == (rounds, True)
+    for t, arm in enumerate(record[0]):
+        compiled.play_arm(other, world, (record[2], record[3]), np.empty(12), t, arm, 0.5)
+    for ours, theirs in zip((*state, record[:2]), (*other, record[2:]), strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+
+
 def test_the_compiled_draw_is_the_draw(cloud, build):
     policy, rng = build("gp-ts", cloud), np.random.default_rng(0)
     for arm in (0, 1, 1, 7):

@@ -159,6 +159,51 @@ def test_one_pass_serves_a_first_play_and_none_a_repeat_in_succession():
     np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-12)
 
 
+def test_the_loop_combines_the_rows_of_many_arms_in_long_pieces_and_plays_the_same(monkeypatch):
+    """66 000 arms, the last block of 464, on all arms; the numpy form plays the same."""
+    monkeypatch.setattr(engines, "LEAST_POOL", 10**9)
+    instance = make_instance(np.random.default_rng(2).random((66_000, 2)), noise=0.1)
+    assert len(instance.domain) >= engines.load_loops().MANY_ARMS
+    slow, fast = (rule(instance, kb.RBF(0.2), LAWS["bernoulli"], ridge=0.1) for _ in range(2))
+    by_hand, by_loop = play(slow, instance, 45, "numpy"), play(fast, instance, 45)
+    assert 8 < slow.posterior.distinct < 45
+    np.testing.assert_array_equal(by_loop.arms, by_hand.arms)
+    np.testing.assert_array_equal(by_loop.recommended, by_hand.recommended)
+    demand_equal(slow.posterior, fast.posterior)
+    np.testing.assert_allclose(fast.posterior._rows[:9], slow.posterior._rows[:9], atol=1e-12)
+
+
+def test_after_repeats_in_succession_the_loop_leaves_the_matrix_of_one_by_one():
+    """S is added to once for many plays of one arm; the numpy form adds for each of them."""
+    instance = make_instance(POINTS["scattered"], noise=0.05)
+    slow, fast = (rule(instance, kb.RBF(0.3), LAWS["bernoulli"], ridge=0.05) for _ in range(2))
+    by_hand = play(slow, instance, 400, "numpy").arms
+    play(fast, instance, 400)
+    assert (np.diff(by_hand) == 0).sum() > 100
+    np.testing.assert_allclose(fast.posterior._core, slow.posterior._core, atol=1e-9)
+
+
+def test_after_an_error_of_the_kernel_the_pool_knows_all_rewards():
+    """The kernel fails at the eighth new arm: what was played before is learnt."""
+    columns = []
+
+    def kernel(x, z):
+        columns.append(len(x) == 1 and len(z) == 230)
+        if sum(columns) == 8:
+            raise RuntimeError("the kernel fails")
+        return kb.RBF(0.15)(x, z)
+
+    instance = make_instance(POINTS["scattered"])
+    policy = rule(instance, kernel, LAWS["ucb"], ridge=0.1)
+    with pytest.raises(RuntimeError, match="the kernel fails"):
+        play(policy, instance, 600)
+    exact = ArmPosterior(kb.RBF(0.15), instance.domain, 0.1)
+    exact.learn(policy.posterior.counts, policy.posterior.tally.sums)
+    assert policy.posterior.distinct == 7 <= policy.posterior.events
+    np.testing.assert_allclose(policy.posterior.mean, exact.mean, atol=1e-9)
+    np.testing.assert_allclose(policy.posterior.variance, exact.variance, atol=1e-9)
+
+
 def test_rewards_beyond_the_largest_are_refused_before_a_pool_is_played():
     points = POINTS["scattered"]
     instance = Instance("pool", kb.Arms(points), np.full(230, 9e149), UniformNoise(9e149))

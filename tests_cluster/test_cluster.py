@@ -159,3 +159,15 @@ def test_the_command_writes_the_same_rounds_on_a_cluster_and_streams_them(tmp_pa
         expected = stored["branin/Simple-UCB/regret"]
     found = rounds[rounds.policy == "Simple-UCB"].sort_values(["seed", "round"])
     np.testing.assert_array_equal(found.regret.to_numpy().reshape(3, 30), expected)
+
+
+def test_the_paper_is_played_on_a_cluster_with_the_same_rounds(tmp_path):
+    words = ["paper", "--quick", "--no-map", "--horizon", "20", "--quiet", "--output"]
+    folders = {"alone": ["--workers", "1"], "spread": ["--dask", "local"]}
+    for name, more in folders.items():
+        given = [*words, str(tmp_path / name), *more]
+        assert exit_code(lambda given=given: app(given, standalone_mode=False)) == 0
+    alone, spread = (np.load(tmp_path / name / "rounds.npz") for name in folders)
+    assert sorted(alone) == sorted(spread)
+    for name in alone:
+        assert alone[name].tobytes() == spread[name].tobytes()

@@ -24,10 +24,10 @@ compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract
 
 
 @compiled
-def fill_index(index: Any, mean: Any, cov: Any, scale: float) -> None:
+def fill_index(index: Any, mean: Any, variance: Any, scale: float) -> None:
     """index = mean + scale * sd."""
     for i in range(len(mean)):
-        index[i] = mean[i] + scale * np.sqrt(max(cov[i, i], 0.0))
+        index[i] = mean[i] + scale * np.sqrt(max(variance[i], 0.0))
 
 
 @compiled
@@ -104,6 +104,15 @@ def largest_mean(mean: Any) -> int:
 
 
 @compiled
+def learn(state: Any, record: Any, t: int, arm: int, reward: float, ridge: float) -> None:
+    """Count a reward and record the round: the arm, and the arm recommended after it."""
+    mean, _, counts, sums, lost, ceiling, totals = state
+    totals[1] = max(totals[1], abs(reward))
+    add_reward(counts, sums, lost, ceiling, arm, reward, ridge)
+    record[0][t], record[1][t] = arm, largest_mean(mean)
+
+
+@compiled
 def play_arm(
     state: Any, problem: Any, record: Any, column: Any, t: int, arm: int, ridge: float
 ) -> Any:
@@ -112,16 +121,63 @@ def play_arm(
     `problem` is (value of each arm, noise of each round) and `record` is (arms, recommended arms).
     Return False if the variance of the arm was impossible, so that an audit is needed.
     """
-    mean, cov, counts, sums, lost, ceiling, totals = state
+    mean, cov, ceiling, totals = state[0], state[1], state[5], state[6]
     reward = problem[0][arm] + problem[1][t]
     variance = cov[arm, arm]
     sound = 0.0 <= variance <= ceiling[arm]
     totals[0] += condition(mean, cov, column, arm, reward, ridge)
-    totals[1] = max(totals[1], abs(reward))
     totals[2] += variance < 0
-    add_reward(counts, sums, lost, ceiling, arm, reward, ridge)
-    record[0][t], record[1][t] = arm, largest_mean(mean)
+    learn(state, record, t, arm, reward, ridge)
     return sound
+
+
+WAITING = 8
+"""After so many rewards the covariance is brought up to date in one pass (`play_index`)."""
+
+
+@compiled
+def subtract_products(row: Any, columns: Any, place: int) -> None:
+    """row[j] -= c[place] c[j] for each of the columns c, one after the other."""
+    for i in range(len(columns)):
+        column = columns[i]
+        factor = column[place]
+        for j in range(len(row)):
+            row[j] -= factor * column[j]
+
+
+@compiled
+def subtract_waiting(cov: Any, waiting: Any) -> None:
+    """cov -= c c' for each of the `WAITING` columns c.
+
+    Each number is read and written once. It is rounded as if one column had been subtracted from
+    the whole covariance before the next.
+    """
+    c1, c2, c3, c4 = waiting[0], waiting[1], waiting[2], waiting[3]
+    c5, c6, c7, c8 = waiting[4], waiting[5], waiting[6], waiting[7]
+    for i in range(len(cov)):
+        row = cov[i]
+        a1, a2, a3, a4, a5, a6, a7, a8 = c1[i], c2[i], c3[i], c4[i], c5[i], c6[i], c7[i], c8[i]
+        for j in range(len(row)):
+            value = row[j] - a1 * c1[j]
+            value = value - a2 * c2[j]
+            value = value - a3 * c3[j]
+            value = value - a4 * c4[j]
+            value = value - a5 * c5[j]
+            value = value - a6 * c6[j]
+            value = value - a7 * c7[j]
+            row[j] = value - a8 * c8[j]
+
+
+@compiled
+def align_rows(height: int, width: int) -> Any:
+    """Return zeros whose rows begin at multiples of 64 bytes and are as long or longer.
+
+    Where rows begin elsewhere, a load or store of 64 bytes touches two lines of the cache.
+    """
+    wide = (width + 7) // 8 * 8
+    memory = np.zeros(height * wide + 7)
+    start = (-(memory.ctypes.data // 8)) % 8
+    return memory[start : start + height * wide].reshape(height, wide)
 
 
 @compiled
@@ -140,19 +196,63 @@ def play_index(
     `tables` is (a, b and c of each round, weights, uniforms for ties). These, the noise and the
     record begin with round `first`: for all rounds they would be too large. Return the last round
     played and whether all variances were possible; if not, the loop stopped there for an audit.
+
+    A round needs the variances and one row of the covariance. So the other rows wait: the columns
+    c / sqrt(e) of up to `WAITING` rewards are kept, and subtracted from all rows in one pass. This
+    gives the same numbers to the last bit as the update in every round (`condition`).
     """
-    mean, cov, log_det = state[0], state[1], state[6]
+    mean, cov, ceiling, totals = state[0], state[1], state[5], state[6]
     widths, weights, ties = tables
-    index, column = np.empty(len(mean)), np.empty(len(mean))
-    for t in range(last - first + 1):
-        width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * log_det[0])
-        fill_index(index, mean, cov, weights[t] * width)
+    n, waits = len(mean), 0
+    rows, waiting = align_rows(n, n), align_rows(WAITING, n)
+    index, variance, row = np.empty(n), np.empty(n), np.empty(waiting.shape[1])
+    for i in range(n):
+        variance[i] = cov[i, i]
+        for j in range(n):
+            rows[i, j] = cov[i, j]
+    t, sound = 0, True
+    while t <= last - first and sound:
+        width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * totals[0])
+        fill_index(index, mean, variance, weights[t] * width)
         arm = best_arm(index, lowest, ties[t])
         if arm < 0:
-            return first + t - 1, False
-        if not play_arm(state, problem, record, column, t, arm, ridge):
-            return first + t, False
-    return last, True
+            sound = False
+            break
+        reward, left = problem[0][arm] + problem[1][t], variance[arm]
+        sound = 0.0 <= left <= ceiling[arm]
+        if left > 0:
+            for i in range(len(row)):
+                row[i] = rows[arm, i]
+            subtract_products(row, waiting[:waits], arm)
+            totals[0] += learn_row(mean, variance, row, waiting[waits], arm, reward, ridge)
+            waits += 1
+            if waits == WAITING:
+                subtract_waiting(rows, waiting)
+                waits = 0
+        totals[2] += left < 0
+        learn(state, record, t, arm, reward, ridge)
+        t += 1
+    for i in range(n):
+        subtract_products(rows[i], waiting[:waits], i)
+        for j in range(n):
+            cov[i, j] = rows[i, j]
+    return first + t - 1, sound
+
+
+@compiled
+def learn_row(
+    mean: Any, variance: Any, row: Any, column: Any, arm: int, reward: float, ridge: float
+) -> Any:
+    """Do `condition` for means and variances, where row = cov[arm], and fill the column."""
+    evidence = variance[arm] + ridge
+    step, root = (reward - mean[arm]) / evidence, 1.0 / np.sqrt(evidence)
+    gain = np.log1p(variance[arm] / ridge)
+    for i in range(len(mean)):
+        mean[i] += row[i] * step
+        column[i] = row[i] * root
+    for i in range(len(mean)):
+        variance[i] -= column[i] * column[i]
+    return gain
 
 
 @compiled
@@ -206,27 +306,57 @@ def play_samples(
 
 ARMS_AT_ONCE = 512
 """The arms of a block: the pieces of all arrays that belong to one stay in the fastest cache."""
+LONG_BLOCKS, MANY_ARMS = 8, 65536
+"""From MANY_ARMS on rows are combined for so many blocks at a time. The rows then come from memory,
+where longer pieces are read faster, because each begins on another page."""
 
 
 @compiled
-def combine_rows(out: Any, rows: Any, weights: Any, start: int, size: int) -> None:
-    """out[j] = sum_i weights[i] rows[i, start + j], for the `size` arms from `start` on."""
-    m = len(weights)
-    for j in range(size):
-        out[j] = 0.0
+def combine_rows(out: Any, rows: Any, weights: Any, start: int) -> None:
+    """out[j] += sum_i weights[i] rows[i, start + j], for as many arms from `start` on."""
+    m, size = len(weights), len(out)
     i = 0
-    # Four rows at a time, so that `out` is read and written a quarter as often.
+    # Eight rows at a time, so that `out` is read and written an eighth as often.
+    while i + 8 <= m:
+        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        e, f, g, h = weights[i + 4], weights[i + 5], weights[i + 6], weights[i + 7]
+        r1, r2 = rows[i, start : start + size], rows[i + 1, start : start + size]
+        r3, r4 = rows[i + 2, start : start + size], rows[i + 3, start : start + size]
+        r5, r6 = rows[i + 4, start : start + size], rows[i + 5, start : start + size]
+        r7, r8 = rows[i + 6, start : start + size], rows[i + 7, start : start + size]
+        for j in range(size):
+            left = (a * r1[j] + b * r2[j]) + (c * r3[j] + d * r4[j])
+            out[j] += left + ((e * r5[j] + f * r6[j]) + (g * r7[j] + h * r8[j]))
+        i += 8
+    while i < m:
+        a, r1 = weights[i], rows[i, start : start + size]
+        for j in range(size):
+            out[j] += a * r1[j]
+        i += 1
+
+
+@compiled
+def combine_rows_twice(
+    out: Any, other: Any, rows: Any, weights: Any, other_weights: Any, start: int
+) -> None:
+    """Do `combine_rows` for two lists of weights, and read the rows once."""
+    m, size = len(weights), len(out)
+    i = 0
     while i + 4 <= m:
         a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        first, second = rows[i, start : start + size], rows[i + 1, start : start + size]
-        third, fourth = rows[i + 2, start : start + size], rows[i + 3, start : start + size]
+        e, f = other_weights[i], other_weights[i + 1]
+        g, h = other_weights[i + 2], other_weights[i + 3]
+        r1, r2 = rows[i, start : start + size], rows[i + 1, start : start + size]
+        r3, r4 = rows[i + 2, start : start + size], rows[i + 3, start : start + size]
         for j in range(size):
-            out[j] += (a * first[j] + b * second[j]) + (c * third[j] + d * fourth[j])
+            out[j] += (a * r1[j] + b * r2[j]) + (c * r3[j] + d * r4[j])
+            other[j] += (e * r1[j] + f * r2[j]) + (g * r3[j] + h * r4[j])
         i += 4
     while i < m:
-        a, first = weights[i], rows[i, start : start + size]
+        a, e, r1 = weights[i], other_weights[i], rows[i, start : start + size]
         for j in range(size):
-            out[j] += a * first[j]
+            out[j] += a * r1[j]
+            other[j] += e * r1[j]
         i += 1
 
 
@@ -312,44 +442,109 @@ def find_slot(arms: Any, arm: int) -> int:
 
 
 @compiled
-def fill_coordinates(q: Any, state: Any, slot: int, arm: int) -> Any:
+def explain_projection(out: Any, core: Any, projection: Any) -> None:
+    """out = S p."""
+    m = len(projection)
+    for i in range(m):
+        out[i] = 0.0
+    for j in range(m):
+        for i in range(m):
+            out[i] += core[j, i] * projection[j]
+
+
+@compiled
+def fill_coordinates(state: Any, rise: Any, slot: int, arm: int) -> Any:
     """q = (row of L) - S V(arm), so that cov(., arm) = V' q; return the variance of the arm."""
     rows, factor, core = state[2], state[3], state[4]
-    m = len(q)
-    for i in range(m):
-        q[i] = factor[slot, i]
-    for j in range(m):
-        projection = rows[j, arm]
-        for i in range(m):
-            q[i] -= core[j, i] * projection
+    q, projection, explained = rise
+    for i in range(len(q)):
+        projection[i] = rows[i, arm]
+    explain_projection(explained, core, projection)
     variance = 0.0
-    for i in range(m):
-        variance += q[i] * rows[i, arm]
+    for i in range(len(q)):
+        q[i] = factor[slot, i] - explained[i]
+        variance += q[i] * projection[i]
     return variance
 
 
 @compiled
+def add_arm(state: Any, rise: Any, prior: Any, arm: int, ridge: float) -> Any:
+    """Begin the row of a new arm; return the variance of the arm.
+
+    With p = V(arm), the last row of L is (p, l) with l^2 = ridge + k(arm, arm) - p' p. The
+    coordinates of cov(., arm) are q = (p - S p, l), and its variance is k(arm, arm) - p' S p.
+    """
+    rows, factor, core = state[2], state[3], state[4]
+    q, projection, explained = rise
+    m = len(q) - 1
+    for i in range(m):
+        projection[i] = rows[i, arm]
+    explain_projection(explained, core, projection[:m])
+    own = covered = 0.0
+    for i in range(m):
+        factor[m, i] = projection[i]
+        q[i] = projection[i] - explained[i]
+        own += projection[i] * projection[i]
+        covered += projection[i] * explained[i]
+    factor[m, m] = q[m] = np.sqrt(ridge + max(prior[arm] - own, 0.0))
+    return prior[arm] - covered
+
+
+@compiled
+def fill_column(state: Any, column: Any, rise: Any, prior: Any, start: int) -> None:
+    """column = cov(., arm) = V' q on some arms from `start` on.
+
+    For the first play of an arm, with k = k(., arm) as `prior`, column = k - V' S p and the new row
+    (k - V' p) / l are computed in one pass over the other rows.
+    """
+    rows, size = state[2], len(column)
+    q, projection, explained = rise
+    for j in range(size):
+        column[j] = 0.0
+    if len(prior) == 0:
+        combine_rows(column, rows, q, start)
+        return
+    m = len(q) - 1
+    row = rows[m, start : start + size]
+    for j in range(size):
+        row[j] = 0.0
+    combine_rows_twice(row, column, rows, projection[:m], explained[:m], start)
+    for j in range(size):
+        row[j] = (prior[start + j] - row[j]) / q[m]
+        column[j] = prior[start + j] - column[j]
+
+
+@compiled
 def pass_over_rows(
-    state: Any, work: Any, q: Any, keep: float, step: float, root: float, scale: float
+    state: Any,
+    work: Any,
+    rise: Any,
+    prior: Any,
+    keep: float,
+    step: float,
+    root: float,
+    scale: float,
 ) -> Any:
     """Learn a reward on all arms and compute the index of the next round, block by block.
 
-    The column cov(., arm) is V' q if `keep` is 0, and else the last column times `keep`. `work` is
-    memory for the index, the column, and the largest index and mean of each block. Return the least
-    variance.
+    The column cov(., arm) is the last column times `keep`, or that of `fill_column` if `keep` is 0.
+    `work` is memory for the index, the column, and the largest index and mean of each block. Return
+    the least variance.
     """
-    mean, variance, rows = state[0], state[1], state[2]
+    mean, variance = state[0], state[1]
     index, column, top_index, top_mean = work
     n, least = len(mean), np.inf
+    together = LONG_BLOCKS if n >= MANY_ARMS else 1
     for block in range(len(top_index)):
         begin = block * ARMS_AT_ONCE
         end = min(n, begin + ARMS_AT_ONCE)
         piece = column[begin:end]
-        if keep == 0.0:
-            combine_rows(piece, rows, q, begin, end - begin)
-        else:
+        if keep != 0.0:
             for j in range(len(piece)):
                 piece[j] *= keep
+        elif block % together == 0:
+            long = column[begin : min(n, begin + together * ARMS_AT_ONCE)]
+            fill_column(state, long, rise, prior, begin)
         lowest_here = learn_block(
             mean[begin:end], variance[begin:end], index[begin:end], piece, step, root, scale
         )
@@ -360,10 +555,10 @@ def pass_over_rows(
 
 
 @compiled
-def add_to_core(core: Any, q: Any, evidence: float) -> None:
-    """S += q q' / e."""
+def add_to_core(core: Any, q: Any, weight: float) -> None:
+    """S += weight q q'."""
     for i in range(len(q)):
-        scaled = q[i] / evidence
+        scaled = weight * q[i]
         for j in range(len(q)):
             core[i, j] += scaled * q[j]
 
@@ -408,6 +603,7 @@ outside the short list that may be better, or because the arm to recommend may b
 @compiled
 def play_pool(
     state: Any,
+    work: Any,
     problem: Any,
     tables: Any,
     record: Any,
@@ -416,52 +612,74 @@ def play_pool(
     first: int,
     last: int,
     outside: Any,
+    fresh: Any,
 ) -> Any:
     """Play rounds first..last of an index policy on the state of a `PoolPosterior`.
 
-    It stops before a round whose arm has no row yet. If the arms are a short list, `outside` has
-    what bounds all others (`posterior.ShortList.bounds`), and the loop stops where one of them may
-    be better. Return the last round played, whether all variances were possible, and the arm
-    without a row or why the loop stopped.
+    It stops before a round whose arm has no row yet. The caller evaluates the kernel and calls
+    again with `fresh`, the arm and its column k(., arm); the last row of the state is then for this
+    arm, which is played first. Otherwise `fresh` is (-1, empty).
+
+    If the arms are a short list, `outside` has what bounds all others
+    (`posterior.ShortList.bounds`), and the loop stops where one of them may be better. `work` is
+    memory for `pass_over_rows`. Return the last round played, whether all variances were possible,
+    and the arm without a row or why the loop stopped.
     """
     arms, counts, sums, lost, ceiling, totals = state[5:]
     values, noise = problem
     widths, weights, ties = tables
-    n_blocks = (len(state[0]) + ARMS_AT_ONCE - 1) // ARMS_AT_ONCE
-    index, column = np.empty(len(state[0])), np.zeros(len(state[0]))
-    work = index, column, np.empty(n_blocks), np.empty(n_blocks)
-    q, short = np.zeros(len(arms)), len(outside[0]) > 0
+    index, column = work[0], work[1]
+    short, nothing = len(outside[0]) > 0, fresh[1][:0]
+    rise = np.zeros(len(arms)), np.empty(len(arms)), np.empty(len(arms))
     width = widths[0, 0] + np.sqrt(widths[0, 1] + widths[0, 2] * totals[0])
     scale = weights[0] * width
-    least = pass_over_rows(state, work, q, 1.0, 0.0, 0.0, scale)
-    change = bound_change(state, outside, ridge) if short else 0.0
-    played, keep = -1, 0.0
-    for t in range(last - first + 1):
-        if short:
-            best = largest_of(work[2])
-            threshold = best - TIE_TOLERANCE * max(1.0, abs(best))
-            if not bound_outside(outside, max(scale, 0.0) + change) < threshold:
-                return first + t - 1, True, OUTSIDE
-        arm = best_of_blocks(index, work[2], lowest, ties[t])
-        if arm < 0:
-            return first + t - 1, False, NO_STOP
-        slot = find_slot(arms, arm)
-        if slot < 0:
-            return first + t - 1, True, arm
+    change = 0.0
+    if fresh[0] < 0:
+        totals[4] = pass_over_rows(state, work, rise, nothing, 1.0, 0.0, 0.0, scale)
+        change = bound_change(state, outside, ridge) if short else 0.0
+    # Plays of the same arm in succession have the same q up to a factor: their sum
+    # (1/e + factor^2/e' + ...) q q' is added to S when another arm is played.
+    played, keep, factor, weight = -1, 0.0, 1.0, 0.0
+    stop = NO_STOP
+    t, end, sound = 0, last - first + 1, True
+    while t < end and sound and stop == NO_STOP:
+        prior = fresh[1] if t == 0 else nothing
+        if t == 0 and fresh[0] >= 0:
+            arm, slot = fresh[0], len(arms) - 1
+        else:
+            if short:
+                best = largest_of(work[2])
+                threshold = best - TIE_TOLERANCE * max(1.0, abs(best))
+                if not bound_outside(outside, max(scale, 0.0) + change) < threshold:
+                    stop = OUTSIDE
+                    break
+            arm = best_of_blocks(index, work[2], lowest, ties[t])
+            if arm < 0:
+                sound = False
+                break
+            slot = find_slot(arms, arm)
+            if slot < 0:
+                stop = arm
+                break
         if arm == played:
-            for i in range(len(q)):
-                q[i] *= keep
+            factor *= keep
             variance = column[arm] * keep
         else:
-            variance, keep = fill_coordinates(q, state, slot, arm), 0.0
+            if weight > 0.0:
+                add_to_core(state[4], rise[0], weight)
+            factor, weight, keep = 1.0, 0.0, 0.0
+            if len(prior) > 0:
+                variance = add_arm(state, rise, prior, arm, ridge)
+            else:
+                variance = fill_coordinates(state, rise, slot, arm)
         reward = values[arm] + noise[t]
-        sound = 0.0 <= variance <= ceiling[slot] and least >= totals[3]
+        sound = 0.0 <= variance <= ceiling[slot] and totals[4] >= totals[3]
         possible = variance > 0.0
         evidence = ridge + (variance if possible else 0.0)
         step = (reward - state[0][arm]) / evidence if possible else 0.0
         root = 1.0 / np.sqrt(evidence) if possible else 0.0
         if possible:
-            add_to_core(state[4], q, evidence)
+            weight += factor * factor / evidence
             totals[0] += np.log1p(variance / ridge)
         totals[1] = max(totals[1], abs(reward))
         totals[2] += variance < 0
@@ -470,14 +688,15 @@ def play_pool(
         if first + t < last:
             width = widths[t + 1, 0] + np.sqrt(widths[t + 1, 1] + widths[t + 1, 2] * totals[0])
             scale = weights[t + 1] * width
-        least = pass_over_rows(state, work, q, keep, step, root, scale)
+        totals[4] = pass_over_rows(state, work, rise, prior, keep, step, root, scale)
         record[0][t], record[1][t] = arm, first_largest(state[0], work[3])
         # The next column of this arm is this one times ridge / e.
         played, keep = (arm, ridge / evidence) if possible else (-1, 0.0)
+        t += 1
         if short:
             change = bound_change(state, outside, ridge)
             if not bound_outside(outside, change) < largest_of(work[3]):
-                return first + t, sound, UNKNOWN_BEST
-        if not sound:
-            return first + t, False, NO_STOP
-    return last, True, NO_STOP
+                stop = UNKNOWN_BEST
+    if weight > 0.0:
+        add_to_core(state[4], rise[0], weight)
+    return first + t - 1, sound, stop

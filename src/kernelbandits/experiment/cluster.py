@@ -18,7 +18,13 @@ from kernelbandits import checks
 from kernelbandits.experiment.blocks import SeedBlock
 from kernelbandits.experiment.cells import Cell, code_fingerprint
 from kernelbandits.experiment.engines import load_loops, resolve_engine
-from kernelbandits.experiment.workers import Mapper, name_lost
+from kernelbandits.experiment.workers import (
+    Mapper,
+    name_lost,
+    one_thread,
+    process_context,
+    start_method,
+)
 from kernelbandits.formatting import mask_password
 from kernelbandits.processes import ignore_interrupts
 from kernelbandits.runtime import MOST_WORKERS, require
@@ -92,9 +98,9 @@ def connect(cluster: str | Client, workers: int) -> Iterator[Client]:
         return
     count = checks.whole("an experiment", "workers", workers)
     checks.needs(count <= MOST_WORKERS, "an experiment", f"workers <= {MOST_WORKERS}", workers)
-    with dask.config.set(LOCAL_CLUSTER):
+    with dask.config.set(LOCAL_CLUSTER), warm_starts():
         # The workers leave Ctrl-C to this process, which ends them.
-        with ignore_interrupts():
+        with one_thread(), ignore_interrupts():
             started = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -105,6 +111,22 @@ def connect(cluster: str | Client, workers: int) -> Iterator[Client]:
             )
         with started, Client(started) as client:
             yield client
+
+
+@contextmanager
+def warm_starts() -> Iterator[None]:
+    """Fork the workers of a local cluster from one process that has all imports done.
+
+    Dask would start each of them afresh, and again after a loss: some seconds of imports each time.
+    """
+    import dask
+    from distributed.utils import get_mp_context
+
+    with dask.config.set({"distributed.worker.multiprocessing-method": start_method()}):
+        # Dask names what the process is to import the first time it is asked; ours replaces it.
+        get_mp_context()
+        process_context("distributed.nanny")
+        yield
 
 
 @contextmanager

@@ -19,7 +19,14 @@ from kernelbandits.checks import Array, DataNotice, Numbers
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.policies.base import valid_loop
-from kernelbandits.posterior import NO_BOUNDS, ArmPosterior, PoolPosterior, ShortList
+from kernelbandits.posterior import (
+    NO_ARM,
+    NO_BOUNDS,
+    ArmPosterior,
+    LentPool,
+    PoolPosterior,
+    ShortList,
+)
 from kernelbandits.problems import Instance, MovingInstance
 from kernelbandits.runtime import available_memory, is_installed, require, require_memory
 from kernelbandits.streams import Streams
@@ -37,8 +44,6 @@ FIRST_ROWS = 64
 LOOK_AHEAD = 64
 """A list is made for the greatest weight of so many rounds."""
 MOST_ROUNDS = 1 << 62
-FIRST_PLAY = -4
-"""An arm of a short list was played for the first time."""
 SAMPLE_NUMBERS = 1 << 18
 """About so many normal numbers of Thompson sampling are drawn at a time."""
 
@@ -204,14 +209,16 @@ def load_loops() -> Any:
 
     table, one, row = np.ones((1, 3)), np.zeros(1), np.zeros((1, 1))
     record = np.empty(1, dtype=np.int32), np.empty(1, dtype=np.int32)
-    arms, pool = (form(Linear(), [[1.0]]) for form in (ArmPosterior, PoolPosterior))
+    arms, pool = ArmPosterior(Linear(), [[1.0]]), PoolPosterior(Linear(), [[1.0]])
     # numba compiles a loop for the layouts it is given: read-only means, as those of an instance.
     one.flags.writeable = False
     rest = record, 1.0, True, 1, 1
     compiled.play_index(arms.lend(), (one, np.zeros(1)), (table, np.zeros(1), np.zeros(1)), *rest)
     compiled.play_samples(arms.lend(), (one, np.zeros(1)), (table, np.zeros(1), row, row), *rest)
     tables = table, np.zeros(1), np.zeros(1)
-    compiled.play_pool(pool.lend(), (one, np.zeros(1)), tables, *rest, NO_BOUNDS)
+    lent, work = pool.lend(), pool_memory(1, compiled.ARMS_AT_ONCE)
+    fresh = lent.add_arm(0)
+    compiled.play_pool(lent.arrays, work, (one, np.zeros(1)), tables, *rest, NO_BOUNDS, fresh)
     return compiled
 
 
@@ -298,7 +305,7 @@ def play_chunk(name: str, policy: Any, chunk: Chunk) -> None:
     while t <= chunk.last:
         last = min(chunk.last, next_stop(policy, t))
         problem, tables, record = chunk.cut(t, last)
-        t = 1 + advance(getattr(load_loops(), name), policy, problem, tables, record, t, last)[0]
+        t = 1 + advance(getattr(load_loops(), name), policy, problem, tables, record, t, last)
 
 
 def play_pool(
@@ -317,11 +324,18 @@ def play_pool(
         run.play(draw_chunk(tables, instance, streams, record, *ends))
 
 
+def pool_memory(n: int, arms_at_once: int) -> tuple[Array, Array, Array, Array]:
+    """Return memory for the loop on n arms: index, column, largest index and mean of each block."""
+    n_blocks = -(-n // arms_at_once)
+    return np.empty(n), np.zeros(n), np.empty(n_blocks), np.empty(n_blocks)
+
+
 class PoolRun:
     """An index policy on a pool, played by the compiled loop.
 
-    The loop plays while arms have a row. The first play of an arm is an ordinary update: it
-    evaluates the kernel, which may be any function, and may need memory.
+    The loop stops at the first play of an arm: Python evaluates the kernel, which may be any
+    function, finds memory for the row, and calls the loop again, which computes the row as it plays
+    the arm.
 
     From `LEAST_POOL` arms on, a short list is tried. While lists serve for few rounds only, the
     next one is tried after twice as many rounds.
@@ -331,6 +345,7 @@ class PoolRun:
         self.policy: Any = policy
         self.pool: PoolPosterior = policy.posterior
         self._loops = load_loops()
+        self._work = pool_memory(len(self.pool.mean), self._loops.ARMS_AT_ONCE)
         self._wait = 1
         self._left = 0 if len(self.pool.mean) >= LEAST_POOL else MOST_ROUNDS
         """Rounds to play on all arms before a list is tried."""
@@ -343,18 +358,25 @@ class PoolRun:
             if self._left <= 0 and stop > t:
                 t = self._play_list(chunk, t, min(chunk.last, stop - 1))
             else:
-                t = self._play_all(chunk, t, min(chunk.last, stop, t + max(self._left, 1) - 1))
+                t = self._play_all(chunk, t, min(chunk.last, t + max(self._left, 1) - 1))
 
     def _play_all(self, chunk: Chunk, first: int, last: int) -> int:
-        """Play on all arms; return the next round."""
-        loop = self._loops.play_pool
-        reached, arm = advance(loop, self.policy, *chunk.cut(first, last), first, last)
-        t = reached + 1
-        if arm >= 0:
-            at = t - chunk.first
-            self.pool.update(arm, float(chunk.values[arm] + chunk.noise[at]))
-            chunk.record[0][at], chunk.record[1][at] = arm, self.pool.mean.argmax()
-            t += 1
+        """Play on all arms up to an audit; return the next round."""
+        lent, t, sound = self.pool.lend(), first, True
+        before, fresh, stop = self.pool.events, NO_ARM, 0
+        try:
+            while stop >= 0:
+                # The more arms have a row, the later is the audit.
+                end = min(last, next_stop(self.policy, first))
+                game = (self._work, *chunk.cut(t, end))
+                t, sound, stop = self._advance(lent, game, t, end, NO_BOUNDS, fresh)
+                if stop >= 0:
+                    fresh = lent.add_arm(stop)
+        finally:
+            self.pool.take_back(lent, suspicious=not sound)
+        demand_learnt(t - first, self.pool.events - before)
+        if t == first and not self.pool.audit():
+            raise ValueError(f"the best arm needs finite indices, got none in round {first}")
         self._left -= t - first
         return t
 
@@ -363,12 +385,9 @@ class PoolRun:
         weights = chunk.tables[1][first - chunk.first :][:LOOK_AHEAD]
         width = self.policy.width_at(first)
         chosen = ShortList(self.pool, width * max(float(weights.max()), 0.0))
-        values, t, sound, stop = chunk.values[chosen.arms], first, True, self._loops.NO_STOP
-        # Read-only, as those of an instance: numba would compile the loop again.
-        values.flags.writeable = False
+        t, sound, stop = first, True, self._loops.NO_STOP
         try:
-            while t <= last and sound and stop in (self._loops.NO_STOP, FIRST_PLAY):
-                t, sound, stop = self._advance_list(chosen, values, chunk, t, last)
+            t, sound, stop = self._advance_list(chosen, chunk, first, last)
         finally:
             # Also after an error, for example of the kernel, the pool knows all rewards.
             chosen.absorb()
@@ -380,27 +399,38 @@ class PoolRun:
         return t
 
     def _advance_list(
-        self, chosen: ShortList, values: Array, chunk: Chunk, first: int, last: int
+        self, chosen: ShortList, chunk: Chunk, first: int, last: int
     ) -> tuple[int, bool, int]:
         """Play on a short list up to a stop; return the next round, soundness and the reason."""
-        part, (problem, tables, record) = chosen.part, chunk.cut(first, last)
-        state = part.lend()
-        rest = part.ridge, self.policy.ties == "lowest", first, last, chosen.bounds()
+        work = pool_memory(len(chosen.arms), self._loops.ARMS_AT_ONCE)
+        values = chunk.values[chosen.arms]
+        # Read-only, as those of an instance: numba would compile the loop again.
+        values.flags.writeable = False
+        lent, t, sound, fresh, stop = chosen.part.lend(), first, True, NO_ARM, 0
+        try:
+            while stop >= 0:
+                (_, noise), tables, record = chunk.cut(t, last)
+                game = work, (values, noise), tables, record
+                bounds = chosen.bounds(lent.arms)
+                t, sound, stop = self._advance(lent, game, t, last, bounds, fresh)
+                if stop >= 0:
+                    chosen.reserve_row()
+                    fresh = lent.add_arm(stop)
+        finally:
+            chosen.part.take_back(lent, suspicious=False)
+        for arms in chunk.cut(first, t - 1)[2]:
+            arms[:] = chosen.arms[arms]
+        return t, sound, stop
+
+    def _advance(
+        self, lent: LentPool, game: Any, first: int, last: int, bounds: Any, fresh: Any
+    ) -> tuple[int, bool, int]:
+        """Call the loop; return the next round, soundness, and an arm without a row or a reason."""
+        rule = self.pool.ridge, self.policy.ties == "lowest"
         reached, sound, stop = self._loops.play_pool(
-            state, (values, problem[1]), tables, record, *rest
+            lent.arrays, *game, *rule, first, last, bounds, fresh
         )
-        part.take_back(state, suspicious=False)
-        for arms in record:
-            arms[: reached + 1 - first] = chosen.arms[arms[: reached + 1 - first]]
-        if stop < 0:
-            return reached + 1, sound, stop
-        at, arm = reached + 1 - chunk.first, int(stop)
-        sound = part.is_plausible
-        chosen.update(arm, float(values[arm] + chunk.noise[at]))
-        best = int(part.mean.argmax())
-        chunk.record[0][at], chunk.record[1][at] = chosen.arms[arm], chosen.arms[best]
-        inside = chosen.best_is_inside(self._loops.bound_outside, self._loops.bound_change)
-        return reached + 2, sound, FIRST_PLAY if inside else self._loops.UNKNOWN_BEST
+        return int(reached) + 1, bool(sound), int(stop)
 
 
 def next_stop(policy: Any, t: int) -> int:
@@ -410,8 +440,8 @@ def next_stop(policy: Any, t: int) -> int:
 
 def advance(
     loop: Any, policy: Any, problem: Any, tables: Any, record: Any, first: int, last: int
-) -> tuple[int, int]:
-    """Play rounds first..last; return the last round played, and an arm without a row, or -1.
+) -> int:
+    """Play rounds first..last on a covariance; return the last round played.
 
     The loop stops earlier at a variance that rounding has made negative. The posterior is then
     computed again from counts and sums, and the next round is played with it.
@@ -420,20 +450,22 @@ def advance(
     before = posterior.events
     state = posterior.lend()
     rest = posterior.ridge, policy.ties == "lowest", first, last
-    outside = (NO_BOUNDS,) if isinstance(posterior, PoolPosterior) else ()
-    reached, sound, *new = loop(state, problem, tables, record, *rest, *outside)
+    reached, sound = loop(state, problem, tables, record, *rest)
     posterior.take_back(state, suspicious=not sound)
-    played, learnt = reached - first + 1, posterior.events - before
+    demand_learnt(reached - first + 1, posterior.events - before)
+    if reached < first and not posterior.audit():
+        raise ValueError(f"the best arm needs finite indices, got none in round {first}")
+    return int(reached)
+
+
+def demand_learnt(played: int, learnt: int) -> None:
+    """Check that a loop has learnt a reward in each round it played."""
     checks.needs(
         learnt == played,
         "the compiled loop",
         f"to learn {played} rewards in {played} rounds",
         learnt,
     )
-    arm = new[0] if new else -1
-    if reached < first and arm < 0 and not posterior.audit():
-        raise ValueError(f"the best arm needs finite indices, got none in round {first}")
-    return int(reached), int(arm)
 
 
 def warn_beyond(policy: Policy, horizon: int) -> None:

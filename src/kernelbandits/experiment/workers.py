@@ -241,15 +241,20 @@ def work_on(pair: tuple[Callable[[Any], Any], Any]) -> Any:
     return work(item)
 
 
-def process_context() -> BaseContext:
+def start_method() -> str:
+    """How processes are started: forked from a clean one, or spawned where none can fork."""
+    known = multiprocessing.get_all_start_methods()
+    return "forkserver" if "forkserver" in known else "spawn"
+
+
+def process_context(*more: str) -> BaseContext:
     """How workers are started: forked from one clean process with all imports done.
 
-    They are spawned where the system cannot fork.
+    They are spawned where the system cannot fork. `more` are modules to import besides.
     """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", "kernelbandits.experiment.preload"])
+    context = multiprocessing.get_context(start_method())
+    if start_method() == "forkserver":
+        context.set_forkserver_preload(["__main__", "kernelbandits.experiment.preload", *more])
     return context
 
 

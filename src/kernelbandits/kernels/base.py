@@ -41,6 +41,10 @@ class Kernel:
             [(self(up, z) - self(down, z)) / size[:, None] for up, down, size in steps(x)], axis=-1
         )
 
+    def value_and_gradient(self, x: Array, z: Array) -> tuple[Array, Array]:
+        """Return k(x_i, z_j) and its gradient; a kernel may have a faster way to both."""
+        return self(x, z), self.gradient(x, z)
+
     def diagonal_gradient(self, x: Array) -> Array:
         """Return d k(x_i, x_i) / d x_i as an (n, d) array; here by central differences."""
         return np.stack(

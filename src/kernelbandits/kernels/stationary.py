@@ -14,6 +14,9 @@ MATERN_SMOOTHNESS = (0.5, 1.5, 2.5)
 FARTHEST = 800.0
 """Distances are cut off here. exp(-800) is zero in double precision, so no value changes, and an
 infinite distance does not become infinity times zero."""
+NUMBERS_AT_ONCE = 1 << 14
+"""Values are computed for so many pairs at a time, 128 KB. New arrays of more are new memory of the
+system each time, which takes three times as long as the computation."""
 
 
 class Stationary(Kernel):
@@ -31,19 +34,35 @@ class Stationary(Kernel):
         )
 
     def __call__(self, x: Array, z: Array) -> Array:
-        return self.profile(squared_distance(type(self).__name__, x, z, self.lengthscale))
+        owner, size = type(self).__name__, max(1, NUMBERS_AT_ONCE // max(1, len(z)))
+        if len(x) <= size:
+            return self.profile(squared_distance(owner, x, z, self.lengthscale))
+        values = np.empty((len(x), len(z)))
+        for start in range(0, len(x), size):
+            some = slice(start, start + size)
+            squares = squared_distance(owner, x[some], z, self.lengthscale)
+            values[some] = self.profile(squares)
+        return values
 
     def diagonal(self, x: Array) -> Array:
         return np.ones(len(x))
 
     def gradient(self, x: Array, z: Array) -> Array:
         """2 k'(r^2) (x - z) / l^2, with k' the slope in r^2; zero where the slope is zero."""
+        return self.value_and_gradient(x, z)[1]
+
+    def value_and_gradient(self, x: Array, z: Array) -> tuple[Array, Array]:
         scale = scales(type(self).__name__, x, z, self.lengthscale)[:, None, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            apart = (columns(x)[:, :, None] - columns(z)[:, None, :]) / scale
-            slope = 2 * self.slope(np.square(apart).sum(0))
-            gradient = np.where(slope != 0, apart * slope, 0.0) / scale
-        return np.moveaxis(gradient, 0, -1)
+            apart = columns(x)[:, :, None] - columns(z)[:, None, :]
+            apart /= scale
+            squares = np.square(apart).sum(0)
+            slope = 2 * self.slope(squares)
+            apart *= slope
+            gradient = np.where(slope != 0, apart, 0.0)
+            gradient /= scale
+            value = self.profile(squares)
+        return value, np.moveaxis(gradient, 0, -1)
 
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
@@ -83,10 +102,9 @@ def squared_distance(
     digits of small distances. Dimensions are added one at a time, so memory stays at (n, m).
     """
     squares, apart = np.zeros((len(x), len(z))), np.empty((len(x), len(z)))
+    lengths = scales(owner, x, z, lengthscale).tolist()
     with np.errstate(over="ignore"):
-        for length, left, right in zip(
-            scales(owner, x, z, lengthscale), columns(x), columns(z), strict=True
-        ):
+        for length, left, right in zip(lengths, columns(x), columns(z), strict=True):
             np.subtract(left[:, None], right, out=apart)
             np.divide(apart, length, out=apart)
             squares += np.multiply(apart, apart, out=apart)

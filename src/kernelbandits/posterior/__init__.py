@@ -47,7 +47,7 @@ from kernelbandits.posterior.mixture import (
 )
 from kernelbandits.posterior.partial import PartialPosterior
 from kernelbandits.posterior.points import PointPosterior
-from kernelbandits.posterior.pool import PoolPosterior
+from kernelbandits.posterior.pool import NO_ARM, LentPool, PoolPosterior
 from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
 from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
@@ -60,12 +60,14 @@ from kernelbandits.posterior.trusted import as_trusted
 __all__ = [
     "LARGEST_COVARIANCE",
     "LARGEST_JOINT",
+    "NO_ARM",
     "NO_BOUNDS",
     "ArmPosterior",
     "Columns",
     "DriftingPosterior",
     "Factorisation",
     "Health",
+    "LentPool",
     "LinearPosterior",
     "MixturePosterior",
     "PartialPosterior",

@@ -15,6 +15,8 @@ from kernelbandits.posterior.sufficient import Factorisation
 State = tuple[Array, Array, Indices, Array, Array, Array, Array]
 """The state for a compiled loop: mean, covariance, counts, reward sums, their lost digits, ceilings
 of the variances, and (log_det, largest reward, clamps)."""
+MOST_KEPT = 200
+"""Up to this many arms the prior covariance is kept for the audits, 320 KB."""
 
 
 class ArmPosterior(Posterior):
@@ -32,8 +34,11 @@ class ArmPosterior(Posterior):
     is_plain = True
 
     def _prior(self) -> Array:
+        matrix = gram(self.kernel, self.points)
+        self._kept_gram = matrix if len(matrix) <= MOST_KEPT else None
+        """k of all pairs of arms, which audits need; None if it is large."""
         # Column order, because dger updates such a matrix in place and copies any other.
-        self.cov: Array = np.asfortranarray(gram(self.kernel, self.points))
+        self.cov: Array = np.array(matrix, order="F")
         self.variance = self._diagonal()
         return self.variance.copy()
 
@@ -59,10 +64,25 @@ class ArmPosterior(Posterior):
     def audit_interval(self) -> int:
         return max(1000, 20 * len(self.mean))
 
+    def _fixed_parts(self) -> tuple[Any, ...]:
+        return (*super()._fixed_parts(), self._kept_gram)
+
+    def _gram(self) -> Array:
+        """Return k of all pairs of arms."""
+        kept = self._kept_gram
+        return self.kernel(self.points, self.points) if kept is None else kept
+
+    def _factorisation(self, played: Indices) -> Factorisation:
+        if self._kept_gram is None:
+            return super()._factorisation(played)
+        matrix = self._kept_gram[np.ix_(played, played)]
+        return Factorisation.of(matrix, self.counts[played], self.tally.sums[played], self.ridge)
+
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
-        prior = self.kernel(self.points, self.points)
-        explained = exact.explained_root(prior[:, played])
-        mean = exact.mean(prior[:, played])
+        prior = self._gram()
+        cross = prior[:, played]
+        explained = exact.explained_root(cross)
+        mean = exact.mean(cross)
         cov = np.asfortranarray(prior - explained.T @ explained)
         cov[played, played] = exact.played_variance(self.prior[played], cov[played, played])
         variance = np.maximum(cov.diagonal(), 0.0)

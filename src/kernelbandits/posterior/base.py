@@ -172,11 +172,15 @@ class Posterior:
         """Return a copy that shares what never changes."""
         # deepcopy takes what is in its memo as copied already. Lists and dictionaries hold numbers
         # only, so a shallow copy of them is enough.
-        parts: dict[int, Any] = {id(part): part for part in (self.kernel, self.points, self.prior)}
+        parts: dict[int, Any] = {id(part): part for part in self._fixed_parts()}
         parts |= {
             id(part): part.copy() for part in vars(self).values() if isinstance(part, (list, dict))
         }
         return copy.deepcopy(self, parts)
+
+    def _fixed_parts(self) -> tuple[Any, ...]:
+        """Return what never changes."""
+        return self.kernel, self.points, self.prior
 
     def learn(self, counts: Any, sums: Any, events: int | None = None) -> None:
         """Replace everything learnt by these counts and sums of rewards, one of each for an arm.

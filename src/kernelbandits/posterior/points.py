@@ -293,20 +293,17 @@ class PointPosterior:
         sd = 0.
         """
         where = self._check_points("gradients", points)
-        cross = self._cross(where)
-        explained = self._factor.solve(cross.T)
-        sd, mean = self._sd(where, explained), cross @ self.coefficients
-        return mean, sd, *self._slopes(where, sd, self._factor.solve(explained, transposed=True).T)
-
-    def _slopes(self, where: Array, sd: Array, weights: Array) -> tuple[Array, Array]:
-        """Return the gradients of mean and sd; `weights` are the rows k(x)' A^-1."""
         rises = self.kernel.diagonal_gradient(where) / 2
         if not len(self.points):
-            return np.zeros_like(where), divide_by_sd(rises, sd)
-        slopes = np.moveaxis(self.kernel.gradient(where, self.points), -1, 0)
-        return (slopes @ self.coefficients).T, divide_by_sd(
-            rises - np.einsum("kij,ij->ik", slopes, weights), sd
-        )
+            sd = self._sd(where, np.empty((0, len(where))))
+            return np.zeros(len(where)), sd, np.zeros_like(where), divide_by_sd(rises, sd)
+        cross, gradient = self.kernel.value_and_gradient(where, self.points)
+        explained = self._factor.solve(cross.T)
+        sd, mean = self._sd(where, explained), cross @ self.coefficients
+        weights = self._factor.solve(explained, transposed=True).T
+        slopes = np.moveaxis(gradient, -1, 0)
+        falls = np.einsum("kij,ij->ik", slopes, weights)
+        return mean, sd, (slopes @ self.coefficients).T, divide_by_sd(rises - falls, sd)
 
     def _cross(self, where: Array) -> Array:
         """Return k(x, z) for the points z played."""

@@ -28,7 +28,9 @@ CHUNK_NUMBERS = 1 << 22
 PoolState = tuple[Array, Array, Array, Array, Array, Indices, Indices, Array, Array, Array, Array]
 """The state for a compiled loop: mean, variance, rows, factor and core, then the arm of each row,
 its count, reward sum, lost digits and ceiling of the variance, and (log_det, largest reward,
-clamps, least variance allowed)."""
+clamps, least variance allowed, least variance)."""
+NO_ARM = -1, np.empty(0)
+"""For a loop that begins with no first play."""
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:
@@ -291,34 +293,67 @@ class PoolPosterior(Posterior):
             np.subtract(g[some], weights @ self._rows[:m, some], out=drawn[some])
         return drawn
 
-    def lend(self) -> PoolState:
-        """Return the state for a compiled loop that plays arms which have a row.
-
-        Mean, variance and core are changed in place; `take_back` takes the rest.
-        """
-        arms = np.array(list(self._slot), dtype=np.int64)
-        totals = np.array([self.log_det, self.tally.largest, self._clamps, self._least_variance])
-        ceilings = np.array([self._ceiling[arm] for arm in self._slot])
+    def lend(self) -> LentPool:
+        """Return the state for a compiled loop; `take_back` takes it back."""
         self._last = None
-        return (
-            self.mean,
-            self.variance,
-            self._rows,
-            self._factor,
-            self._core,
-            arms,
-            self.counts[arms],
-            *self.tally.lend_arms(self._slot),
-            ceilings,
-            totals,
-        )
+        return LentPool(self)
 
-    def take_back(self, state: PoolState, suspicious: bool) -> None:
+    def take_back(self, lent: LentPool, suspicious: bool) -> None:
         """Take the state back from a compiled loop, and audit it if that is due."""
-        *_, arms, counts, sums, lost, ceilings, totals = state
-        self.log_det, self.tally.largest, clamps, _ = totals.tolist()
+        *_, arms, counts, sums, lost, ceilings, totals = lent.arrays
+        self.log_det, self.tally.largest, clamps = totals[:3].tolist()
         self._clamps = int(clamps)
         self.tally.take_back_arms(arms, counts, sums, lost)
         for arm, ceiling in zip(self._slot, ceilings.tolist(), strict=True):
             self._ceiling[arm] = ceiling
         self.audit_if_due(suspicious)
+
+
+class LentPool:
+    """The state of a pool while a compiled loop works on it.
+
+    Mean, variance, rows, factor and core are those of the pool. Of the arms that have a row, it
+    holds numbers of its own until they are taken back, with room for further arms, so that a first
+    play need not go through the lists of the posterior.
+    """
+
+    def __init__(self, pool: PoolPosterior) -> None:
+        self._pool = pool
+        arms = np.array(list(pool._slot), dtype=np.int64)
+        self._whole = np.stack([arms, pool.counts[arms]])
+        ceilings = [pool._ceiling[arm] for arm in pool._slot]
+        self._real = np.stack([*pool.tally.lend_arms(pool._slot), np.array(ceilings, dtype=float)])
+        self._totals = np.array(
+            [pool.log_det, pool.tally.largest, pool._clamps, pool._least_variance, np.nan]
+        )
+
+    @property
+    def arms(self) -> Indices:
+        """The arms that have a row."""
+        return self._whole[0, : self._pool.distinct]
+
+    @property
+    def arrays(self) -> PoolState:
+        """What the loop works on."""
+        pool, m = self._pool, self._pool.distinct
+        whole, real = self._whole[:, :m], self._real[:, :m]
+        return (
+            *(pool.mean, pool.variance, pool._rows, pool._factor, pool._core),
+            *(whole[0], whole[1], real[0], real[1], real[2], self._totals),
+        )
+
+    def add_arm(self, arm: int) -> tuple[int, Array]:
+        """Make room for the row of a new arm, which the loop computes as it plays the arm first.
+
+        Return the arm and k(., arm).
+        """
+        pool, m = self._pool, self._pool.distinct
+        prior = pool._prior_columns.of(arm)
+        pool._grow(m + 1)
+        if m == self._whole.shape[1]:
+            more = ((0, 0), (0, max(16, m)))
+            self._whole, self._real = np.pad(self._whole, more), np.pad(self._real, more)
+        self._whole[:, m] = arm, 0
+        self._real[:, m] = 0.0, 0.0, pool._ceiling[arm]
+        pool._slot[arm] = m
+        return arm, prior

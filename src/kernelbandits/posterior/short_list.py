@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -60,30 +59,27 @@ class ShortList:
                 bound = float((mean[some] + place * sd[some]).max())
                 self._values[i] = max(self._values[i], bound)
 
-    def bounds(self) -> Bounds:
-        """Return what bounds the arms outside, for the compiled loop."""
-        arms = self.arms[list(self.part._slot)]
-        tally = self.pool.tally
+    def bounds(self, places: Indices) -> Bounds:
+        """Return what bounds the arms outside, for the compiled loop.
+
+        `places` are those of the arms with a row, as numbers of the list.
+        """
+        arms, tally = self.arms[places], self.pool.tally
         sums, lost = tally.lend_arms(arms.tolist())
         return self._places, self._values, self.pool.mean[arms], tally.counts[arms], sums + lost
-
-    def best_is_inside(self, bound_outside: Any, bound_change: Any) -> bool:
-        """Tell whether the arm with the greatest mean is certainly one of the list."""
-        bounds, state = self.bounds(), self.part.lend()
-        change = bound_change(state, bounds, self.pool.ridge)
-        return bool(bound_outside(bounds, change) < self.part.mean.max())
 
     @property
     def rounds(self) -> int:
         """How many rewards were learnt since the list was made."""
         return self.part.events - self._events
 
-    def update(self, place: int, reward: float) -> None:
-        """Condition the list on a reward of one of its arms that has no row yet."""
-        # If there is no memory for the row of the whole pool, that is said before anything is
-        # learnt; `absorb` needs no further memory then.
+    def reserve_row(self) -> None:
+        """Make room for one more row of the whole pool.
+
+        If there is no memory for it, that is said before anything is learnt; `absorb` needs no
+        further memory then.
+        """
         self.pool._grow(self.part.distinct + 1)
-        self.part.update(place, reward)
 
     def absorb(self) -> None:
         """Bring the whole pool up to date."""
@@ -118,8 +114,8 @@ class ShortList:
         H = F^-1 Q' and b = Q (F F')^-1 (average reward - mean then).
         """
         pool, part, m, old = self.pool, self.part, len(arms), len(self.played)
-        _, _, means_then, counts_then, sums_then = self.bounds()
         local = np.array(list(part._slot))
+        _, _, means_then, counts_then, sums_then = self.bounds(local)
         plays = part.counts[local] - counts_then
         since = np.flatnonzero(plays)
         gained = (np.sum(part.tally.lend_arms(local.tolist()), axis=0) - sums_then)[since]

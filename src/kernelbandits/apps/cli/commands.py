@@ -60,6 +60,15 @@ Engine = Annotated[
     typer.Option(help="numba (compiled, fast), numpy, or auto: numba where it is installed."),
 ]
 
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        help="Play on a Dask cluster: the address of its scheduler, such as "
+        "tcp://scheduler:8786, or local for processes of this machine (--workers of them). "
+        "The results are the same."
+    ),
+]
+
 PAPER_HELP = """Reproduce the paper's experiments and check its claims.
 
 The results are the regret figure with its five panels (PNG, SVG), summary.csv, rounds.npz,
@@ -77,6 +86,8 @@ Examples:
     kernelbandits paper --quick --output /tmp/look
 
     kernelbandits paper --no-map --seeds 50 --workers 4
+
+    kernelbandits paper --dask tcp://scheduler:8786
 """
 
 RUN_HELP = """Compare policies on problems, and rank them by their regret.
@@ -154,6 +165,7 @@ def paper(
         "results/paper"
     ),
     workers: Workers = 2,
+    dask: Dask = None,
     engine: Engine = "auto",
     figure_format: FigureFormats = None,
     figure_size: FigureSize = None,
@@ -161,7 +173,7 @@ def paper(
 ) -> None:
     from kernelbandits import report
     from kernelbandits.analysis import check_paper
-    from kernelbandits.experiment import forget_cells, process_mapper
+    from kernelbandits.experiment import forget_cells
     from kernelbandits.experiment.paper import COMPARED, plan_paper, run_paper
 
     size = read_figure_size(figure_size)
@@ -184,7 +196,7 @@ def paper(
 
     with (
         progress.count_cells("playing", len(plan.keys), quiet) as watch,
-        process_mapper(workers) as mapper,
+        choose_mapper(workers, dask) as mapper,
     ):
         found = screen.resumable(
             output, lambda folder: run_paper(plan, mapper, folder, watch, draw)
@@ -307,14 +319,7 @@ def run(
         ),
     ] = None,
     workers: Workers = 2,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            help="Play on a Dask cluster: the address of its scheduler, such as "
-            "tcp://scheduler:8786, or local for processes of this machine (--workers of them). "
-            "The results are the same."
-        ),
-    ] = None,
+    dask: Dask = None,
     parquet: Annotated[
         bool,
         typer.Option(
