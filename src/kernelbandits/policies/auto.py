@@ -259,6 +259,8 @@ class Auto(IndexPolicy):
         )
         if self.working is not None:
             self._all_arms = None
+        self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
+        """A posterior with pending rewards imagined, the numbers of rewards, and the scores."""
         self._restricted: tuple[Any, Auto] | None = None
         """The policy on the working set of the last ask that had one of its own (`restrict_to`)."""
         self.failed = self.calibrator.failed
@@ -461,8 +463,16 @@ class Auto(IndexPolicy):
         For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
         such arm has the same one, and none is more likely than another to be lifted by it. For an
         arm that was measured or is pending it is what another measurement is expected to add to the
-        best estimate. A pending reward counts as its own estimate.
+        best estimate. A pending reward counts as its own estimate. The scores are kept: an ask that
+        differs from the last one in its allowed arms only has the same.
         """
+        key = self.posterior.events, now.posterior.events, self._is_ending(now)
+        known = self._scored
+        if known is None or known[0] is not now.posterior or known[1] != key:
+            known = self._scored = now.posterior, key, self._compute_improvement(now)
+        return known[2]
+
+    def _compute_improvement(self, now: Round) -> Array:
         seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
         means, variances = member_means(self.posterior), member_variances(now.posterior)
         fits = self.calibrator.fits

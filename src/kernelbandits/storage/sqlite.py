@@ -38,7 +38,9 @@ from kernelbandits.storage.statements import (
 
 BUSY_SECONDS = 60.0
 NAP = 0.25
-"""Seconds that SQLite itself waits for a lock. Python handles signals only between these waits."""
+"""Seconds that SQLite itself waits for a lock while a file is opened or closed."""
+LONGEST_PAUSE = 0.004
+"""Seconds between two attempts to get a lock; each pause is a random part of them."""
 OLDEST = (3, 37, 0)
 """The first version with strict tables."""
 UNDER_WAY = 8
@@ -120,6 +122,9 @@ class SqliteBackend(Backend):
         connection = self.open_file()
         try:
             self.prepare(connection)
+            # SQLite pauses longer the longer it has waited, so that those who come later are
+            # served first: of 16 workers some waited for seconds. `pauses` are short for all.
+            set_patience(connection, 0.0)
         except BaseException:
             connection.close()
             raise
@@ -217,29 +222,14 @@ class SqliteBackend(Backend):
     def clean_up(self, connection: Connection) -> None:
         """Delete the journal, unless another process is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
+            set_patience(connection, NAP)
             statements.send(connection, "PRAGMA journal_mode = DELETE")
 
-    def begin(self, connection: Connection, *, again: bool) -> None:
-        """Take the write lock.
-
-        SQLite pauses longer the longer it has waited, so that those who come later are served
-        first: of 16 workers some waited for seconds. Who has waited once therefore tries `again`
-        after the short `pauses`, in which SQLite does not wait.
-        """
-        if not again:
-            super().begin(connection, again=again)
-            return
-        statements.send(connection, "PRAGMA busy_timeout = 0")
-        try:
-            super().begin(connection, again=again)
-        finally:
-            statements.send(connection, f"PRAGMA busy_timeout = {1000 * NAP:.0f}")
-
     def pauses(self) -> Iterator[float]:
-        """Short pauses, because SQLite itself has waited already."""
+        """Short pauses, because a lock is held for a few milliseconds."""
         end = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < end:
-            yield 0.004 * random.random()
+            yield LONGEST_PAUSE * random.random()
 
     def is_temporary(self, error: Exception) -> bool:
         return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -320,6 +310,11 @@ def set_journal(connection: Connection, ours: bool, writable: bool) -> None:
         statements.send(connection, "PRAGMA journal_mode = PERSIST")
     statements.send(connection, "PRAGMA synchronous = EXTRA")
     statements.send(connection, "PRAGMA mmap_size = 0")
+
+
+def set_patience(connection: Connection, seconds: float) -> None:
+    """Set how long SQLite itself waits for a lock. Python handles no signal meanwhile."""
+    statements.send(connection, f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
 
 
 def pragma(connection: Connection, name: str) -> Any:

@@ -27,9 +27,12 @@ from kernelbandits.tables.growing import check_permission, describe_point, grow_
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
+    from kernelbandits.policies import Choice
     from kernelbandits.study.driver import Driver
     from kernelbandits.study.places import Place
 
+TAKEN = "taken"
+"""In the body of an ask: rows that others took after it was decided, and before it was written."""
 LONGEST_NOTE = 2000
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement", "gain")
@@ -204,19 +207,23 @@ def choose_row(
 ) -> tuple[int, dict[str, Any]]:
     """The policy's choice in a round, and why, in the units of now."""
     row, choice = driver.choose(number, waiting, state, batch)
-    reasons, note = (
-        driver.reasons(state),
-        {name: float(value) for name, value in choice.note.items()},
-    )
     return row, {
-        "note": {name: plain(value) for name, value in note.items()},
-        "greedy": reasons.greedy,
+        **describe_choice(driver, state, row, choice, batch.sentence if batch else ""),
+        "greedy": driver.reasons(state).greedy,
         "scale": [state.scale.centre, state.scale.spread],
-        "why": reasons.why(row, note) + (f" {batch.sentence}" if batch and batch.sentence else ""),
         "revision": driver.policy.revision,
         "round": number,
         **({BATCH: batch.body} if batch else {}),
     }
+
+
+def describe_choice(
+    driver: Driver, state: State, row: int, choice: Choice, more: str
+) -> dict[str, Any]:
+    """What the event of an ask says of a choice: its note, and why it was made."""
+    note = {name: float(value) for name, value in choice.note.items()}
+    why = " ".join(filter(None, (driver.reasons(state).why(row, note), more)))
+    return {"note": {name: plain(value) for name, value in note.items()}, "why": why}
 
 
 def keep_plan(
@@ -235,17 +242,56 @@ def keep_plan(
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
     gone = {trial.number for trial in plan.overdue}
-    taken = {int(kinds[t.row]) for n, t in state.pending.items() if n not in gone}
-    once = state.settings.repeats is False or state.settings.repeats_last
-    measured = {int(kinds[row]) for row in state.counts} if once else set()
+    pending, measured = find_taken(state, plan, kinds)
     kept: list[PlannedAsk] = []
     for one in plan.asks:
         kind, again = int(kinds[one.row]), one.body.get("again")
         lost = again is not None and again not in state.abandoned and again not in gone
-        if lost or (one.free and kind in taken) or (one.fresh and kind in measured):
+        if lost or (one.free and kind in pending) or (one.fresh and kind in measured):
             break
         kept.append(one)
     return replace(plan, asks=kept)
+
+
+def find_taken(state: State, plan: AskPlan, kinds: Indices) -> tuple[set[int], set[int]]:
+    """The candidates that are pending, and those with values where rows are not repeated."""
+    gone = {trial.number for trial in plan.overdue}
+    rows = [trial.row for number, trial in state.pending.items() if number not in gone]
+    once = state.settings.repeats is False or state.settings.repeats_last
+    return set(kinds[rows].tolist()), set(kinds[[*state.counts]].tolist() if once else ())
+
+
+def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | None:
+    """A plan of one row that somebody else took, with the best of the rows that are still free.
+
+    The policy has learnt nothing since the plan was made: the choice is decided on the same event
+    as the one before, among fewer rows. The rows that it was not among are stored with it, and
+    replay leaves them out too. None if the rows have to be chosen on the newer state.
+    """
+    one = plan.asks[0]
+    if len(plan.asks) > 1 or "again" in one.body or BATCH in one.body:
+        return None
+    pending, measured = find_taken(state, plan, driver.kinds)
+    found = driver.choose_without(
+        (pending if one.free else set()) | (measured if one.fresh else set())
+    )
+    if found is None:
+        return None
+    row, choice, taken = found
+    said = describe_choice(driver, state, row, choice, describe_taken(taken))
+    return replace(plan, asks=[replace(one, row=row, body={**one.body, **said, TAKEN: taken})])
+
+
+def describe_taken(rows: Sequence[int]) -> str:
+    """Say that a row was chosen without some rows that others took; "" if there are none."""
+    if not rows:
+        return ""
+    left = (
+        "was left out, because others took it"
+        if len(rows) == 1
+        else ("were left out, because others took them")
+    )
+    return f"{format_count(len(rows), 'row')} {left} meanwhile."
 
 
 def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
