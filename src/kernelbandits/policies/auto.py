@@ -498,7 +498,7 @@ class Auto(IndexPolicy):
         means = member_means(self.posterior)
         variances = np.maximum(member_variances(now.posterior), 0.0)
         noises = np.array([[fit.noise_variance] for fit in self.calibrator.fits])
-        rivals = np.array([best_of_others(mean, seen) for mean in means])
+        rivals = best_of_others(means, seen)
         gains = knowledge_gain(np.abs(means - rivals), reward_step(variances, noises))[0].mean(0)
         horizon = self._horizon(now.t)
         return LookaheadScores(means.mean(0) + horizon * gains, gains, horizon)
@@ -1045,12 +1045,17 @@ def check_width(width: Any) -> Width | str:
     return PRACTICAL if named == "practical" else "theory"
 
 
-def best_of_others(mean: Array, seen: Indices) -> Array:
-    """The highest estimate among the arms seen, without the arm itself, for each arm."""
-    order = seen[np.argsort(mean[seen], kind="stable")]
-    others = np.full(len(mean), mean[order[-1]])
-    if len(order) > 1:
-        others[order[-1]] = mean[order[-2]]
+def best_of_others(means: Array, seen: Indices) -> Array:
+    """The highest estimate among the arms seen, without the arm itself, for each arm.
+
+    The estimates have a row for each member.
+    """
+    among = means[:, seen]
+    best, every = among.argmax(1), np.arange(len(means))
+    others = np.tile(among[every, best][:, None], means.shape[1])
+    if len(seen) > 1:
+        among[every, best] = -np.inf
+        others[every, seen[best]] = among.max(1)
     return others
 
 
@@ -1064,8 +1069,7 @@ def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
     added, and the score says so even where rounding leaves a variance. Means and variances have a
     row for each member, which has a noise of its own.
     """
-    every = np.arange(means.shape[1])
-    rivals = np.array([best_of_others(mean, every) for mean in means])
+    rivals = best_of_others(means, np.arange(means.shape[1]))
     steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
     scores = LogExpectedImprovement(0.0).score(-np.abs(means - rivals), steps)
     scores[noises <= NOISELESS] = NO_CHANCE

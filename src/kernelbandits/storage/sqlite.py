@@ -37,10 +37,13 @@ from kernelbandits.storage.statements import (
 )
 
 BUSY_SECONDS = 60.0
-NAP = 0.25
+OPENING_NAP = 0.25
 """Seconds that SQLite itself waits for a lock while a file is opened or closed."""
+NAP = 0.033
+"""Seconds that it waits otherwise, in pauses of 1, 2, 5, 10 and 15 ms. Python would spend several
+times as much of the processor on each, but handles a signal only after them."""
 LONGEST_PAUSE = 0.004
-"""Seconds between two attempts to get a lock; each pause is a random part of them."""
+"""Seconds before SQLite waits again; each pause is a random part of them."""
 OLDEST = (3, 37, 0)
 """The first version with strict tables."""
 UNDER_WAY = 8
@@ -100,7 +103,7 @@ class SqliteBackend(Backend):
         opened: SqliteConnection = sqlite3.connect(
             uri,
             uri=True,
-            timeout=NAP,
+            timeout=OPENING_NAP,
             isolation_level=None,
             check_same_thread=False,
             factory=SqliteConnection,
@@ -123,8 +126,8 @@ class SqliteBackend(Backend):
         try:
             self.prepare(connection)
             # SQLite pauses longer the longer it has waited, so that those who come later are
-            # served first: of 16 workers some waited for seconds. `pauses` are short for all.
-            set_patience(connection, 0.0)
+            # served first: of 16 workers some waited for seconds. Short waits are fair.
+            set_patience(connection, NAP)
         except BaseException:
             connection.close()
             raise
@@ -222,11 +225,11 @@ class SqliteBackend(Backend):
     def clean_up(self, connection: Connection) -> None:
         """Delete the journal, unless another process is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
-            set_patience(connection, NAP)
+            set_patience(connection, OPENING_NAP)
             statements.send(connection, "PRAGMA journal_mode = DELETE")
 
     def pauses(self) -> Iterator[float]:
-        """Short pauses, because a lock is held for a few milliseconds."""
+        """Short pauses, because SQLite itself has waited already."""
         end = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < end:
             yield LONGEST_PAUSE * random.random()

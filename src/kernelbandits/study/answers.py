@@ -105,7 +105,9 @@ class Answers:
     def measured_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows describe a candidate that has a value."""
         kinds = self.driver.kinds
-        return np.isin(kinds, kinds[list(self.counts)])
+        measured = np.zeros(len(kinds), dtype=np.bool_)
+        measured[kinds[list(self.counts)]] = True
+        return measured[kinds]
 
     def _greatest(self, arms: Indices) -> int:
         """Of some arms that of the greatest estimate.
