@@ -115,22 +115,9 @@ def plan_ask(
     if before is None:
         overdue = [trial for trial in state.pending.values() if trial.is_overdue(now)]
         before = AskPlan(asker.find_held(state, now), overdue, state.settings, state.table)
-    gone = {trial.number for trial in before.overdue}
-    plan = replace(
-        before,
-        overdue=[state.pending[number] for number in sorted(gone)],
-        asks=[*before.asks],
-    )
-    waiting = [trial for number, trial in state.pending.items() if number not in gone]
-    abandoned = [
-        *state.abandoned.values(),
-        *(trial for trial in plan.overdue if trial.offers < OFFERS),
-    ]
-    offered = {one.body["again"] for one in plan.asks if "again" in one.body}
-    abandoned = [trial for trial in abandoned if trial.number not in offered]
-    waiting += [
-        imagine_trial(state.last_trial + number, one) for number, one in enumerate(plan.asks, 1)
-    ]
+    overdue = [state.pending[number] for number in sorted(one.number for one in before.overdue)]
+    plan = replace(before, overdue=overdue, asks=[*before.asks])
+    waiting, abandoned = list_waiting(state, plan), list_abandoned(state, plan)
     while len(plan.held) + len(plan.asks) < asker.n:
         number = state.last_trial + len(plan.asks) + 1
         batch = asker.batch and asker.batch.after(
@@ -146,13 +133,13 @@ def plan_ask(
             if batch is not None and before.asks:
                 # Others took rows with the value that the batch had: it begins with another one.
                 return plan_ask(state, driver, asker, now, replace(before, asks=[]))
-            if batch is not None or (not plan.held and not plan.asks):
-                raise
             found = len(plan.held) + len(plan.asks)
+            if batch is not None or not found:
+                raise
             noun = driver.candidates.noun
-            needed = f"{asker.n} {noun}s that have no result and are not pending"
             raise StudyConflict(
-                f"ask needs {needed}, got {found} (repeats are off). No {noun} was asked for"
+                f"ask needs {asker.n} {noun}s that have no result and are not pending, got {found} "
+                f"(repeats are off). No {noun} was asked for"
             ) from None
         if "again" not in body:
             plan.revision = driver.policy.revision
@@ -163,6 +150,22 @@ def plan_ask(
     # Rows of `before` were chosen with its fits, so these are stored too, even if void by now.
     plan.fits = [*before.fits, *(fit for fit in driver.draft_fits(state) if fit not in before.fits)]
     return plan
+
+
+def list_waiting(state: State, plan: AskPlan) -> list[Trial]:
+    """The trials that are pending once the ended leases and the asks of a plan are written."""
+    gone = {trial.number for trial in plan.overdue}
+    return [
+        *(trial for number, trial in state.pending.items() if number not in gone),
+        *(imagine_trial(state.last_trial + i, one) for i, one in enumerate(plan.asks, 1)),
+    ]
+
+
+def list_abandoned(state: State, plan: AskPlan) -> list[Trial]:
+    """The trials whose rows may be offered again, without those that the plan offers already."""
+    ended = (trial for trial in plan.overdue if trial.offers < OFFERS)
+    offered = {one.body.get("again") for one in plan.asks}
+    return [one for one in (*state.abandoned.values(), *ended) if one.number not in offered]
 
 
 def imagine_trial(number: int, one: PlannedAsk) -> Trial:
