@@ -201,11 +201,11 @@ def test_an_ask_that_was_planned_on_another_table_is_planned_again(lab, where):
     chosen = lab._session._write_plan
     seen = []
 
-    def forbid_first(asker, plan):
+    def forbid_first(asker, plan, quick):
         if not seen:
             seen.append(plan.asks[0].row)
             other.forbid(row=seen[0])
-        return chosen(asker, plan)
+        return chosen(asker, plan, quick)
 
     lab._session._write_plan = forbid_first
     [suggestion] = lab.ask()

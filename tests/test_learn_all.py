@@ -12,7 +12,7 @@ import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.calibration import Refits
 from kernelbandits.catalogue import POLICIES
-from kernelbandits.policies.calibrator import REBUILT
+from kernelbandits.policies.calibrator import REBUILT_SMALL
 from kernelbandits.posterior import MixturePosterior, PoolMixture, PoolPosterior, members_of
 
 POINTS = np.random.default_rng(5).random((20, 2))
@@ -321,13 +321,13 @@ def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
     )
     policy.tell_all(pairs_of(policy, 1000))
     last = max(n for n in range(1, 1001) if policy.calibrator.refits.is_due(n))
-    assert len(updates) == 1000 - max(last, 1000 // REBUILT * REBUILT)
+    assert len(updates) == 1000 - max(last, 1000 // REBUILT_SMALL * REBUILT_SMALL)
 
 
 def test_many_repeats_after_the_last_fit_are_learnt_as_in_turn_failures_included():
-    """300 rewards without a fit that is due: a surprising repeat, and failures between them."""
+    """600 rewards without a fit that is due: a surprising repeat, and failures between them."""
     one, other = (kb.Auto(POINTS, refits=Refits(growth=100.0, first=20)) for _ in range(2))
-    pairs = pairs_of(one, 300)
+    pairs = pairs_of(one, 600)
     surprise = pairs[200][0]
     mixed = [*pairs[:150], (one.choice(3), None), *pairs[150:201], (surprise, 50.0), *pairs[201:]]
     for choice, reward in mixed:
@@ -342,7 +342,7 @@ def test_many_repeats_after_the_last_fit_are_learnt_as_in_turn_failures_included
 
 def test_rewards_that_are_counted_and_not_learnt_do_not_count(monkeypatch):
     policy = kb.Auto(POINTS, refits=Refits(growth=100.0, first=20))
-    pairs = pairs_of(policy, 150)
+    pairs = pairs_of(policy, REBUILT_SMALL + 20)
     policy.tell_all(pairs[:30])
     before = policy.ask(31, kb.Streams(1))
     monkeypatch.setattr(policy.calibrator, "relearn", broken)

@@ -300,10 +300,10 @@ def test_a_point_that_was_taken_meanwhile_is_chosen_again(tmp_path, monkeypatch)
     with kb.Study.open(tmp_path / "a.db") as one, kb.Study.open(tmp_path / "a.db") as other:
         write, rivals = one._session._write_plan, []
 
-        def write_late(asker, plan):
+        def write_late(asker, plan, quick):
             if not rivals:
                 rivals.extend(other.ask(worker="fast"))
-            return write(asker, plan)
+            return write(asker, plan, quick)
 
         monkeypatch.setattr(one._session, "_write_plan", write_late)
         [mine] = one.ask(worker="slow")

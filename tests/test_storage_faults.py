@@ -380,19 +380,27 @@ def busy_thread(log: Log) -> Iterator[threading.Event]:
         thread.join(30)
 
 
-def test_who_has_waited_for_the_lock_tries_again_without_the_long_pauses_of_sqlite(tmp_path):
-    backend = sqlite_backend.SqliteBackend(tmp_path / "films.db", "create")
-    texts: list[str] = []
-    with closing(backend.connect()) as first, closing(backend.connect()) as second:
-        backend.begin(first, again=False)
-        second.set_trace_callback(texts.append)
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            backend.begin(second, again=True)
-        first.execute("ROLLBACK")
-        backend.begin(second, again=True)
-        assert sqlite_backend.pragma(second, "busy_timeout") == 1000 * sqlite_backend.NAP
-    once = ["PRAGMA busy_timeout = 0", "BEGIN IMMEDIATE", "PRAGMA busy_timeout = 250"]
-    assert texts[:6] == once * 2
+def test_who_waits_for_the_lock_tries_again_without_the_long_pauses_of_sqlite(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "films.db"
+    log = Log.create(path, CREATED, TABLE)
+    second, naps = Log.open(path), []
+    with busy_thread(log) as done:
+
+        def nap(seconds: float) -> None:
+            naps.append(seconds)
+            if len(naps) == 20:
+                done.set()
+            threading.Event().wait(seconds)
+
+        monkeypatch.setattr("kernelbandits.storage.session.time.sleep", nap)
+        write(second, lambda turn: append(turn, Draft(kind="told", trial=2)))
+    assert len(naps) >= 20
+    assert max(naps) <= sqlite_backend.LONGEST_PAUSE
+    assert len(log.events()) == 3
+    connection = second._session._connection
+    assert sqlite_backend.pragma(connection, "busy_timeout") == 33
 
 
 def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its_lock(tmp_path):

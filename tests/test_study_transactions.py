@@ -20,9 +20,11 @@ import pytest
 
 import kernelbandits as kb
 from conftest import run_command
+from kernelbandits.checks import StudyConflict
 from kernelbandits.policies.calibrator import Calibrator
 from kernelbandits.storage import Damaged, Draft, StorageFull
 from kernelbandits.study import decisions, fits, session
+from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State, events_before
 
 POINTS = np.random.default_rng(5).random((24, 2))
@@ -138,6 +140,68 @@ def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
     assert all(study.replay(trial).same for trial in study._session.state.pending)
 
 
+def robbed_ask(study: Any, other: Any, **given: Any) -> tuple[Any, Any, int]:
+    """An ask whose row somebody else gets first; their ask, and how many plans were made."""
+    plan, plans, theirs = decisions.plan_ask, [], []
+
+    def late(state: State, *rest: Any) -> Any:
+        plans.append(plan(state, *rest))
+        if len(plans) == 1:
+            with pytest.MonkeyPatch.context() as inner:
+                inner.setattr(decisions, "plan_ask", plan)
+                theirs.extend(other.ask())
+        return plans[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "plan_ask", late)
+        patch.setattr(session, "QUICK", 60.0)
+        (mine,) = study.ask(**given)
+    assert theirs[0].row == plans[0].asks[0].row
+    return mine, theirs[0], len(plans)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"repeats": False},
+        {
+            "policy": "gp-ts",
+            "kernel": "rbf:0.2",
+            "settings": {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 99},
+        },
+        {"policy": "random", "kernel": "rbf:0.2"},
+    ],
+)
+def test_a_single_row_that_somebody_else_got_is_chosen_again_by_the_same_scores(where, settings):
+    study, other = kb.Study.create(where, POINTS, **settings), kb.Study.open(where)
+    play(study, 8)
+    known = len(study.history())
+    mine, theirs, plans = robbed_ask(study, other)
+    asked = study.history()[-1]
+    assert plans == 1
+    assert (asked.body["decided"], asked.body["taken"]) == (known, [theirs.row])
+    assert mine.row != theirs.row
+    assert "1 row was left out, because others took it meanwhile." in mine.why
+    replayed = study.replay(mine.trial)
+    assert replayed.same is True
+    assert "1 row was left out" in replayed.explained.sentence
+    # Without the row that was taken, the policy would have chosen this one.
+    before = study._session.state.of(study.history()[:known])
+    driver = build_driver(study._session.candidates, before.settings)
+    driver.follow(before)
+    assert driver.choose(mine.trial - 1, [], before, None, [theirs.row])[0] == mine.row
+
+
+def test_the_last_free_row_that_somebody_else_got_is_not_given_twice(tmp_path):
+    place, points = tmp_path / "a.db", np.linspace(0, 1, 5)[:, None]
+    study, other = kb.Study.create(place, points, repeats=False), kb.Study.open(place)
+    play(study, 4)
+    with pytest.raises(StudyConflict, match="got none"):
+        robbed_ask(study, other)
+    assert study.status().pending == 1
+
+
 def test_an_ended_lease_that_gets_its_result_after_a_conflict(tmp_path):
     study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
     (ended,) = study.ask(lease=1e-6)
@@ -145,14 +209,14 @@ def test_an_ended_lease_that_gets_its_result_after_a_conflict(tmp_path):
         pass
     write, calls = study._session._write_plan, count()
 
-    def robbed(asker: Any, made: Any) -> Any:
+    def robbed(asker: Any, made: Any, quick: bool) -> Any:
         """Somebody takes the second row before this is written, and tells the first after it."""
         first = next(calls) == 0
         if first:
             row, body = made.asks[1].row, dict(made.asks[1].body)
             draft = Draft(kind="asked", trial=2, row=row, key="other/1", body=body)
             other._session.write(lambda state, now: ([draft], None))
-        kept = write(asker, made)
+        kept = write(asker, made, quick)
         if first:
             assert [trial.number for trial in kept.overdue] == [ended.trial]
             other.tell(ended.trial, 0.5)
@@ -202,6 +266,7 @@ def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_pat
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decisions, "plan_ask", beaten)
+        patch.setattr(session, "QUICK", 0.0)
         (one,) = study.ask()
     assert held == [True]
     assert study.replay(one.trial).same is True
@@ -313,12 +378,12 @@ def test_a_fit_made_for_rows_that_somebody_else_got_is_stored_all_the_same(tmp_p
     study.tell_all([{"row": row, "value": truth(row)} for row in range(12)])
     write = study._session._write_plan
 
-    def robbed(asker: Any, plan: Any) -> Any:
+    def robbed(asker: Any, plan: Any, quick: bool) -> Any:
         study._session._write_plan = write
         row, body = plan.asks[0].row, dict(plan.asks[0].body)
         draft = Draft(kind="asked", trial=13, row=row, key="other/1", body=body)
         other._session.write(lambda state, now: ([draft], None))
-        return write(asker, plan)
+        return write(asker, plan, quick)
 
     study._session._write_plan = robbed
     (one,) = study.ask()

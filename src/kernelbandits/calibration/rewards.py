@@ -70,6 +70,8 @@ class Rewards:
         self.events = 0
         self.origin = 0.0
         self._rows: list[Array] = []
+        self._points: Array | None = None
+        """The rows as one array, if it was asked for since the last new point."""
         self._slot: dict[bytes, int] = {}
         self._counts: list[int] = []
         self._sums: list[float] = []
@@ -159,12 +161,14 @@ class Rewards:
         del self._errors[self.events :]
         self.has_errors = any(error == error for error in self._errors)
         if points < len(self):
+            self._points = None
             del self._slot[self._rows[-1].tobytes()]
             for column in (self._rows, self._counts, self._sums, self._squares):
                 del column[-1]
 
     def _add_point(self, row: Array) -> None:
         """Add a point without rewards."""
+        self._points = None
         self._rows.append(row + 0.0)
         self._counts.append(0)
         self._sums.append(0.0)
@@ -212,8 +216,11 @@ class Rewards:
 
     @property
     def points(self) -> Array:
-        """(m, d): the distinct points, in the order of their first reward."""
-        return np.array(self._rows)
+        """(m, d): the distinct points, in the order of their first reward; not to be changed."""
+        if self._points is None:
+            self._points = np.array(self._rows)
+            self._points.setflags(write=False)
+        return self._points
 
     @property
     def counts(self) -> Array:

@@ -259,6 +259,8 @@ class Auto(IndexPolicy):
         )
         if self.working is not None:
             self._all_arms = None
+        self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
+        """A posterior with pending rewards imagined, the numbers of rewards, and the scores."""
         self._restricted: tuple[Any, Auto] | None = None
         """The policy on the working set of the last ask that had one of its own (`restrict_to`)."""
         self.failed = self.calibrator.failed
@@ -476,8 +478,16 @@ class Auto(IndexPolicy):
         For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
         such arm has the same one, and none is more likely than another to be lifted by it. For an
         arm that was measured or is pending it is what another measurement is expected to add to the
-        best estimate. A pending reward counts as its own estimate.
+        best estimate. A pending reward counts as its own estimate. The scores are kept: an ask that
+        differs from the last one in its allowed arms only has the same.
         """
+        key = self.posterior.events, now.posterior.events, self._is_ending(now)
+        known = self._scored
+        if known is None or known[0] is not now.posterior or known[1] != key:
+            known = self._scored = now.posterior, key, self._compute_improvement(now)
+        return known[2]
+
+    def _compute_improvement(self, now: Round) -> Array:
         seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
         means, variances = member_means(self.posterior), member_variances(now.posterior)
         fits = self.calibrator.fits
@@ -503,7 +513,7 @@ class Auto(IndexPolicy):
         means = member_means(self.posterior)
         variances = np.maximum(member_variances(now.posterior), 0.0)
         noises = np.array([[fit.noise_variance] for fit in self.calibrator.fits])
-        rivals = np.array([best_of_others(mean, seen) for mean in means])
+        rivals = best_of_others(means, seen)
         gains = knowledge_gain(np.abs(means - rivals), reward_step(variances, noises))[0].mean(0)
         horizon = self._horizon(now.t)
         return LookaheadScores(means.mean(0) + horizon * gains, gains, horizon)
@@ -1050,12 +1060,17 @@ def check_width(width: Any) -> Width | str:
     return PRACTICAL if named == "practical" else "theory"
 
 
-def best_of_others(mean: Array, seen: Indices) -> Array:
-    """The highest estimate among the arms seen, without the arm itself, for each arm."""
-    order = seen[np.argsort(mean[seen], kind="stable")]
-    others = np.full(len(mean), mean[order[-1]])
-    if len(order) > 1:
-        others[order[-1]] = mean[order[-2]]
+def best_of_others(means: Array, seen: Indices) -> Array:
+    """The highest estimate among the arms seen, without the arm itself, for each arm.
+
+    The estimates have a row for each member.
+    """
+    among = means[:, seen]
+    best, every = among.argmax(1), np.arange(len(means))
+    others = np.tile(among[every, best][:, None], means.shape[1])
+    if len(seen) > 1:
+        among[every, best] = -np.inf
+        others[every, seen[best]] = among.max(1)
     return others
 
 
@@ -1069,8 +1084,7 @@ def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
     added, and the score says so even where rounding leaves a variance. Means and variances have a
     row for each member, which has a noise of its own.
     """
-    every = np.arange(means.shape[1])
-    rivals = np.array([best_of_others(mean, every) for mean in means])
+    rivals = best_of_others(means, np.arange(means.shape[1]))
     steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
     scores = LogExpectedImprovement(0.0).score(-np.abs(means - rivals), steps)
     scores[noises <= NOISELESS] = NO_CHANCE

@@ -46,6 +46,7 @@ from kernelbandits.posterior import (
     PoolMixture,
     PoolPosterior,
 )
+from kernelbandits.posterior.pool_mixture import SMALL
 from kernelbandits.runtime import single_threaded
 
 EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
@@ -54,6 +55,8 @@ REBUILT = 128
 """On arms the posterior is built again from counts and sums after every so many rewards. So many
 rewards at once are counted and then learnt together, with the result of learning them in turn: an
 update for each of 10^4 repeats would take seconds."""
+REBUILT_SMALL = 512
+"""The same on few arms, where an update takes a hundredth of the time of a new posterior."""
 LARGEST_COORDINATE = 1e100
 """Of an arm or a context: beyond it distances in lengthscales overflow."""
 
@@ -208,6 +211,8 @@ class Calibrator:
         self.failed: list[Any] = []
         """The places of choices that gave no reward."""
         self.penalties = NO_PENALTIES
+        self._played: tuple[Any, Any, list[int]] = None, None, []
+        """Arms, points with rewards, and the first arm at each of these points."""
         self._answers: tuple[Any, AnswerModel] | None = None
         """The last answer model, with what it was made from."""
         self._forget_fit()
@@ -274,7 +279,7 @@ class Calibrator:
             self.refit()
             return True
         changed = self.failed and self._count_penalties() != self.penalties
-        rebuilt = self.finite and self.rewards.events % REBUILT == 0
+        rebuilt = self.finite and self.rewards.events % self._rebuild_interval == 0
         if changed or rebuilt or self._rebuilds_always:
             self.relearn()
         else:
@@ -301,8 +306,16 @@ class Calibrator:
 
     def last_rebuild(self, known: int, more: int) -> int:
         """After how many of some more rewards the posterior is built again last; 0 for never."""
-        last = (known + more) // REBUILT * REBUILT
-        return max(0, last - known) if self.finite else 0
+        if not self.finite:
+            return 0
+        last = (known + more) // self._rebuild_interval * self._rebuild_interval
+        return max(0, last - known)
+
+    @property
+    def _rebuild_interval(self) -> int:
+        """After how many rewards the posterior is built again."""
+        small = self.members * len(self.domain) ** 2 <= SMALL
+        return REBUILT_SMALL if small else REBUILT
 
     def take_back(self, state: CalibratorState, rewards: Rewards) -> None:
         """Return to a state before rewards that were counted and not learnt."""
@@ -787,8 +800,11 @@ class Calibrator:
 
     def first_arms_played(self) -> list[int]:
         """The first arm at each point that has rewards, in the order of the points."""
-        arms: list[int] = self.arms.index.find(self.rewards.points).tolist()
-        return arms
+        arms, points = self.arms, self.rewards.points
+        # Each ask needs them several times, and new points are few.
+        if self._played[0] is not arms or self._played[1] is not points:
+            self._played = arms, points, arms.index.find(points).tolist()
+        return self._played[2]
 
     def measured_arms(self) -> Indices:
         """The arms that have rewards, or are at the same point as one that has."""

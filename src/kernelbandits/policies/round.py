@@ -159,6 +159,9 @@ class PendingCache:
         self._posterior: Any = None
         self._events = -1
         self._imagined: Any = None
+        self._block: tuple[list[Any], Any, int, Any] | None = None
+        """Few places, a posterior and its number of rewards, and that posterior with the places
+        imagined."""
 
     def __deepcopy__(self, memo: Any) -> PendingCache:
         return PendingCache()
@@ -170,8 +173,9 @@ class PendingCache:
         if not same:
             self.clear()
         fresh = pending[len(self._choices) :]
-        self._places = self._places + [policy._place_of(choice) for choice in fresh]
-        self._choices = list(pending)
+        if fresh:
+            self._places = self._places + [policy._place_of(choice) for choice in fresh]
+            self._choices = list(pending)
         return self._places
 
     def imagine(self, posterior: Any, places: list[Any]) -> Any:
@@ -181,7 +185,7 @@ class PendingCache:
         same whether the places came in one ask or in several.
         """
         if len(places) <= BLOCK or not hasattr(posterior, "add_pending"):
-            return posterior.with_pending(places)
+            return self._imagine_block(posterior, places)
         known = self._imagined
         seen = 0 if known is None else known[1]
         same = self._posterior is posterior and self._events == posterior.events
@@ -194,6 +198,18 @@ class PendingCache:
         self._posterior, self._events = posterior, posterior.events
         self._imagined = (imagined, len(places), list(places))
         return imagined
+
+    def _imagine_block(self, posterior: Any, places: list[Any]) -> Any:
+        """The same in one step; of an ask that is repeated, the posterior that was made for it."""
+        known, events = self._block, posterior.events
+        if (
+            known is None
+            or known[0] is not places
+            or known[1] is not posterior
+            or known[2] != events
+        ):
+            known = self._block = places, posterior, events, posterior.with_pending(places)
+        return known[3]
 
 
 def view_pending(

@@ -210,7 +210,7 @@ class PoolMixture(MixturePosterior):
     def update(self, place: Any, reward: float) -> None:
         """Condition every member on one reward of an arm."""
         value, arm = checks.reward(reward), self._check_arm(place)
-        suspicious = self._condition_arm(arm, np.full(len(self.ridges), value))
+        suspicious = self._condition_arm(arm, value)
         self.tally.add(arm, value)
         self._report_conditioning()
         patient = self.events - self._merged_at < PATIENCE
@@ -350,8 +350,8 @@ class PoolMixture(MixturePosterior):
         self._append_rows(rows)
         self._distinct += len({arm for arm in arms if not self.counts[arm]})
 
-    def _condition_arm(self, arm: int, rewards: Array) -> bool:
-        """Add the row of one arm, told a reward of each member; return whether that is suspect.
+    def _condition_arm(self, arm: int, rewards: Array | float) -> bool:
+        """Add the row of one arm, told a reward or one of each member; return if that is suspect.
 
         No exact variance is negative or exceeds min(k(x, x), ridge / count). If the variance of the
         arm is not positive, nothing is left to learn and the row is zero.
@@ -364,7 +364,7 @@ class PoolMixture(MixturePosterior):
         if count:
             ceilings = np.minimum(ceilings, self.ridges / count)
         # Negated, so that NaN is suspicious too.
-        suspicious = not ((own >= 0) & (own <= ROUNDING * ceilings)).all()
+        suspicious = not (own.min() >= 0 and (own <= ROUNDING * ceilings).all())
         if suspicious:
             empty = ~(own > 0)
             self._clamps += int((own < 0).sum())
@@ -375,7 +375,7 @@ class PoolMixture(MixturePosterior):
         steps = (rewards - self.means[:, arm]) / factors
         self._means += row * steps[:, None]
         self._variances -= np.square(row)
-        self.log_dets += 2 * np.log(factors / np.sqrt(self.ridges))
+        self.log_dets += 2 * np.log(factors / self._root_ridges)
         self._append_rows(rows)
         self._distinct += not count
         return suspicious
@@ -476,7 +476,8 @@ class PoolMixture(MixturePosterior):
         return rows
 
     def _check_arm(self, arm: Any) -> int:
-        known = checks.is_whole(arm) and 0 <= arm < len(self.arms)
+        # A plain int, the usual case, skips the slower check of its type.
+        known = (type(arm) is int or checks.is_whole(arm)) and 0 <= arm < len(self._places)
         checks.needs(known, "update", f"an arm below {len(self.arms)}", arm)
         return int(arm)
 
@@ -527,6 +528,10 @@ class PoolMixture(MixturePosterior):
     def conditioning(self) -> float:
         """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
         return EPS * self._largest_ratio * max(1, self.tally.most)
+
+    @cached_property
+    def _root_ridges(self) -> Array:
+        return np.asarray(np.sqrt(self.ridges))
 
     @cached_property
     def _largest_ratio(self) -> float:

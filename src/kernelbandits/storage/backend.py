@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernelbandits.storage import statements
 from kernelbandits.storage.errors import Damaged, StorageError, StorageFull
 from kernelbandits.storage.statements import Connection, Statements, fetch
 
@@ -65,10 +64,6 @@ class Backend(ABC):
     @abstractmethod
     def translate_error(self, error: Exception) -> StorageError:
         """The storage error that an error of the driver stands for."""
-
-    def begin(self, connection: Connection, *, again: bool) -> None:
-        """Begin a transaction that writes; `again` if another one was under way before."""
-        statements.send(connection, self.statements.begin)
 
     def pauses(self) -> Iterator[float]:
         """Pauses between retries: they double from 20 ms to 2 s, until PATIENCE is over.

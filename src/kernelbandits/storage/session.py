@@ -124,14 +124,13 @@ class Transaction:
         """Begin. Temporary errors are retried here, because the body cannot be left out."""
         session = self._session
         session.lock.acquire()
-        again = False
         try:
             while True:
                 try:
-                    self._begin(again)
+                    self._begin()
                     return self
                 except session.backend.errors as error:
-                    pause, again = session._pause_after(error, self._pauses), True
+                    pause = session._pause_after(error, self._pauses)
                 # Other threads of this process may go first.
                 session.lock.release()
                 try:
@@ -144,10 +143,10 @@ class Transaction:
             session.lock.release()
             raise
 
-    def _begin(self, again: bool) -> None:
+    def _begin(self) -> None:
         self.connection = self._session._open()
         texts = self._session.backend.statements
-        self._session.backend.begin(self.connection, again=again)
+        statements.send(self.connection, texts.begin)
         if texts.lock and self._of_events:
             # This must be a statement of its own. A statement that waits for the lock and also
             # reads the events sees them as they were before the wait.

@@ -37,8 +37,13 @@ from kernelbandits.storage.statements import (
 )
 
 BUSY_SECONDS = 60.0
-NAP = 0.25
-"""Seconds that SQLite itself waits for a lock. Python handles signals only between these waits."""
+OPENING_NAP = 0.25
+"""Seconds that SQLite itself waits for a lock while a file is opened or closed."""
+NAP = 0.033
+"""Seconds that it waits otherwise, in pauses of 1, 2, 5, 10 and 15 ms. Python would spend several
+times as much of the processor on each, but handles a signal only after them."""
+LONGEST_PAUSE = 0.004
+"""Seconds before SQLite waits again; each pause is a random part of them."""
 OLDEST = (3, 37, 0)
 """The first version with strict tables."""
 UNDER_WAY = 8
@@ -98,7 +103,7 @@ class SqliteBackend(Backend):
         opened: SqliteConnection = sqlite3.connect(
             uri,
             uri=True,
-            timeout=NAP,
+            timeout=OPENING_NAP,
             isolation_level=None,
             check_same_thread=False,
             factory=SqliteConnection,
@@ -120,6 +125,9 @@ class SqliteBackend(Backend):
         connection = self.open_file()
         try:
             self.prepare(connection)
+            # SQLite pauses longer the longer it has waited, so that those who come later are
+            # served first: of 16 workers some waited for seconds. Short waits are fair.
+            set_patience(connection, NAP)
         except BaseException:
             connection.close()
             raise
@@ -217,29 +225,14 @@ class SqliteBackend(Backend):
     def clean_up(self, connection: Connection) -> None:
         """Delete the journal, unless another process is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
+            set_patience(connection, OPENING_NAP)
             statements.send(connection, "PRAGMA journal_mode = DELETE")
-
-    def begin(self, connection: Connection, *, again: bool) -> None:
-        """Take the write lock.
-
-        SQLite pauses longer the longer it has waited, so that those who come later are served
-        first: of 16 workers some waited for seconds. Who has waited once therefore tries `again`
-        after the short `pauses`, in which SQLite does not wait.
-        """
-        if not again:
-            super().begin(connection, again=again)
-            return
-        statements.send(connection, "PRAGMA busy_timeout = 0")
-        try:
-            super().begin(connection, again=again)
-        finally:
-            statements.send(connection, f"PRAGMA busy_timeout = {1000 * NAP:.0f}")
 
     def pauses(self) -> Iterator[float]:
         """Short pauses, because SQLite itself has waited already."""
         end = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < end:
-            yield 0.004 * random.random()
+            yield LONGEST_PAUSE * random.random()
 
     def is_temporary(self, error: Exception) -> bool:
         return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -320,6 +313,11 @@ def set_journal(connection: Connection, ours: bool, writable: bool) -> None:
         statements.send(connection, "PRAGMA journal_mode = PERSIST")
     statements.send(connection, "PRAGMA synchronous = EXTRA")
     statements.send(connection, "PRAGMA mmap_size = 0")
+
+
+def set_patience(connection: Connection, seconds: float) -> None:
+    """Set how long SQLite itself waits for a lock. Python handles no signal meanwhile."""
+    statements.send(connection, f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
 
 
 def pragma(connection: Connection, name: str) -> Any:

@@ -55,6 +55,8 @@ class Answers:
     def __init__(self, driver: Driver, state: State, view: PosteriorView | None = None) -> None:
         self.driver, self.state, self.candidates = driver, state, driver.candidates
         self.scale = state.scale
+        self.counts = dict(state.counts)
+        """Row -> how many values it has, as long as the state may grow."""
         self.view = answer_view(driver) if view is None else view
         self._draws: dict[int, tuple[Indices, Array]] = {}
 
@@ -82,7 +84,7 @@ class Answers:
     @property
     def has_results(self) -> bool:
         """Whether there is any value."""
-        return any(self.state.counts.values())
+        return any(self.counts.values())
 
     @cached_property
     def greedy(self) -> int:
@@ -103,7 +105,9 @@ class Answers:
     def measured_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows describe a candidate that has a value."""
         kinds = self.driver.kinds
-        return np.isin(kinds, kinds[list(self.state.counts)])
+        measured = np.zeros(len(kinds), dtype=np.bool_)
+        measured[kinds[list(self.counts)]] = True
+        return measured[kinds]
 
     def _greatest(self, arms: Indices) -> int:
         """Of some arms that of the greatest estimate.
@@ -113,7 +117,7 @@ class Answers:
         mean = self.view.mean[arms]
         size = abs(float(mean.max())) + float(np.ptp(mean))
         equal = arms[mean >= mean.max() - TIE * size]
-        itself = [arm for arm in equal if self.state.counts.get(self.row(arm))]
+        itself = [arm for arm in equal if self.counts.get(self.row(arm))]
         copies = [arm for arm in equal if self.measured_rows[self.row(arm)]]
         return int((itself or copies or list(equal))[0])
 
@@ -206,7 +210,7 @@ class Answers:
     def count_results(self, arm: int) -> int:
         """How often the candidate of an arm was measured, in whichever of its rows."""
         kinds, row = self.driver.kinds, self.row(arm)
-        return sum(n for one, n in self.state.counts.items() if kinds[one] == kinds[row])
+        return sum(n for one, n in self.counts.items() if kinds[one] == kinds[row])
 
     @cached_property
     def caution(self) -> str:
@@ -261,7 +265,7 @@ class Answers:
 
         The posterior has a probability after one result too, but it comes from the prior alone.
         """
-        count = sum(self.state.counts.values())
+        count = sum(self.counts.values())
         if count >= FIRST:
             values = (trial.value for trial in self.state.results if trial.value is not None)
             return "" if are_different(values) else "all results are equal"
@@ -375,7 +379,7 @@ class SpaceAnswers(Answers):
     def find_untested(self) -> Untested | None:
         """The point of the best estimate in the space, where that was never measured."""
         policy, known = self.driver.policy, self.points.find(self.highest)
-        if known is not None and self.state.counts.get(known):
+        if known is not None and self.counts.get(known):
             return None
         row = policy.domain.encode(self.highest)[None]
         view = space_view(*policy.answer_model(), row)

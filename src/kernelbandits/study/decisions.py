@@ -27,9 +27,12 @@ from kernelbandits.tables.growing import check_permission, describe_point, grow_
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
+    from kernelbandits.policies import Choice
     from kernelbandits.study.driver import Driver
     from kernelbandits.study.places import Place
 
+TAKEN = "taken"
+"""In the body of an ask: rows that others took after it was decided, and before it was written."""
 LONGEST_NOTE = 2000
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement", "gain")
@@ -112,22 +115,9 @@ def plan_ask(
     if before is None:
         overdue = [trial for trial in state.pending.values() if trial.is_overdue(now)]
         before = AskPlan(asker.find_held(state, now), overdue, state.settings, state.table)
-    gone = {trial.number for trial in before.overdue}
-    plan = replace(
-        before,
-        overdue=[state.pending[number] for number in sorted(gone)],
-        asks=[*before.asks],
-    )
-    waiting = [trial for number, trial in state.pending.items() if number not in gone]
-    abandoned = [
-        *state.abandoned.values(),
-        *(trial for trial in plan.overdue if trial.offers < OFFERS),
-    ]
-    offered = {one.body["again"] for one in plan.asks if "again" in one.body}
-    abandoned = [trial for trial in abandoned if trial.number not in offered]
-    waiting += [
-        imagine_trial(state.last_trial + number, one) for number, one in enumerate(plan.asks, 1)
-    ]
+    overdue = [state.pending[number] for number in sorted(one.number for one in before.overdue)]
+    plan = replace(before, overdue=overdue, asks=[*before.asks])
+    waiting, abandoned = list_waiting(state, plan), list_abandoned(state, plan)
     while len(plan.held) + len(plan.asks) < asker.n:
         number = state.last_trial + len(plan.asks) + 1
         batch = asker.batch and asker.batch.after(
@@ -143,13 +133,13 @@ def plan_ask(
             if batch is not None and before.asks:
                 # Others took rows with the value that the batch had: it begins with another one.
                 return plan_ask(state, driver, asker, now, replace(before, asks=[]))
-            if batch is not None or (not plan.held and not plan.asks):
-                raise
             found = len(plan.held) + len(plan.asks)
+            if batch is not None or not found:
+                raise
             noun = driver.candidates.noun
-            needed = f"{asker.n} {noun}s that have no result and are not pending"
             raise StudyConflict(
-                f"ask needs {needed}, got {found} (repeats are off). No {noun} was asked for"
+                f"ask needs {asker.n} {noun}s that have no result and are not pending, got {found} "
+                f"(repeats are off). No {noun} was asked for"
             ) from None
         if "again" not in body:
             plan.revision = driver.policy.revision
@@ -160,6 +150,22 @@ def plan_ask(
     # Rows of `before` were chosen with its fits, so these are stored too, even if void by now.
     plan.fits = [*before.fits, *(fit for fit in driver.draft_fits(state) if fit not in before.fits)]
     return plan
+
+
+def list_waiting(state: State, plan: AskPlan) -> list[Trial]:
+    """The trials that are pending once the ended leases and the asks of a plan are written."""
+    gone = {trial.number for trial in plan.overdue}
+    return [
+        *(trial for number, trial in state.pending.items() if number not in gone),
+        *(imagine_trial(state.last_trial + i, one) for i, one in enumerate(plan.asks, 1)),
+    ]
+
+
+def list_abandoned(state: State, plan: AskPlan) -> list[Trial]:
+    """The trials whose rows may be offered again, without those that the plan offers already."""
+    ended = (trial for trial in plan.overdue if trial.offers < OFFERS)
+    offered = {one.body.get("again") for one in plan.asks}
+    return [one for one in (*state.abandoned.values(), *ended) if one.number not in offered]
 
 
 def imagine_trial(number: int, one: PlannedAsk) -> Trial:
@@ -204,19 +210,23 @@ def choose_row(
 ) -> tuple[int, dict[str, Any]]:
     """The policy's choice in a round, and why, in the units of now."""
     row, choice = driver.choose(number, waiting, state, batch)
-    reasons, note = (
-        driver.reasons(state),
-        {name: float(value) for name, value in choice.note.items()},
-    )
     return row, {
-        "note": {name: plain(value) for name, value in note.items()},
-        "greedy": reasons.greedy,
+        **describe_choice(driver, state, row, choice, batch.sentence if batch else ""),
+        "greedy": driver.reasons(state).greedy,
         "scale": [state.scale.centre, state.scale.spread],
-        "why": reasons.why(row, note) + (f" {batch.sentence}" if batch and batch.sentence else ""),
         "revision": driver.policy.revision,
         "round": number,
         **({BATCH: batch.body} if batch else {}),
     }
+
+
+def describe_choice(
+    driver: Driver, state: State, row: int, choice: Choice, more: str
+) -> dict[str, Any]:
+    """What the event of an ask says of a choice: its note, and why it was made."""
+    note = {name: float(value) for name, value in choice.note.items()}
+    why = " ".join(filter(None, (driver.reasons(state).why(row, note), more)))
+    return {"note": {name: plain(value) for name, value in note.items()}, "why": why}
 
 
 def keep_plan(
@@ -235,17 +245,56 @@ def keep_plan(
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
     gone = {trial.number for trial in plan.overdue}
-    taken = {int(kinds[t.row]) for n, t in state.pending.items() if n not in gone}
-    once = state.settings.repeats is False or state.settings.repeats_last
-    measured = {int(kinds[row]) for row in state.counts} if once else set()
+    pending, measured = find_taken(state, plan, kinds)
     kept: list[PlannedAsk] = []
     for one in plan.asks:
         kind, again = int(kinds[one.row]), one.body.get("again")
         lost = again is not None and again not in state.abandoned and again not in gone
-        if lost or (one.free and kind in taken) or (one.fresh and kind in measured):
+        if lost or (one.free and kind in pending) or (one.fresh and kind in measured):
             break
         kept.append(one)
     return replace(plan, asks=kept)
+
+
+def find_taken(state: State, plan: AskPlan, kinds: Indices) -> tuple[set[int], set[int]]:
+    """The candidates that are pending, and those with values where rows are not repeated."""
+    gone = {trial.number for trial in plan.overdue}
+    rows = [trial.row for number, trial in state.pending.items() if number not in gone]
+    once = state.settings.repeats is False or state.settings.repeats_last
+    return set(kinds[rows].tolist()), set(kinds[[*state.counts]].tolist() if once else ())
+
+
+def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | None:
+    """A plan of one row that somebody else took, with the best of the rows that are still free.
+
+    The policy has learnt nothing since the plan was made: the choice is decided on the same event
+    as the one before, among fewer rows. The rows that it was not among are stored with it, and
+    replay leaves them out too. None if the rows have to be chosen on the newer state.
+    """
+    one = plan.asks[0]
+    if len(plan.asks) > 1 or "again" in one.body or BATCH in one.body:
+        return None
+    pending, measured = find_taken(state, plan, driver.kinds)
+    found = driver.choose_without(
+        (pending if one.free else set()) | (measured if one.fresh else set())
+    )
+    if found is None:
+        return None
+    row, choice, taken = found
+    said = describe_choice(driver, state, row, choice, describe_taken(taken))
+    return replace(plan, asks=[replace(one, row=row, body={**one.body, **said, TAKEN: taken})])
+
+
+def describe_taken(rows: Sequence[int]) -> str:
+    """Say that a row was chosen without some rows that others took; "" if there are none."""
+    if not rows:
+        return ""
+    left = (
+        "was left out, because others took it"
+        if len(rows) == 1
+        else ("were left out, because others took them")
+    )
+    return f"{format_count(len(rows), 'row')} {left} meanwhile."
 
 
 def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:

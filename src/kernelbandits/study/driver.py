@@ -86,6 +86,8 @@ class Driver:
         self._fits_seen = 0
         self._choices: dict[int, tuple[Trial, Choice]] = {}
         self._waiting: tuple[list[Trial], list[Choice]] = [], []
+        self._last_round: tuple[int, list[Choice], Indices] | None = None
+        """The last round of a choice among free arms: its number, what was pending, these arms."""
         self.streams = Streams(settings.seed)
         with self._listening():
             self._build(settings, spread)
@@ -179,7 +181,7 @@ class Driver:
         ]
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
-        self._begun_with = self._left_out = self._reasons = None
+        self._begun_with = self._left_out = self._reasons = self._last_round = None
         with self._listening():
             self.policy.tell_all([*self.pairs(fresh, scale)])
 
@@ -225,22 +227,45 @@ class Driver:
         return Choice(self.policy.domain.points[arm], arm, trial.note)
 
     def choose(
-        self, t: int, pending: Sequence[Trial], state: State, batch: Batch | None = None
+        self,
+        t: int,
+        pending: Sequence[Trial],
+        state: State,
+        batch: Batch | None = None,
+        taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
         """Row and choice of round t, with these results pending.
 
         Of a batch that shares a value only rows with this value are chosen, and of one that is
-        spread only rows that are far from those before.
+        spread only rows that are far from those before. Rows that were `taken` by others before
+        the choice was written are left out.
         """
         free = self._free(pending, state)
         if batch is not None:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.table, there)
-        waiting = self._choices_of(pending)
+        self._last_round = t, self._choices_of(pending), free
+        chosen = self.choose_without(taken)
+        assert chosen is not None
+        return chosen[:2]
+
+    def choose_without(self, taken: Iterable[int]) -> tuple[int, Choice, list[int]] | None:
+        """Row and choice of the last round, without rows that others have taken since.
+
+        The policy knows what it knew then, and a policy that keeps its scores chooses again in
+        little time. The last part of the answer are the rows that were free before. None if no
+        other row was.
+        """
+        if self._last_round is None:
+            return None
+        t, waiting, free = self._last_round
+        left_out = self._alike(list(taken))[free]
+        if left_out.all():
+            return None
         with self._listening():
-            choice = self._ask(t, waiting, free)
+            choice = self._ask(t, waiting, free[~left_out])
         assert choice.arm is not None
-        return int(self.rows[choice.arm]), choice
+        return int(self.rows[choice.arm]), choice, self.rows[free[left_out]].tolist()
 
     def _free(self, pending: Sequence[Trial], state: State) -> Indices:
         """Return the arms that may be suggested.
@@ -414,11 +439,16 @@ class SpaceDriver(Driver):
         return Choice(self.places.x(trial.row), None, trial.note)
 
     def choose(
-        self, t: int, pending: Sequence[Trial], state: State, batch: Batch | None = None
+        self,
+        t: int,
+        pending: Sequence[Trial],
+        state: State,
+        batch: Batch | None = None,
+        taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
-        """Point and choice of round t, with these results pending."""
-        taken = {trial.row for trial in pending}
-        used = taken | (set(state.counts) if self.settings.repeats is False else set())
+        """Point and choice of round t, with these results pending; no point is ever `taken`."""
+        used = {trial.row for trial in pending}
+        used |= set(state.counts) if self.settings.repeats is False else set()
         part = None
         if batch is not None and batch.values is not None:
             needed = "a policy that can be held to a part of the space, such as auto, for same"

@@ -132,7 +132,7 @@ class Reasons:
 
     def _results_of(self, row: int) -> tuple[list[int], int]:
         """The rows of the same candidate that have results, and how many results they have."""
-        kinds, counts = self.driver.kinds, self.state.counts
+        kinds, counts = self.driver.kinds, self.answers.counts
         alike = [one for one in counts if kinds[one] == kinds[row]]
         return alike, sum(counts[one] for one in alike)
 
@@ -274,7 +274,7 @@ class Reasons:
             greedy_mean=answers.mean(best),
             greedy_sd=answers.sd(best),
             greedy_chance=rival_chance,
-            results=sum(self.state.counts.values()),
+            results=sum(self.answers.counts.values()),
             pending=pending,
             sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
             revision=trial.revision,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -37,20 +37,21 @@ def digest_results(
     model = [revision, whole, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
     digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
-    found: dict[int, str] = {}
-    for number, trial in enumerate(with_values(state.results), 1):
-        digest.update(place.identify(trial.row) + struct.pack("<d", trial.value))
-        if trial.sem is not None:
-            digest.update(b"sem" + struct.pack("<d", trial.sem))
-        if number in numbers:
-            found[number] = digest.copy().hexdigest()
-            if len(found) == len(numbers):
-                break
+    parts = [describe_result(trial, place) for trial in state.results if trial.value is not None]
+    found, known = dict[int, str](), 0
+    for number in sorted(number for number in numbers if number <= len(parts)):
+        digest.update(b"".join(parts[known:number]))
+        found[number], known = digest.copy().hexdigest(), number
     return found
 
 
-def with_values(results: Iterable[Trial]) -> Iterable[Trial]:
-    return (trial for trial in results if trial.value is not None)
+def describe_result(trial: Trial, place: Place) -> bytes:
+    """What a digest has of a result."""
+    said = place.identify(trial.row) + pack_number(trial.value)
+    return said if trial.sem is None else said + b"sem" + pack_number(trial.sem)
+
+
+pack_number = struct.Struct("<d").pack
 
 
 def find_valid(state: State, revision: int, place: Place, above: int = 0) -> dict[int, Fit]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+QUICK = 0.02
+"""Seconds of the processor: a choice that took no longer is made again with the lock."""
 ATTEMPTS = 3
 """How often rows are chosen without the lock; then with it, if that does not take long."""
 MOST_ATTEMPTS = 50
@@ -118,7 +120,7 @@ class StudySession:
         with self.lock:
             plan: AskPlan | None = None
             for attempt in range(1, MOST_ATTEMPTS):
-                now, start = self._await_fit(asker), time.monotonic()
+                now, start, spent = self._await_fit(asker), time.monotonic(), time.thread_time()
                 if written := asker.find_written(self.state):
                     # A call that is repeated with its key.
                     return [*asker.find_held(self.state, now), *written][: asker.n]
@@ -127,7 +129,9 @@ class StudySession:
                 known = len(plan.asks) if plan else 0
                 plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
                 each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
-                held, plan = plan.held, self._write_plan(asker, plan)
+                # By the clock, a processor that is shared by many workers is never quick.
+                quick = time.thread_time() - spent < QUICK
+                held, plan = plan.held, self._write_plan(asker, plan, quick)
                 if asker.find_written(self.state) or (plan and len(held) >= asker.n):
                     return [*held, *asker.find_written(self.state)][: asker.n]
                 left = asker.n - (len(plan.asks) if plan else 0)
@@ -154,15 +158,22 @@ class StudySession:
             now, pause = self.refresh(), min(2 * pause, LONGEST_PAUSE)
         return now
 
-    def _write_plan(self, asker: Asker, plan: AskPlan) -> AskPlan | None:
-        """Write the asks of a plan if its rows are still free; return what holds of the plan."""
+    def _write_plan(self, asker: Asker, plan: AskPlan, quick: bool) -> AskPlan | None:
+        """Write the asks of a plan if its rows are still free; return what holds of the plan.
+
+        A single row that somebody else took is chosen again if that is `quick`.
+        """
 
         def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
             if asker.find_written(state):
                 return [], plan
             kept = decisions.keep_plan(state, plan, asker, self.kinds, now)
-            whole = kept is not None and len(kept.asks) == len(plan.asks)
-            return decisions.draft_asks(state, plan, asker) if whole else [], kept
+            if kept is not None and len(kept.asks) == len(plan.asks):
+                return decisions.draft_asks(state, plan, asker), kept
+            other = decisions.choose_instead(state, plan, self.driver) if kept and quick else None
+            return (
+                ([], kept) if other is None else (decisions.draft_asks(state, other, asker), other)
+            )
 
         return self.write(decide)[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import Batch
+from kernelbandits.study.decisions import TAKEN, describe_taken
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, stored_explanation
@@ -171,14 +173,14 @@ def explain_trial(state: State, places: PlaceHistory, number: int, driver: Drive
         driver = build_driver(candidates, before.settings)
         driver.follow(before)
     explained = Reasons(driver, before).explain(trial, len(before.pending))
-    return with_batch(explained, Batch.of(trial.asked.body))
+    return with_restrictions(explained, trial.asked.body)
 
 
-def with_batch(explained: Explained, batch: Batch | None) -> Explained:
-    """The explanation, with what was demanded of the batch of the row."""
-    if batch is None or not batch.sentence:
-        return explained
-    return replace(explained, sentence=f"{explained.sentence} {batch.sentence}")
+def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explained:
+    """The explanation, with what restricted the choice: its batch, and rows that others took."""
+    batch, taken = Batch.of(body), describe_taken(body.get(TAKEN, ()))
+    said = [explained.sentence, batch.sentence if batch else "", taken]
+    return replace(explained, sentence=" ".join(filter(None, said)))
 
 
 def learnt_from(state: State) -> tuple[Any, ...]:
@@ -201,11 +203,11 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     driver = build_driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
-    batch = Batch.of(trial.asked.body)
-    row = trial.row
+    body, row = trial.asked.body, trial.row
     if trial.again is None:
-        row = driver.choose(trial.round, waiting, before, batch)[0]
-    explained = with_batch(Reasons(driver, before).explain(trial, len(waiting)), batch)
+        taken = body.get(TAKEN, ())
+        row = driver.choose(trial.round, waiting, before, Batch.of(body), taken)[0]
+    explained = with_restrictions(Reasons(driver, before).explain(trial, len(waiting)), body)
     same = (
         f"the same {candidates.noun}"
         if row == trial.row

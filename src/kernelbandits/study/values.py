@@ -531,12 +531,6 @@ def describe_values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value!r}" for name, value in values.items())
 
 
-def table_row(row: Row) -> int:
-    """The row in a study of a table, which always has one."""
-    assert row is not None
-    return row
-
-
 def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
     """row 3 (film A7, Cs 0.25), or the point alone."""
     if row is None:
