@@ -181,7 +181,7 @@ class Driver:
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
         self._begun_with = self._left_out = self._reasons = None
         with self._listening():
-            self.policy.tell_all([*self.pairs(fresh, scale)])
+            self.policy.tell_in_blocks([*self.pairs(fresh, scale)])
 
     def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float | None]]:
         """Some results as the policy learns them; None for a failure, if it learns from these."""
