@@ -6,7 +6,7 @@
 `python -m benchmarks scale [--quick] [--skip PART ...]` measures time and memory against arms and
 rounds.
 
-`python -m benchmarks working-sets [--seeds N] [--pools ...] [--goals ...] [--sets ...]
+`python -m benchmarks working-sets [--arms N] [--seeds N] [--pools ...] [--goals ...] [--sets ...]
 [--minutes M]` compares `Auto` on a working set with `Auto` on all arms; it continues where it
 stopped.
 

@@ -1,13 +1,15 @@
 """Is a working set as good as the whole pool? `Auto` with either, on the same pools and noise.
 
-Pools have 120 000 random points, so that a posterior of all of them can still be kept. Each game is
-played three times with the same seed: with all arms, with the working set of 20 000 arms, and with
-one of 2400, which is the share that 20 000 have of a million.
+A posterior of all arms can still be kept for pools of 24 000 and 120 000 random points. Each game
+is played three times with the same seed: with all arms, and with working sets that are as large
+beside the pool as the usual one beside 120 000 and beside a million arms.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,26 +24,23 @@ from benchmarks.json_lines import append_object, read_objects
 from kernelbandits.checks import Array
 from kernelbandits.policies import working_set
 
-ARMS, ROUNDS, SEEDS, NOISE = 120_000, 50, 10, 0.05
+SIZES, ROUNDS, SEEDS, NOISE = (24_000, 120_000), 50, 10, 0.05
 GOALS = ("find", "earn")
 ROWS = tables.RESULTS / "working-sets.jsonl"
 
 
-class Limits(NamedTuple):
-    """Up to how many arms there is no working set, its size, and how many arms are scored for it."""
-
-    pool: int
-    arms: int
-    sample: int
-    neighbours: int
-
-
 WHOLE = "all arms"
-SETS: Mapping[str, Limits] = {
-    WHOLE: Limits(ARMS, 20_000, 100_000, 1000),
-    "20 000 arms": Limits(100_000, 20_000, 100_000, 1000),
-    "2400 arms": Limits(100_000, 2400, 12_000, 120),
-}
+SETS: Mapping[str, int] = {WHOLE: 0, "1/6": 120_000, "1/50": 1_000_000}
+"""The share of the arms in the working set -> beside how many arms the usual one has it."""
+
+
+def set_limits(compared: str, arms: int) -> None:
+    """Make the working set of a pool as large beside it as the usual one beside its own pool."""
+    beside = SETS[compared] or math.inf
+    working_set.LARGEST_POOL = arms - (compared != WHOLE)
+    working_set.LARGEST_SET = int(20_000 * arms / beside)
+    working_set.SAMPLE = int(100_000 * arms / beside)
+    working_set.NEIGHBOURS = int(1000 * arms / beside)
 
 
 # ---------------------------------------------------------------- pools
@@ -63,21 +62,21 @@ def waves(points: Array, rng: Any, lengthscale: float) -> Array:
     return np.sqrt(2 / 200) * np.asarray(np.cos(points @ frequencies + phases).sum(1))
 
 
-def smooth_pool(rng: Any) -> Pool:
+def smooth_pool(rng: Any, arms: int) -> Pool:
     """A random function of five variables, with lengthscale 0.6."""
-    points = rng.random((ARMS, 5))
+    points = rng.random((arms, 5))
     return Pool(points, waves(points, rng, 0.6))
 
 
-def planted_pool(rng: Any) -> Pool:
+def planted_pool(rng: Any, arms: int) -> Pool:
     """A trend of five variables, and a peak of height 3 and width 0.3 about one of the arms."""
-    points = rng.random((ARMS, 5))
+    points = rng.random((arms, 5))
     return Pool(points, 0.5 * waves(points, rng, 1.0) + peak(points, rng, 0.3))
 
 
-def narrow_pool(rng: Any) -> Pool:
+def narrow_pool(rng: Any, arms: int) -> Pool:
     """A trend of three variables, and a peak of height 3 and width 0.1 about one of the arms."""
-    points = rng.random((ARMS, 3))
+    points = rng.random((arms, 3))
     return Pool(points, 0.5 * waves(points, rng, 0.8) + peak(points, rng, 0.1))
 
 
@@ -86,7 +85,7 @@ def peak(points: Array, rng: Any, width: float) -> Array:
     return 3 * np.exp(-((points - centre) ** 2).sum(1) / (2 * width**2))
 
 
-POOLS: Mapping[str, Callable[[Any], Pool]] = {
+POOLS: Mapping[str, Callable[[Any, int], Pool]] = {
     "smooth": smooth_pool,
     "planted": planted_pool,
     "narrow": narrow_pool,
@@ -97,6 +96,7 @@ POOLS: Mapping[str, Callable[[Any], Pool]] = {
 
 
 class Game(NamedTuple):
+    arms: int
     pool: str
     goal: str
     seed: int
@@ -104,16 +104,17 @@ class Game(NamedTuple):
     """The name of a working set, or "all arms"."""
 
     @property
-    def key(self) -> tuple[str, str, int, str, int]:
+    def key(self) -> tuple[Any, ...]:
         """What decides a game; other choices of `Auto` are other games."""
         return *self, kb.Auto.revision
 
 
 def play(game: Game) -> dict[str, Any]:
     """Play one game; its losses are those of the arm recommended and of the arms played."""
-    pool = POOLS[game.pool](np.random.default_rng([game.seed, *map(ord, game.pool)]))
+    rng = np.random.default_rng([game.seed, *map(ord, game.pool)])
+    pool = POOLS[game.pool](rng, game.arms)
     noise = NOISE * np.random.default_rng([game.seed, 1]).standard_normal(ROUNDS)
-    set_limits(SETS[game.compared])
+    set_limits(game.compared, game.arms)
     start = time.process_time()
     auto = kb.Auto(kb.Arms(pool.points), goal=game.goal, seed=game.seed)
     played: list[int] = []
@@ -132,22 +133,18 @@ def play(game: Game) -> dict[str, Any]:
     }
 
 
-def set_limits(limits: Limits) -> None:
-    working_set.LARGEST_POOL, working_set.LARGEST_SET = limits.pool, limits.arms
-    working_set.SAMPLE, working_set.NEIGHBOURS = limits.sample, limits.neighbours
-
-
 def list_games(arguments: Any) -> Iterator[Game]:
     """The games in order: all of a seed before those of the next."""
     for seed in range(arguments.seeds):
         for pool in arguments.pools:
             for goal in arguments.goals:
                 for compared in arguments.sets:
-                    yield Game(pool, goal, seed, compared)
+                    yield Game(arguments.arms, pool, goal, seed, compared)
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seeds", type=int, default=SEEDS)
+    command.add_argument("--arms", type=int, default=SIZES[0], choices=SIZES)
     command.add_argument("--pools", nargs="+", default=list(POOLS), choices=list(POOLS))
     command.add_argument("--goals", nargs="+", default=list(GOALS), choices=GOALS)
     command.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
@@ -182,21 +179,20 @@ LOSSES = {"find": "recommended", "earn": "regret"}
 """What a goal loses: the gap of the arm recommended at the end, or the mean gap of those played."""
 FOUND = 0.3
 """A recommended arm within this gap of the best has found the peak."""
-HEAD = ("pool", "goal", "compared", "seeds", "loss", "all arms", "difference", "found", "seconds")
+HEAD = (
+    *("arms", "pool", "goal", "set", "seeds", "loss", "all arms", "difference"),
+    *("found", "seconds"),
+)
 
 
 def document(games: Mapping[Any, dict[str, Any]]) -> str:
     """Losses with a working set beside those of the same games with all arms."""
-    rows = [
-        table_row(games, pool, goal, compared)
-        for pool in POOLS
-        for goal in GOALS
-        for compared in SETS
-        if compared != WHOLE
-    ]
+    cells = itertools.product(SIZES, POOLS, GOALS, [name for name in SETS if name != WHOLE])
+    rows = [table_row(games, *cell) for cell in cells]
     lines = [HEAD, ("---",) * len(HEAD), *(row for row in rows if row)]
     told = (
-        f"`Auto` on {ARMS} random points, {ROUNDS} rounds, noise {NOISE}. The loss of the goal find "
+        f"`Auto` on random points, {ROUNDS} rounds, noise {NOISE}. A set has a share of the arms: "
+        "1/6 is that of 20 000 among 120 000, 1/50 that among a million. The loss of the goal find "
         "is the gap of the arm recommended in the end, that of earn the mean gap of the arms "
         "played. Differences are paired (same pool, noise and seed), with their standard errors. "
         f"Found: in how many games the arm recommended is within {FOUND} of the best, with the "
@@ -209,13 +205,14 @@ def document(games: Mapping[Any, dict[str, Any]]) -> str:
 
 
 def table_row(
-    games: Mapping[Any, dict[str, Any]], pool: str, goal: str, compared: str
+    games: Mapping[Any, dict[str, Any]], arms: int, pool: str, goal: str, compared: str
 ) -> tuple[str, ...]:
     """One row of the table; empty before any pair was played."""
     pairs = []
-    for (a, b, seed, name, revision), row in games.items():
-        if (a, b, name, revision) == (pool, goal, compared, kb.Auto.revision):
-            whole = games.get((pool, goal, seed, WHOLE, revision))
+    for game, row in games.items():
+        size, *there, seed, name, revision = game
+        if (size, *there, name) == (arms, pool, goal, compared) and revision == kb.Auto.revision:
+            whole = games.get((size, *there, seed, WHOLE, revision))
             pairs += [(row, whole)] if whole else []
     if not pairs:
         return ()
@@ -226,7 +223,7 @@ def table_row(
     error = difference.std(ddof=1) / np.sqrt(len(pairs)) if len(pairs) > 1 else np.nan
     mean = losses.mean(0)
     return (
-        *(pool, goal, compared, str(len(pairs))),
+        *(str(arms), pool, goal, compared, str(len(pairs))),
         *(f"{mean[0]:.3f}", f"{mean[1]:.3f}", f"{difference.mean():+.3f} ± {error:.3f}"),
         *(f"{found[0]}, {found[1]}", f"{seconds[0]:.0f}, {seconds[1]:.0f}"),
     )

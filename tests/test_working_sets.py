@@ -262,6 +262,23 @@ def test_a_study_of_a_large_table_is_replayed_exactly(study, tmp_path):
     again.close()
 
 
+def test_doctor_does_not_compute_the_estimates_of_all_rows(study, monkeypatch):
+    points = make_pool()
+    for _ in range(6):
+        (one,) = study.ask()
+        study.tell(one.trial, value_of(points[one.row]))
+    study.ask()
+
+    def refuse(self):
+        raise AssertionError("estimates of all rows")
+
+    monkeypatch.setattr(kb.Auto, "estimates", refuse)
+    assert all(finding.ok for finding in study.doctor())
+    study._session.driver.policy.posterior._means[0, 3] += 1e-9
+    study._session.driver.policy.posterior._moments = None
+    assert not all(finding.ok for finding in study.doctor())
+
+
 def test_a_study_says_that_it_compares_a_working_set(small_sets, tmp_path, monkeypatch):
     set_limits(monkeypatch, pool=250, size=250)
     points = make_pool()

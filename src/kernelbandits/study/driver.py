@@ -352,6 +352,16 @@ class Driver:
         """Mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
 
+    def compared_estimates(self) -> tuple[Array, ...]:
+        """Mean and sd of the arms that the policy compares, and their numbers if they are few.
+
+        Those of all arms of a very large table take a while, and follow from these.
+        """
+        working = self.policy.working if isinstance(self.policy, Auto) else None
+        if working is None:
+            return self.estimates()
+        return working.numbers, self.policy.posterior.mean, self.policy.posterior.sd
+
     def coordinates(self, row: int) -> Array:
         """The point of a row as the policy sees it."""
         point: Array = self.policy.domain.points[self.arm(row)]
