@@ -198,7 +198,7 @@ def document(games: Mapping[Any, dict[str, Any]]) -> str:
         f"Found: in how many games the arm recommended is within {FOUND} of the best, with the "
         "working set and with all arms. Seconds are processor times of a game, likewise. "
         f"Revision {kb.Auto.revision} of auto. Pools: "
-        + "; ".join(f"*{name}*, {make.__doc__}" for name, make in POOLS.items())
+        + " ".join(f"*{name}*: {make.__doc__}" for name, make in POOLS.items())
     )
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"# Working sets against whole pools\n\n{told}\n\n{table}\n"

@@ -11,7 +11,7 @@ most `LARGEST_SET` arms, which is chosen again at each fit:
 - 1/5: the nearest of these neighbours, whatever they promise;
 - the rest: random arms.
 
-With more than 40 distinct arms measured the sample is smaller, with more than 50 the set: what a
+With more than 40 distinct arms measured the sample is smaller, with more than 30 the set: what a
 fit costs is then the same.
 
 It depends on the pool, the rewards, the fit and the seed alone, so a study is replayed exactly
@@ -37,7 +37,7 @@ LARGEST_SET, SMALLEST_SET = 20_000, 4_000
 """How many arms a working set has, beside those added later."""
 SAMPLE = 100_000
 """At most so many random arms are scored to find promising ones."""
-KEPT, SCORED = 1_000_000, 4_000_000
+KEPT, SCORED = 600_000, 4_000_000
 """The sizes of the set and of the sample times the number of distinct arms measured are at most
 this: so many kernel values are computed of each member, and of the most probable one."""
 CENTRES = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ class Driver:
 
     def _build(self, settings: Settings, spread: float) -> None:
         """Build a policy that knows nothing."""
-        self.policy = build_policy(settings, self._arms(self._points), spread)
+        self.policy = build_policy(settings, self._all_arms, spread)
         self._rows = np.arange(len(self.table))
         if not self.policy.restricts_arms and not self.table.allowed_rows.all():
             self._rows = self.table.allowed_rows.nonzero()[0]
@@ -104,6 +105,11 @@ class Driver:
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
+
+    @cached_property
+    def _all_arms(self) -> Arms:
+        """All rows; a policy that is built again has the same, which are long to sort."""
+        return self._arms(self._points)
 
     def _arms(self, points: Array) -> Arms:
         if self.table.by_similarity:
