@@ -358,7 +358,7 @@ class Driver:
         """Mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
 
-    def compared_estimates(self) -> tuple[Array, ...]:
+    def compared_estimates(self) -> tuple[Any, ...]:
         """Mean and sd of the arms that the policy compares, and their numbers if they are few.
 
         Those of all arms of a very large table take a while, and follow from these.
