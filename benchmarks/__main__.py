@@ -6,6 +6,10 @@
 `python -m benchmarks scale [--quick] [--skip PART ...] [--rivals PYTHON]` measures time and memory
 against arms and rounds; PYTHON is one that has BoTorch.
 
+`python -m benchmarks working-sets [--arms N] [--seeds N] [--pools ...] [--goals ...] [--sets ...]
+[--minutes M]` compares `Auto` on a working set with `Auto` on all arms; it continues where it
+stopped.
+
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
@@ -50,6 +54,7 @@ from benchmarks import (
     search,
     spaces,
     speed,
+    working_sets,
 )
 
 
@@ -82,12 +87,15 @@ def main() -> None:
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
     parallel.arguments(commands.add_parser("parallel", help=parallel.__doc__))
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
+    working_sets.arguments(commands.add_parser("working-sets", help=working_sets.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
     elif arguments.command == "scale":
         scale.run(quick=arguments.quick, skip=arguments.skip, rivals=arguments.rivals)
+    elif arguments.command == "working-sets":
+        working_sets.run(arguments)
     elif arguments.command == "lab":
         lab.run(arguments)
     elif arguments.command == "parallel":

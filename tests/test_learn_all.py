@@ -12,8 +12,15 @@ import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.calibration import Refits
 from kernelbandits.catalogue import POLICIES
+from kernelbandits.policies import base
 from kernelbandits.policies.calibrator import REBUILT_SMALL
-from kernelbandits.posterior import MixturePosterior, PoolMixture, PoolPosterior, members_of
+from kernelbandits.posterior import (
+    ArmPosterior,
+    MixturePosterior,
+    PoolMixture,
+    PoolPosterior,
+    members_of,
+)
 
 POINTS = np.random.default_rng(5).random((20, 2))
 TRUTH = np.sin(5 * POINTS[:, 0]) + POINTS[:, 1]
@@ -429,3 +436,99 @@ def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy
             np.testing.assert_array_equal(a, b)
         told(policy, pairs_of(policy, 5, seed=9))
         assert imagined.events == 43
+
+
+# Blocks, as a study learns them
+
+
+WIDE = np.random.default_rng(6).random((210, 2))
+"""More arms than have a covariance of their own."""
+
+
+def wide_pairs(policy, points, count, seed=1):
+    rng = np.random.default_rng(seed)
+    arms = rng.integers(len(points), size=count).tolist()
+    rewards = np.sin(5 * points[arms, 0]) + 0.3 * rng.standard_normal(count)
+    return [(policy.choice(arm), float(y)) for arm, y in zip(arms, rewards, strict=True)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_is_learnt_as_one_by_one_up_to_rounding(build, name, monkeypatch):
+    monkeypatch.setattr(base, "SHORTEST_BLOCK", 50)
+    one, other = build(name, POINTS), build(name, POINTS)
+    pairs = pairs_of(one, 130)
+    one.tell_all(pairs)
+    other.tell_in_blocks(pairs)
+    for a, b in zip(state(one), state(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+    assert one.ask(131, kb.Streams(3)).arm == other.ask(131, kb.Streams(3)).arm
+
+
+@pytest.mark.parametrize("points", [POINTS, WIDE], ids=["covariance", "rows"])
+@pytest.mark.parametrize("cuts", [(1,), (49, 50, 51), (480, 481), (3, 470, 900)], ids=str)
+def test_the_grouping_of_results_changes_no_bit_of_a_block(points, cuts, monkeypatch):
+    monkeypatch.setattr(base, "SHORTEST_BLOCK", 50)
+    policies = [
+        kb.SimpleUCB(points, kb.Matern(0.3), noise_scale=0.3, norm_bound=1.0) for _ in range(3)
+    ]
+    one, other, plain = policies
+    pairs = wide_pairs(one, points, 1020)
+    one.tell_in_blocks(pairs)
+    for start, stop in zip((0, *cuts), (*cuts, 1020), strict=True):
+        other.tell_in_blocks(pairs[start:stop])
+    plain.tell_all(pairs)
+    same(one, other)
+    # After the last block both have learnt the same number of rewards one by one.
+    assert one._block_end == other._block_end > 1020
+    assert one.posterior.health == other.posterior.health
+    for a, b in zip(state(one), state(plain), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+    assert one.posterior.audit() is False
+    assert one.posterior.health.conditioning == plain.posterior.health.conditioning
+
+
+@pytest.mark.parametrize("form", [ArmPosterior, PoolPosterior])
+def test_a_posterior_built_again_keeps_nothing_of_its_state(form):
+    one, other = (form(kb.Matern(0.3), POINTS, 0.1) for _ in range(2))
+    for choice, reward in pairs_of(kb.Auto(POINTS), 90):
+        one.update(choice.arm, reward)
+    tally = copy.deepcopy(one.tally)
+    one.rebuild(tally)
+    other.rebuild(copy.deepcopy(tally))
+    for a, b in ((one.mean, other.mean), (one.variance, other.variance)):
+        np.testing.assert_array_equal(a, b)
+    assert one.log_det == other.log_det
+    one.update(3, 0.5)
+    other.update(3, 0.5)
+    np.testing.assert_array_equal(one.sd, other.sd)
+
+
+def test_a_refused_pair_of_a_block_is_refused_in_its_place(monkeypatch):
+    monkeypatch.setattr(base, "SHORTEST_BLOCK", 50)
+    one, other = (
+        kb.SimpleUCB(POINTS, kb.Matern(0.3), noise_scale=0.3, norm_bound=1.0) for _ in range(2)
+    )
+    pairs = pairs_of(one, 80)
+    with pytest.raises(ValueError, match="nan"):
+        one.tell_in_blocks([*pairs, (pairs[0][0], math.nan), *pairs])
+    other.tell_in_blocks(pairs)
+    same(one, other)
+
+
+def test_a_study_opened_again_has_learnt_the_same_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "SHORTEST_BLOCK", 10)
+    settings = {"noise_scale": 0.3, "norm_bound": 1.0}
+    place = tmp_path / "blocks.db"
+    study = kb.Study.create(
+        place, POINTS, target="y", policy="simple-ucb", kernel="matern(0.3)", settings=settings
+    )
+    for number in range(31):
+        (one,) = study.ask()
+        study.tell(one.trial, float(TRUTH[one.row] + 0.1 * (number % 3)))
+    assert study._session.driver.policy._block_end > 31
+    assert all(study.replay(trial).same for trial in range(1, 32))
+    again = kb.Study.open(place)
+    assert again.estimates().equals(study.estimates())
+    assert all(finding.ok for finding in again.doctor())
+    again.close()
+    study.close()

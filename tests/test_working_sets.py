@@ -262,6 +262,23 @@ def test_a_study_of_a_large_table_is_replayed_exactly(study, tmp_path):
     again.close()
 
 
+def test_doctor_does_not_compute_the_estimates_of_all_rows(study, monkeypatch):
+    points = make_pool()
+    for _ in range(6):
+        (one,) = study.ask()
+        study.tell(one.trial, value_of(points[one.row]))
+    study.ask()
+
+    def refuse(self):
+        raise AssertionError("estimates of all rows")
+
+    monkeypatch.setattr(kb.Auto, "estimates", refuse)
+    assert all(finding.ok for finding in study.doctor())
+    study._session.driver.policy.posterior._means[0, 3] += 1e-9
+    study._session.driver.policy.posterior._moments = None
+    assert not all(finding.ok for finding in study.doctor())
+
+
 def test_a_study_says_that_it_compares_a_working_set(small_sets, tmp_path, monkeypatch):
     set_limits(monkeypatch, pool=250, size=250)
     points = make_pool()
@@ -280,3 +297,42 @@ def test_a_study_says_that_it_compares_a_working_set(small_sets, tmp_path, monke
         found["mean"], study._session.state.scale.outward(units.original(mean)), atol=1e-9
     )
     study.close()
+
+
+def test_results_outside_the_set_build_the_posterior_once(small_sets, monkeypatch):
+    start = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
+    play(start, 9)
+    far, again = arms_outside(start), start.history[2][0]
+    pairs = [(far[3], 0.2), (far[3], 0.21), (again, 0.4), (far[8], None), (far[9], 0.7)]
+    one, many = (kb.Auto.from_dict(start.to_dict()) for _ in range(2))
+    for arm, reward in pairs:
+        choice = one.choice(int(arm))
+        one.fail(choice) if reward is None else one.tell(choice, reward)
+    built, relearn = [], Calibrator.relearn
+    monkeypatch.setattr(Calibrator, "relearn", lambda self: [built.append(1), relearn(self)])
+    fitted = len(many.calibrator.made_fits)
+    many.tell_all([(many.choice(int(arm)), reward) for arm, reward in pairs])
+    # The first repeat calls for a fit, which builds the posterior too.
+    assert len(built) == 1 + len(many.calibrator.made_fits) - fitted
+    assert (one.working.numbers == many.working.numbers).all()
+    assert (one.posterior.means == many.posterior.means).all()
+    assert (one.posterior.variances == many.posterior.variances).all()
+
+
+def test_a_set_is_smaller_when_many_arms_were_measured():
+    sizes = [working_set.set_size(measured) for measured in (0, 30, 60, 150, 1000, 8000)]
+    assert sizes == [20_000, 20_000, 10_000, 4_000, 4_000, 16_000]
+
+
+def test_the_centres_of_a_set_are_not_neighbours_of_each_other():
+    rows = np.array([[0.5, 0.5], [0.51, 0.5], [0.5, 0.52], [0.9, 0.5], [0.91, 0.5], [0.1, 0.1]])
+    centres = working_set.choose_centres(rows, np.array([0.2, 0.2]))
+    assert centres.tolist() == [[0.5, 0.5], [0.9, 0.5], [0.1, 0.1]]
+
+
+def test_neighbours_are_found_among_large_coordinates(small_sets):
+    points = 1e9 + make_pool()
+    pool = kb.Arms(points)
+    near = working_set.nearest_arms(pool, np.arange(N), points[[17, 40]], np.array([0.1, 1.0]))
+    exact = (((points - points[40]) / [0.1, 1.0]) ** 2).sum(1)
+    assert near[1, :9].tolist() == np.argsort(exact)[:9].tolist()

@@ -56,9 +56,9 @@ MIDDLE, FEW_EVALUATIONS = 0.6, 6
 of all of them may be evaluated after it. Mostly three times are enough."""
 DIFFERENCES = 200
 """Of a subset of more points, a start has the expected curvature for the same reason."""
-MOST_FITTED = 1500
-"""With more points the scales are fitted to so many of them, and the fit says so. A fit to 1500
-points takes about a second; one to all would take time in proportion to their cube, and tells the
+MOST_FITTED = 1000
+"""With more points the scales are fitted to so many of them, and the fit says so. A fit to 1000
+points takes about half a second; one to all takes time in proportion to their cube, and tells the
 scales hardly better (docs/decisions/0020)."""
 LEAST_CURVATURE = 0.5
 WIDENING = 1.5

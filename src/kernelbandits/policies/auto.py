@@ -630,11 +630,7 @@ class Auto(IndexPolicy):
             rest = pairs[end + 1 :]
         rest = self._learn_to_rebuild(rest)
         if not self._needs_updates_only(rest):
-            for place, reward in rest:
-                if reward is None:
-                    self._fail_at(place)
-                else:
-                    self._learn(place, reward, {})
+            self._learn_in_turn(rest)
             return
         rewards = [(place, reward) for place, reward in rest if reward is not None]
         self.calibrator.count_rewards(rewards)
@@ -669,33 +665,52 @@ class Auto(IndexPolicy):
             self.posterior = self.calibrator.posterior = posterior
             raise
 
+    def _learn_in_turn(self, pairs: list[tuple[Any, float | None]]) -> None:
+        """Learn rewards and failures one by one.
+
+        Where each of them builds the posterior again, it is built once.
+        """
+        learnt = 0
+        while learnt < len(pairs):
+            place, reward = pairs[learnt]
+            if self.calibrator.rebuilds_after(place):
+                learnt += self._learn_counted(pairs[learnt:], stop_at_fit=True)
+                continue
+            if reward is None:
+                self._fail_at(place)
+            else:
+                self._learn(place, reward, {})
+            learnt += 1
+
     def _learn_to_rebuild(
         self, pairs: list[tuple[Any, float | None]]
     ) -> list[tuple[Any, float | None]]:
         """Learn what comes before the posterior is built again for the last time; return the rest.
 
-        Up to there rewards are counted only, unless one of them calls for a fit of its own. If that
-        is interrupted, none of them counts.
+        Up to there rewards are counted only, unless one of them calls for a fit of its own.
         """
         rewarded = [i for i, (_, reward) in enumerate(pairs) if reward is not None]
         last = self.calibrator.last_rebuild(self.rewards.events, len(rewarded))
         if not last:
             return pairs
         end = rewarded[last - 1] + 1
+        self._learn_counted(pairs[:end])
+        return pairs[end:]
+
+    def _learn_counted(
+        self, pairs: list[tuple[Any, float | None]], stop_at_fit: bool = False
+    ) -> int:
+        """Count rewards and failures, build the posterior from them, and return how many they were.
+
+        They are not all if it stops at the first reward that calls for a fit: after a fit, rewards
+        may be learnt in another way. If it is interrupted, none of them counts.
+        """
         before = self.calibrator.state(), self.rewards.copy(), len(self.failed), len(self.history)
         width, settings = self.width, dict(self.settings)
         try:
-            for place, reward in pairs[:end]:
-                self.history.append((place, reward))
-                if reward is None:
-                    self.failed.append(place)
-                    self.calibrator.admit_arms([place])
-                    continue
-                self.calibrator.count_rewards([(place, reward)])
-                if self.calibrator.calls_for_fit(place, reward):
-                    self.calibrator.refit()
-                    self.width = self._fitted_width()
-                    self._follow_fit()
+            for number, (place, reward) in enumerate(pairs, start=1):
+                if self._count_with_fit(place, reward) and stop_at_fit:
+                    return number
             self.calibrator.relearn()
         except BaseException:
             state, rewards, failures, events = before
@@ -705,7 +720,23 @@ class Auto(IndexPolicy):
             raise
         finally:
             self.posterior = self.calibrator.posterior
-        return pairs[end:]
+        return len(pairs)
+
+    def _count_with_fit(self, place: Any, reward: float | None) -> bool:
+        """Count a reward or a failure; fit the scales if that is called for, and tell whether."""
+        self.history.append((place, reward))
+        if reward is None:
+            self.failed.append(place)
+            self.calibrator.admit_arms([place])
+            self.width = self._fitted_width()
+            return False
+        self.calibrator.count_rewards([(place, reward)])
+        if not self.calibrator.calls_for_fit(place, reward):
+            return False
+        self.calibrator.refit()
+        self.width = self._fitted_width()
+        self._follow_fit()
+        return True
 
     def _needs_updates_only(self, pairs: list[tuple[Any, float | None]]) -> bool:
         """Whether these rewards only update the posterior.

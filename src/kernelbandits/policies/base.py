@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ from kernelbandits.policies.round import (
 )
 from kernelbandits.policies.spectral import lengthscales_of
 from kernelbandits.posterior import (
+    ArmPosterior,
     PointPosterior,
     PoolPosterior,
     Posterior,
@@ -64,6 +66,9 @@ IN_REWARD_UNITS = ("mean", "index")
 """Numbers of a note that are shifted and scaled back to the units of the rewards."""
 FINITE_GAINS = ("greedy", "analytic")
 """Information gains that are computed on a finite set."""
+SHORTEST_BLOCK = 1000
+"""After so many rewards a study builds the posterior again from counts and sums, or later if many
+arms were played: it then takes no longer than the updates before it."""
 INCUMBENTS = 500
 """A search on a box starts from at most this many of the points played."""
 
@@ -186,6 +191,8 @@ class Policy:
         self._all_arms = ArmList(self.domain.points, None) if self.finite else None
         self._warned: set[str] = set()
         self._pending = PendingCache()
+        self._block_end = SHORTEST_BLOCK
+        """After how many rewards the next block of `tell_in_blocks` is complete."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.posterior.events} rewards)"
@@ -404,6 +411,50 @@ class Policy:
                 self._learn(place, checks.reward(reward), choice.note)
         finally:
             self._settle()
+
+    def tell_in_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
+        """Learn many rewards as a study does: those of complete blocks from their counts and sums.
+
+        A block has 1000 rewards, or twice as many as distinct arms were played before it. When it
+        is complete, the posterior is built again from counts and sums. So the state depends on the
+        rewards alone, to the last bit, and not on how many of them came at once; and of 10^5
+        rewards all up to the end of the last block are only counted. The estimates are those of
+        `tell_all` up to rounding. A rule that learns more than its posterior does, or that has a
+        posterior of another form, is told as by `tell_all`.
+        """
+        counted = 0
+        ends_here = self.n_rewards < self._block_end <= self.n_rewards + len(pairs)
+        if ends_here and self._learns_blocks:
+            counted = self._learn_blocks(pairs)
+        self.tell_all(pairs[counted:])
+
+    @property
+    def _learns_blocks(self) -> bool:
+        """Whether the counts and sums of the arms say all that the policy has learnt."""
+        plain = type(self.posterior) in (ArmPosterior, PoolPosterior)
+        return plain and type(self)._learn is Policy._learn
+
+    @single_threaded
+    def _learn_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> int:
+        """Learn the rewards up to the end of the last block; return how many pairs these are.
+
+        A pair that is no reward, or is refused, ends the count: `tell_all` treats it in its place.
+        """
+        tally, complete, counted = copy.deepcopy(self.posterior.tally), None, 0
+        end = self._block_end
+        for number, pair in enumerate(pairs, start=1):
+            try:
+                ((choice, reward),) = check_pairs([pair])
+                tally.add(self._check_choice("tell", choice), checks.reward(reward))
+            except ValueError:
+                break
+            if tally.events == end:
+                complete, counted = copy.deepcopy(tally), number
+                end += max(SHORTEST_BLOCK, 2 * len(tally.played_arms))
+        if complete is not None:
+            self.posterior.rebuild(complete)
+            self._block_end = end
+        return counted
 
     def fail(self, choice: Choice) -> None:
         """The choice gave no reward. It is counted; the estimates do not change."""

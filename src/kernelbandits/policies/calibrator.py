@@ -294,6 +294,14 @@ class Calibrator:
         """
         return self.rewards.has_errors or self._has_grown
 
+    def rebuilds_after(self, place: Any) -> bool:
+        """Whether a reward or a failure at a place builds the posterior again, and each after it.
+
+        A fit ends that, unless rewards have standard errors.
+        """
+        outside = self.working is not None and self.seat_of(place) < 0
+        return self._rebuilds_always or outside
+
     @property
     def _has_grown(self) -> bool:
         """Whether arms were added to the working set since the last fit."""

@@ -5,11 +5,14 @@ distinct arm played. Above `LARGEST_POOL` arms the mixture is therefore kept for
 most `LARGEST_SET` arms, which is chosen again at each fit:
 
 - every arm that was measured or has failed;
-- 2/5 of the set: the arms nearest, in fitted lengthscales, to the best arms measured and to the
-  most promising arms of a large random sample;
-- 1/5: the most promising arms of that sample, by the expected improvement under the most probable
-  scales;
+- 2/5 of the set: the most promising arms, by the expected improvement under the most probable
+  scales, of a large random sample and of the neighbours, in fitted lengthscales, of the best arms
+  measured and of the most promising arms of the sample;
+- 1/5: the nearest of these neighbours, whatever they promise;
 - the rest: random arms.
+
+With more than 40 distinct arms measured the sample is smaller, with more than 30 the set: what a
+fit costs is then the same.
 
 It depends on the pool, the rewards, the fit and the seed alone, so a study is replayed exactly
 (docs/decisions/0019).
@@ -30,12 +33,19 @@ from kernelbandits.streams import Streams
 
 LARGEST_POOL = 100_000
 """Up to so many arms the posterior is kept for all of them."""
-LARGEST_SET = 20_000
-"""How many arms a working set has, beside those measured or added later."""
+LARGEST_SET, SMALLEST_SET = 20_000, 4_000
+"""How many arms a working set has, beside those added later."""
 SAMPLE = 100_000
-"""How many random arms are scored to find promising ones."""
+"""At most so many random arms are scored to find promising ones."""
+KEPT, SCORED = 600_000, 4_000_000
+"""The sizes of the set and of the sample times the number of distinct arms measured are at most
+this: so many kernel values are computed of each member, and of the most probable one."""
 CENTRES = 4
 """Neighbours are taken of so many measured arms, and of as many promising ones."""
+NEIGHBOURS = 1_000
+"""How many neighbours of each of them are scored."""
+APART = 0.5
+"""The least distance between two such centres, in lengthscales."""
 FEWEST_SHARE = 0.25
 """An ask that may play less than this share of the set has a working set of its own."""
 BLOCK = 2_000
@@ -103,7 +113,7 @@ class WorkingSet:
     def has_enough(self, allowed: Indices) -> bool:
         """Whether an ask that may play these arms of the pool finds enough of them in the set."""
         here = len(self.allowed_seats(allowed))
-        enough = here >= FEWEST_SHARE * LARGEST_SET
+        enough = here >= FEWEST_SHARE * len(self)
         return enough or here == len(distinct_arms(self.pool, allowed))
 
 
@@ -147,20 +157,57 @@ def choose_working_set(
     chosen = np.zeros(len(pool), dtype=np.bool_)
     # Only the first offered arm at a point counts: the arms of a set are at different points.
     chosen[offered_at(pool, offered, known.tried)] = True
-    if len(offered) <= LARGEST_SET:
+    size = set_size(0 if known.fit is None else len(known.fit.best))
+    if len(offered) <= size:
         chosen[offered] = True
         return WorkingSet(pool, np.flatnonzero(chosen))
     if known.fit is not None:
-        sample = offered[least_places(uniforms[offered], SAMPLE)]
-        promise = known.fit.promise(pool.points[sample])
-        ranked = sample[np.argsort(-promise, kind="stable")[: LARGEST_SET // 5]]
-        centres = np.vstack([known.fit.best[:CENTRES], pool.points[ranked[:CENTRES]]])
-        chosen[ranked] = True
-        chosen[nearest_arms(pool, offered, centres, known.fit.lengthscales)] = True
+        few = min(SAMPLE, max(SMALLEST_SET, SCORED // len(known.fit.best)))
+        sample = offered[least_places(uniforms[offered], few)]
+        chosen[promising_arms(pool, offered, sample, known.fit, size)] = True
     rest = offered[~chosen[offered]]
-    missing = max(0, LARGEST_SET - int(chosen.sum()))
+    missing = max(0, size - int(chosen.sum()))
     chosen[rest[least_places(uniforms[rest], missing)]] = True
     return WorkingSet(pool, np.flatnonzero(chosen))
+
+
+def set_size(measured: int) -> int:
+    """How many arms a working set has once so many distinct arms were measured."""
+    return min(LARGEST_SET, max(SMALLEST_SET, 2 * measured, KEPT // max(1, measured)))
+
+
+def promising_arms(
+    pool: Arms, offered: Indices, sample: Indices, fit: PoolFit, size: int
+) -> Indices:
+    """The arms of a set of some size that its fit chooses: about 3/5 of it."""
+    promise = fit.promise(pool.points[sample])
+    ranked = pool.points[sample[np.argsort(-promise, kind="stable")[: LARGEST_SET // 5]]]
+    centres = np.vstack([choose_centres(rows, fit.lengthscales) for rows in (fit.best, ranked)])
+    near = nearest_arms(pool, offered, centres, fit.lengthscales)
+    fresh = np.setdiff1d(near, sample)
+    scored = np.append(sample, fresh)
+    if len(fresh):
+        promise = np.append(promise, fit.promise(pool.points[fresh]))
+    best = scored[np.argsort(-promise, kind="stable")[: 2 * size // 5]]
+    nearest = near[:, : size // (5 * len(centres))]
+    return np.union1d(best, nearest)
+
+
+def choose_centres(rows: Array, lengthscales: Array) -> Array:
+    """The first of some points that are not close to those chosen before, at most `CENTRES`.
+
+    The best points are often neighbours of each other, and so would be all centres.
+    """
+    scaled, chosen = rows / lengthscales, [0]
+    distances = np.full(len(rows), np.inf)
+    while len(chosen) < CENTRES:
+        apart = np.square(scaled - scaled[chosen[-1]]).sum(1)
+        distances = np.minimum(distances, apart)
+        far = np.flatnonzero(distances > APART**2)
+        if not len(far):
+            break
+        chosen.append(int(far[0]))
+    return np.asarray(rows[chosen])
 
 
 def distinct_arms(pool: Arms, allowed: Indices | None) -> Indices:
@@ -181,13 +228,21 @@ def offered_at(pool: Arms, offered: Indices, arms: Sequence[int]) -> Indices:
 
 
 def nearest_arms(pool: Arms, offered: Indices, centres: Array, lengthscales: Array) -> Indices:
-    """The arms nearest to each of some points in lengthscales, together at most 2/5 of a set."""
-    rows = pool.points[offered] / lengthscales
-    # |x - c|^2 without |c|^2, which is the same for all arms.
-    distances = np.einsum("ij,ij->i", rows, rows) - 2 * ((centres / lengthscales) @ rows.T)
-    number = 2 * LARGEST_SET // (5 * len(centres))
-    near = [least_places(one, number) for one in distances]
-    return offered[np.unique(np.concatenate(near))]
+    """The arms nearest to each of some points in lengthscales, a row for each, nearest first."""
+    # |x - c|^2 without |c|^2, which is the same for all arms. Differences from one of the centres
+    # lose no digits where the coordinates are large numbers.
+    origin = centres[0]
+    places = (centres - origin) / lengthscales
+    distances = np.empty((len(centres), len(offered)))
+    for start in range(0, len(offered), BLOCK):
+        some = slice(start, start + BLOCK)
+        rows = (pool.points[offered[some]] - origin) / lengthscales
+        distances[:, some] = np.einsum("ij,ij->i", rows, rows) - 2 * (places @ rows.T)
+    near = []
+    for one in distances:
+        few = least_places(one, NEIGHBOURS)
+        near.append(offered[few[np.argsort(one[few], kind="stable")]])
+    return np.array(near)
 
 
 def least_places(values: Array, number: int) -> Indices:

@@ -190,7 +190,20 @@ class Posterior:
         """
         weights = events is not None
         totals = check_totals(counts, sums, len(self.points), least=0, weights=weights)
-        self.tally = Tally.of(*totals, events)
+        self._learn_tally(Tally.of(*totals, events))
+
+    def rebuild(self, tally: Tally) -> None:
+        """Replace everything learnt by a tally, whatever was learnt: nothing of it is kept.
+
+        The state is then the same as that of any other posterior with this tally, to the last bit.
+        """
+        # An audit keeps a state that agrees. No state agrees with this one.
+        self.mean.fill(np.nan)
+        self._patience = 0
+        self._learn_tally(tally)
+
+    def _learn_tally(self, tally: Tally) -> None:
+        self.tally = tally
         played = self.support
         ceiling = self.prior.copy()
         ceiling[played] = np.minimum(ceiling[played], self.ridge / self.counts[played])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ class Driver:
 
     def _build(self, settings: Settings, spread: float) -> None:
         """Build a policy that knows nothing."""
-        self.policy = build_policy(settings, self._arms(self._points), spread)
+        self.policy = build_policy(settings, self._all_arms, spread)
         self._rows = np.arange(len(self.table))
         if not self.policy.restricts_arms and not self.table.allowed_rows.all():
             self._rows = self.table.allowed_rows.nonzero()[0]
@@ -106,6 +107,11 @@ class Driver:
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
+
+    @cached_property
+    def _all_arms(self) -> Arms:
+        """All rows; a policy that is built again has the same, which are long to sort."""
+        return self._arms(self._points)
 
     def _arms(self, points: Array) -> Arms:
         if self.table.by_similarity:
@@ -183,7 +189,7 @@ class Driver:
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
         self._begun_with = self._left_out = self._reasons = self._last_round = None
         with self._listening():
-            self.policy.tell_all([*self.pairs(fresh, scale)])
+            self.policy.tell_in_blocks([*self.pairs(fresh, scale)])
 
     def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float | None]]:
         """Some results as the policy learns them; None for a failure, if it learns from these."""
@@ -376,6 +382,16 @@ class Driver:
     def estimates(self) -> tuple[Array, Array]:
         """Mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
+
+    def compared_estimates(self) -> tuple[Any, ...]:
+        """Mean and sd of the arms that the policy compares, and their numbers if they are few.
+
+        Those of all arms of a very large table take a while, and follow from these.
+        """
+        working = self.policy.working if isinstance(self.policy, Auto) else None
+        if working is None:
+            return self.estimates()
+        return working.numbers, self.policy.posterior.mean, self.policy.posterior.sd
 
     def coordinates(self, row: int) -> Array:
         """The point of a row as the policy sees it."""
