@@ -275,8 +275,8 @@ COPIES = {
     ),
     "sd squared in the compiled loop": (
         "compiled.py",
-        "np.sqrt(max(cov[i, i], 0.0))",
-        "max(cov[i, i], 0.0)",
+        "np.sqrt(max(variance[i], 0.0))",
+        "max(variance[i], 0.0)",
     ),
 }
 

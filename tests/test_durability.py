@@ -223,7 +223,8 @@ def test_the_checker_sees_a_study_that_answers_otherwise_when_opened_anew(tmp_pa
             study.tell(suggestion.trial, tasks.measured(suggestion.row, suggestion.trial))
         study.estimates()
         assert kills.differences(study, tmp_path) == 0
-        study._session.driver._points = study._session.driver._points[::-1].copy()
+        driver = study._session.driver
+        driver.__dict__["_all_arms"] = driver._arms(driver._points[::-1].copy())
         study.correct(1, 0.3)
         (tmp_path / "copy.db").unlink()
         assert kills.differences(study, tmp_path) > 0
