@@ -270,6 +270,7 @@ def use_lists(monkeypatch) -> list[int]:
         absorb(self)
 
     monkeypatch.setattr(engines, "LEAST_POOL", 2)
+    monkeypatch.setattr(engines, "FIRST_LIST", 0)
     monkeypatch.setattr(engines, "LONGEST_WAIT", 4)
     monkeypatch.setattr(short_list, "LEAST_LIST", 30)
     monkeypatch.setattr(ShortList, "absorb", note)

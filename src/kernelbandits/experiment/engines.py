@@ -37,6 +37,9 @@ TABLE_ROUNDS = 16384
 LEAST_POOL = 30_000
 """From so many arms on a short list is tried. Below, the rows stay in the caches of the processor,
 and making a list takes longer than what it saves (benchmarks/results/scale.md)."""
+FIRST_LIST = 256
+"""After so many rounds the first short list is tried: before, most rounds play a new arm, and a
+list serves for few of them."""
 PAYING_ROUNDS, LONGEST_WAIT = 8, 512
 """A list that served for fewer rounds did not pay; at most so many rounds pass until the next."""
 FIRST_ROWS = 64
@@ -337,8 +340,8 @@ class PoolRun:
     function, finds memory for the row, and calls the loop again, which computes the row as it plays
     the arm.
 
-    From `LEAST_POOL` arms on, a short list is tried. While lists serve for few rounds only, the
-    next one is tried after twice as many rounds.
+    From `LEAST_POOL` arms and `FIRST_LIST` rounds on, a short list is tried. While lists serve for
+    few rounds only, the next one is tried after twice as many rounds.
     """
 
     def __init__(self, policy: IndexPolicy) -> None:
@@ -347,7 +350,7 @@ class PoolRun:
         self._loops = load_loops()
         self._work = pool_memory(len(self.pool.mean), self._loops.ARMS_AT_ONCE)
         self._wait = 1
-        self._left = 0 if len(self.pool.mean) >= LEAST_POOL else MOST_ROUNDS
+        self._left = FIRST_LIST if len(self.pool.mean) >= LEAST_POOL else MOST_ROUNDS
         """Rounds to play on all arms before a list is tried."""
 
     def play(self, chunk: Chunk) -> None:
