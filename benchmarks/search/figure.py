@@ -40,29 +40,37 @@ def write(rows: Sequence[Searched], group: Group, path: Path) -> str:
 def list_panels(rows: Sequence[Searched], group: Group) -> list[tuple[str, Searches, str, bool]]:
     """Title, searches, what counts, and whether they are on tables.
 
-    Who has not played all of them yet is left out: means over other tables say something else. So
-    are panels with nobody but random.
+    Means over other tables say something else, so a panel shows the tables of the rival who has
+    played most, and those who have played all of them. Panels with nobody but random are left out.
     """
-    found = []
-    for noise in NOISES:
-        kind = MEASURED if noise == 0 else RECOMMENDED
-        title = f"{group.name} tables, noise {noise:g}, row {kind}"
-        found.append((title, select(rows, group.tables, noise), kind, True))
-    for noise in BOX_NOISES:
-        kind = MEASURED if noise == 0 else RECOMMENDED
-        title = f"{group.name} boxes, noise {noise:g}, point {kind}"
-        found.append((title, select(rows, group.functions, noise), kind, False))
-    panels = [
-        (title, complete_ones(searches), kind, on_tables)
-        for title, searches, kind, on_tables in found
-        if searches
-    ]
-    return [panel for panel in panels if has_rivals_of_random(panel[1])]
+    panels = []
+    for on_tables, names, noises in (
+        (True, group.tables, NOISES),
+        (False, group.functions, BOX_NOISES),
+    ):
+        for noise in noises:
+            searches = compare_fairly(select(rows, names, noise))
+            if has_rivals_of_random(searches):
+                kind = MEASURED if noise == 0 else RECOMMENDED
+                title = describe_panel(group, len(searches["random"]), noise, kind, on_tables)
+                panels.append((title, searches, kind, on_tables))
+    return panels
 
 
-def complete_ones(searches: Searches) -> Searches:
-    most = max(len(tasks) for tasks in searches.values())
-    return {name: tasks for name, tasks in searches.items() if len(tasks) == most}
+def describe_panel(group: Group, tasks: int, noise: float, kind: str, on_tables: bool) -> str:
+    places, what = ("tables", "row") if on_tables else ("boxes", "point")
+    return f"{tasks} {group.name} {places}, noise {noise:g}, {what} {kind}"
+
+
+def compare_fairly(searches: Searches) -> Searches:
+    """The searches on the tables of the rival who has played most, of all who have played these."""
+    rivals = [tasks for name, tasks in searches.items() if name not in ("auto", "random")]
+    shared = max(rivals or [searches.get("auto", {})], key=len)
+    return {
+        name: {task: tasks[task] for task in shared}
+        for name, tasks in searches.items()
+        if shared and shared.keys() <= tasks.keys()
+    }
 
 
 def draw(panels: Sequence[tuple[str, Searches, str, bool]], group: Group, path: Path) -> None:
