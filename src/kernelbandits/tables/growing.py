@@ -184,6 +184,12 @@ def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterato
     yield from remark_allowed_again(after, before)
 
 
+def list_first(texts: Sequence[str]) -> str:
+    """The first few of many texts, and how many more there are."""
+    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
+    return ", ".join(texts[:LISTED]) + more
+
+
 def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
     """Name new rows by which a candidate can be suggested whose rows were all forbidden.
 
@@ -199,10 +205,9 @@ def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
         if allowed[row] and int(first[row]) in forbidden
     ]
     if again:
-        listed = ", ".join(f"row {row} (as row {first[row]})" for row in again[:LISTED])
-        more = f" and {len(again) - LISTED} more" if len(again) > LISTED else ""
+        listed = list_first([f"row {row} (as row {first[row]})" for row in again])
         yield (
-            f"{listed}{more}: the same candidate as a forbidden row. The new row is allowed, so "
+            f"{listed}: the same candidate as a forbidden row. The new row is allowed, so "
             "the candidate can be suggested again; forbid the new row too if it cannot be made"
         )
 
@@ -213,10 +218,9 @@ def remark_forbidden(candidates: Candidates, rows: Sequence[int]) -> Iterator[st
     same = np.isin(first, first[list(rows)]) & allowed
     others = np.flatnonzero(same).tolist()
     if others:
-        listed = ", ".join(f"row {row}" for row in others[:LISTED])
-        more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+        listed = list_first([f"row {row}" for row in others])
         yield (
-            f"the same candidate is still allowed as {listed}{more}, so it can be suggested; "
+            f"the same candidate is still allowed as {listed}, so it can be suggested; "
             "forbid that too if it cannot be made"
         )
 
@@ -229,10 +233,9 @@ def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[s
         return
     low, high = candidates.range(name)
     values = candidates.numbers(name)
-    listed = ", ".join(f"row {row} ({values[row]:g})" for row in outside[:LISTED].tolist())
-    more = f" and {len(outside) - LISTED} more" if len(outside) > LISTED else ""
+    listed = list_first([f"row {row} ({values[row]:g})" for row in outside.tolist()])
     yield (
-        f"{listed}{more}: far outside {low:g} to {high:g}, by which the model scales the column "
+        f"{listed}: far outside {low:g} to {high:g}, by which the model scales the column "
         f"{name!r}; the scale stays as it was fixed, so estimates there are extrapolated"
     )
 

@@ -351,7 +351,7 @@ def show_refused(
         visitor,
         name,
         snapshot,
-        snapshot.prepared(STATUS) or snapshot,
+        snapshot.newest_with(STATUS) or snapshot,
         views.Query(descending=snapshot.study.direction != "minimize"),
         describe_error(error)[0],
         problem=str(error),

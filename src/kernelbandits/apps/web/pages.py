@@ -251,7 +251,7 @@ def show_measure(
     request: Request, visitor: Visitor, name: str, snapshot: Snapshot, **more: Any
 ) -> Response:
     # Who has just told a result wants the next candidate, and not to wait for the model.
-    shown = snapshot.prepared(STATUS, in_turn=False)
+    shown = snapshot.newest_with(STATUS, in_turn=False)
     status = None if shown is None else shown.status
     stop = "" if status is None else status.stop.sentence
     return show_page(
@@ -313,7 +313,7 @@ def candidates(
     chosen = show if show in views.SHOWS else "all"
     query = views.Query(sort, descending, search[:200], chosen, page)
     snapshot = take_snapshot(request, name)
-    shown = snapshot.prepared(STATUS)
+    shown = snapshot.newest_with(STATUS)
     if shown is None:
         return show_waiting(request, visitor, name, snapshot, STATUS, "/candidates")
     return show_candidates(request, visitor, name, snapshot, shown, query)
@@ -363,7 +363,7 @@ def show_trial(
     rows: list[tuple[str, str]] = []
     # After the status the model is there, and an explanation takes a moment.
     explained = trial in snapshot.asks
-    waiting = "" if not explained or snapshot.prepared(STATUS) is snapshot else STATUS
+    waiting = "" if not explained or snapshot.newest_with(STATUS) is snapshot else STATUS
     if explained and not waiting:
         sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
@@ -388,7 +388,7 @@ def figures(
     request: Request, visitor: PageVisitor, name: str, across: str = "", up: str = ""
 ) -> Response:
     snapshot = take_snapshot(request, name)
-    shown = snapshot.prepared(DRAWINGS)
+    shown = snapshot.newest_with(DRAWINGS)
     if shown is None:
         return show_waiting(request, visitor, name, snapshot, DRAWINGS, "/figures")
     columns, usual = shown.columns, shown.view.map
@@ -436,7 +436,7 @@ def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
 def drawn_snapshot(request: Request, name: str) -> Snapshot:
     """The snapshot whose figures the page shows."""
     snapshot = take_snapshot(request, name)
-    return snapshot.prepared(DRAWINGS) or snapshot
+    return snapshot.newest_with(DRAWINGS) or snapshot
 
 
 @router.get("/studies/{name}/history")
@@ -465,7 +465,7 @@ def show_settings(
 ) -> Response:
     """The settings; after a refused change with the problem and what was typed."""
     snapshot = take_snapshot(request, name)
-    shown = snapshot.prepared(STATUS)
+    shown = snapshot.newest_with(STATUS)
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     return show_page(
         request,
@@ -487,7 +487,7 @@ def share(request: Request, visitor: PageVisitor, name: str) -> Response:
 def show_share(request: Request, visitor: Visitor, name: str, link: str = "") -> Response:
     """Downloads, the paragraph for a paper, and who else may come in; a new link is shown once."""
     lab, snapshot = find_lab(request), take_snapshot(request, name)
-    shown = snapshot.prepared(STATUS)
+    shown = snapshot.newest_with(STATUS)
     tokens = {READ: lab.access.token(READ), WRITE: lab.access.token(WRITE)}
     return show_page(
         request,

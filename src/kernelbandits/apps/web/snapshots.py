@@ -199,7 +199,7 @@ class Snapshot:
         for one in ("status", "estimates") if what == STATUS else ("drawings",):
             getattr(self, one)
 
-    def prepared(self, what: str, *, in_turn: bool = True) -> Snapshot | None:
+    def newest_with(self, what: str, *, in_turn: bool = True) -> Snapshot | None:
         """This snapshot, if an answer is known within a moment; else the newest that has it.
 
         The likely best of ten thousand candidates takes seconds, and what to measure is known at
