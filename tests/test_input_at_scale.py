@@ -92,7 +92,10 @@ def change(row: int, column: str, value: object) -> pd.DataFrame:
 BAD_FILES = {
     "nan in an array": (array_file(change(7, "x2", np.nan).to_numpy()), "nan in row 7, column 1"),
     "infinity in an array": (array_file(change(7, "x2", np.inf).to_numpy()), "inf in row 7"),
-    "text in an array": (array_file(np.array([["a", "b"]])), "an (n, d) array of numbers"),
+    "text in an array": (
+        array_file(np.array([["a", "b"]])),
+        "an (n, d) array of numbers, got text",
+    ),
     "objects": (array_file(np.array([[{}]]), allow_pickle=True), "Python objects"),
     "one dimension": (array_file(np.arange(5.0)), "an (n, d) array, got shape (5,)"),
     "an empty array": (array_file(np.empty((0, 4))), "n >= 1"),

@@ -206,9 +206,11 @@ def points(owner: str, values: Any) -> Array:
             raise TypeError
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"{owner} needs an (n, d) array of numbers, got {type(values).__name__}"
-        ) from None
+        got = type(values).__name__
+        if isinstance(values, np.ndarray) and not np.ma.is_masked(values):
+            kinds = {"U": "text", "S": "bytes", "M": "dates"}
+            got = kinds.get(values.dtype.kind, str(values.dtype))
+        raise ValueError(f"{owner} needs an (n, d) array of numbers, got {got}") from None
     if array.ndim == 1 and array.size:
         raise ValueError(
             f"{owner} needs an (n, d) array, got shape {array.shape}; "
