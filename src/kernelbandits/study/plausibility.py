@@ -74,13 +74,13 @@ def remark_unusual(
     With few results an earlier one may turn out to be the unusual one, so all are looked at.
     """
     every = [*known, *fresh]
-    news = {one.trial for one in fresh}
+    news: Sequence[int] = range(len(known), len(every))
     if len(every) <= ENOUGH + 1:
-        named = {one.trial for i, one in enumerate(known) if is_unusual(one.value, rest(known, i))}
-        news = {one.trial for one in every} - named
-    for i, one in enumerate(every):
-        if one.trial in news and is_unusual(one.value, rest(every, i)):
-            yield describe_unusual(one, rest(every, i), place)
+        named = {i for i, one in enumerate(known) if is_unusual(one.value, rest(known, i))}
+        news = [i for i in range(len(every)) if i not in named]
+    for i in news:
+        if is_unusual(every[i].value, rest(every, i)):
+            yield describe_unusual(every[i], rest(every, i), place)
 
 
 def rest(every: Sequence[Measured], place: int) -> list[float]:
@@ -163,9 +163,10 @@ def remark_equal(
     known: Sequence[Measured], fresh: Sequence[Measured], settings: Settings
 ) -> Iterator[str]:
     """Say once, with the fifth result, that all results so far are equal."""
+    if not len(known) < FIRST <= len(known) + len(fresh):
+        return
     values = [one.value for one in (*known, *fresh)]
-    reached = len(known) < FIRST <= len(values)
-    if reached and len(set(values)) == 1 and settings.spread is None:
+    if len(set(values)) == 1 and settings.spread is None:
         yield (
             f"all {len(values)} results are {values[0]:g}, so the spread of {settings.target} is "
             "unknown. Estimates and intervals mean little until a result differs"
