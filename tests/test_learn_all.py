@@ -320,6 +320,37 @@ def test_an_update_that_breaks_leaves_counts_and_posterior_of_one_mind(monkeypat
     np.testing.assert_allclose(policy.posterior.sd, sd, atol=1e-9)
 
 
+def test_rewards_whose_count_is_interrupted_are_learnt_as_far_as_they_were_counted(monkeypatch):
+    policy = kb.Auto(POINTS, refits=Refits(growth=100.0, first=20))
+    pairs = pairs_of(policy, 60)
+    policy.tell_all(pairs[:30])
+    seen, is_surprising = [], policy.calibrator.is_surprising
+
+    def interrupted(place, reward):
+        seen.append(place)
+        return broken() if len(seen) == 10 else is_surprising(place, reward)
+
+    monkeypatch.setattr(policy.calibrator, "is_surprising", interrupted)
+    with pytest.raises(MemoryError, match="no room"):
+        policy.tell_all(pairs[30:])
+    assert policy.posterior.events == policy.rewards.events == len(policy.history) == 40
+    np.testing.assert_allclose(policy.posterior.mean, policy.posterior.at(POINTS)[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("cuts", [(30, 61, 62), (30, 45, 100), (30, 60, 61, 63)])
+def test_a_surprising_repeat_is_fitted_in_its_place_however_rewards_are_grouped(cuts):
+    """Those before it update the posterior of the old fit, and those after it that of the new."""
+    one, other = (kb.Auto(POINTS, refits=Refits(growth=100.0, first=20)) for _ in range(2))
+    pairs = pairs_of(one, 120)
+    pairs[61] = pairs[61][0], 50.0
+    told(one, pairs)
+    lots = [pairs[a:b] for a, b in zip((0, *cuts), (*cuts, None), strict=True)]
+    same(one, learnt(other, *lots))
+    assert one.calibration == other.calibration
+    assert 62 in other.calibrator.made_fits
+    assert other.history == one.history
+
+
 def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
     """A fit starts the posterior anew, so what was learnt before it would be thrown away."""
     policy, updates, update = kb.Auto(POINTS), [], PoolMixture.update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -22,8 +23,8 @@ import kernelbandits as kb
 from conftest import run_command
 from kernelbandits.checks import StudyConflict
 from kernelbandits.policies.calibrator import Calibrator
-from kernelbandits.storage import Damaged, Draft, StorageFull
-from kernelbandits.study import decisions, fits, session
+from kernelbandits.storage import Damaged, Draft, StorageFull, Turn
+from kernelbandits.study import decisions, fits, plausibility, session
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State, events_before
 
@@ -754,3 +755,45 @@ def test_no_fit_is_made_while_others_wait_for_the_lock(tmp_path):
         session.updated_driver()
         assert [event.kind for event in session._ask_with_lock(asker, None)] == ["asked"]
         assert [event.body["results"] for event in session.state.fits] == [1]
+
+
+def test_no_garbage_is_collected_while_others_wait_for_the_lock(tmp_path, monkeypatch):
+    collects, append = [], Turn.append
+
+    def watched(turn: Turn, drafts: Any) -> Any:
+        collects.append(gc.isenabled())
+        return append(turn, drafts)
+
+    with kb.Study.create(tmp_path / "films.db", POINTS, seed=1) as study:
+        monkeypatch.setattr(Turn, "append", watched)
+        play(study, 2)
+    assert collects
+    assert not any(collects)
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("back", ["withdraw", "undo"])
+def test_units_that_were_settled_are_set_again_when_too_few_results_are_left(tmp_path, back):
+    with kb.Study.create(tmp_path / "films.db", POINTS, seed=1) as study:
+        state = study._session.state
+        for row in range(7):
+            study.tell(row=row, value=float(row))
+        assert state.scale_settled
+        for trial in range(7, 3, -1):
+            study.withdraw(trial) if back == "withdraw" else study.undo()
+        assert not state.scale_settled
+        study.tell(row=20, value=100.0)
+        study.tell(row=21, value=300.0)
+        assert state.scale_settled
+        assert state.scaled == state.due_scale == State.of(state.events).due_scale
+        assert state.scaled[0] > 50
+
+
+def test_what_a_tell_compares_with_are_the_values_before_it(tmp_path):
+    with kb.Study.create(tmp_path / "films.db", POINTS, seed=1) as study:
+        study.tell(row=0, value=1.0)
+        study.tell(row=1, failed=True)
+        latest = plausibility.remember_latest(study._session.state)
+        study.correct(1, 5.0)
+        assert plausibility.list_values(latest) == [(1, 0, 1.0)]
+        assert plausibility.latest_values(study._session.state) == [(1, 0, 5.0)]

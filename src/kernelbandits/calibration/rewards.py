@@ -140,9 +140,12 @@ class Rewards:
         slot = self._slot.get((row + 0.0).tobytes())
         return 0 if slot is None else self._counts[slot]
 
-    def mean_before(self, row: Array, reward: float) -> float:
-        """Return the mean of the rewards at a point without the last one, which is given."""
-        slot = self._slot[(row + 0.0).tobytes()]
+    def count_in(self, slot: int) -> int:
+        """Return the number of rewards at the point in this position."""
+        return self._counts[slot]
+
+    def mean_before(self, slot: int, reward: float) -> float:
+        """Return the mean of the rewards in a position without the last one, which is given."""
         rest = self._sums[slot] - (reward - self.origin)
         return self.origin + rest / (self._counts[slot] - 1)
 

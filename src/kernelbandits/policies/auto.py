@@ -499,7 +499,10 @@ class Auto(IndexPolicy):
             # Nothing comes after to tell luck from quality: only what the reward can add to
             # the estimate counts, not what f itself may be.
             step = smooth / np.sqrt(smooth + noises[:, None])
-        scores = LogExpectedImprovement(best).score(means, step)
+        scores, new = np.empty(means.shape), np.ones(means.shape[1], dtype=np.bool_)
+        new[seen] = False
+        if new.any():
+            scores[:, new] = LogExpectedImprovement(best).score(means[:, new], step[:, new])
         scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
         return logmeanexp(scores)
 
@@ -629,15 +632,29 @@ class Auto(IndexPolicy):
             self._learn_with_fit(pairs[: end + 1])
             rest = pairs[end + 1 :]
         rest = self._learn_to_rebuild(rest)
-        if not self._needs_updates_only(rest):
+        # Failures and standard errors may build the posterior again at every reward.
+        if self.failed or not all(type(reward) is float for _, reward in rest):
             self._learn_in_turn(rest)
             return
-        rewards = [(place, reward) for place, reward in rest if reward is not None]
-        self.calibrator.count_rewards(rewards)
-        self.history.extend(rewards)
+        while rest:
+            rest = rest[self._learn_updates(rest) :]
+            # Where each reward builds the posterior again, all that are left build it once.
+            rebuilds = bool(rest) and self.calibrator.rebuilds_after(rest[0][0])
+            more = len(rest) if rebuilds else 1
+            self._learn_in_turn(rest[:more])
+            rest = rest[more:]
+
+    def _learn_updates(self, rewards: list[tuple[Any, Any]]) -> int:
+        """Learn rewards up to the first that does more than update the posterior; return how many.
+
+        Whether a reward does more follows from the rewards before it and from the last fit, so all
+        can be counted before the posterior is updated by any.
+        """
+        known = self.rewards.events
         try:
-            self.calibrator.update_posterior(rewards)
+            return self.calibrator.learn_updates(rewards)
         finally:
+            self.history.extend(rewards[: self.rewards.events - known])
             self.posterior = self.calibrator.posterior
 
     def _learn_with_fit(self, pairs: list[tuple[Any, float | None]]) -> None:
@@ -737,20 +754,6 @@ class Auto(IndexPolicy):
         self.width = self._fitted_width()
         self._follow_fit()
         return True
-
-    def _needs_updates_only(self, pairs: list[tuple[Any, float | None]]) -> bool:
-        """Whether these rewards only update the posterior.
-
-        A reward that is too large for the units of the fit has a fit of its own, and so may a
-        repeat that says something new of the noise. With failures, each reward may change which of
-        them count as rewards.
-        """
-        if self.failed or any(reward is None for _, reward in pairs):
-            return False
-        places = [place for place, _ in pairs]
-        return not self.calibrator.repeats_any(places) and not any(
-            self.calibrator.exceeds_units(reward) for _, reward in pairs if reward is not None
-        )
 
     @single_threaded
     def fail(self, choice: Choice) -> None:

@@ -309,8 +309,11 @@ class Calibrator:
 
     def calls_for_fit(self, place: Any, reward: float) -> bool:
         """Whether the scales are fitted again after the reward counted last."""
-        due = self.refits.is_due(self.rewards.events) or self.exceeds_units(reward)
-        return due or self.changes_noise(place, reward)
+        return self.refits.is_due(self.rewards.events) or self.is_surprising(place, reward)
+
+    def is_surprising(self, place: Any, reward: float) -> bool:
+        """Whether the reward counted last calls for a fit wherever the next one is due."""
+        return self.exceeds_units(reward) or self.changes_noise(place, reward)
 
     def last_rebuild(self, known: int, more: int) -> int:
         """After how many of some more rewards the posterior is built again last; 0 for never."""
@@ -358,17 +361,33 @@ class Calibrator:
             self.rewards.count(slots[arm], reward)
         self.admit_arms([*slots])
 
-    def update_posterior(self, rewards: Sequence[Reward]) -> None:
-        """Learn counted rewards one by one in the units of the last fit."""
-        if self._rebuilds_always:
-            self.relearn()
-            return
+    def learn_updates(self, rewards: Sequence[Reward]) -> int:
+        """Learn plain rewards that only update the posterior, and return how many these are.
+
+        The first that calls for a fit, or whose arm the posterior does not know, ends them and is
+        not counted. No fit is due at their numbers, nor is the posterior built again. If it is
+        interrupted, those that were counted are learnt.
+        """
+        update, units = self.posterior.update, self.units
         try:
-            for place, reward in rewards:
-                self.posterior.update(self.seat_of(place), self.units.standardise(reward))
+            number = self._count_updates(rewards)
+            for place, reward in rewards[:number]:
+                update(self.seat_of(place), units.standardise(reward))
         except BaseException:
             self.relearn()
             raise
+        return number
+
+    def _count_updates(self, rewards: Sequence[Reward]) -> int:
+        """Count the rewards of `learn_updates`; return how many they are."""
+        for number, (place, reward) in enumerate(rewards):
+            if self.rebuilds_after(place):
+                return number
+            before = self.rewards.add(self._point(place), reward)
+            if self.is_surprising(place, reward):
+                self.rewards.restore(before)
+                return number
+        return len(rewards)
 
     def changes_noise(self, place: Any, reward: float) -> bool:
         """Whether a reward that was just counted says something new of the noise.
@@ -377,21 +396,16 @@ class Calibrator:
         rewards of its point than the fitted noise allows. Waiting for the next fit would leave
         intervals that the two rewards themselves contradict.
         """
-        earlier = self.rewards.count_at(self._point(place)) - 1
+        slot = self.rewards.slot_of(self._point(place))
+        earlier = self.rewards.count_in(slot) - 1
         if earlier < 1:
             return False
         if self.rewards.events == len(self.rewards) + 1:
             return True
-        before = self.rewards.mean_before(self._point(place), reward)
+        before = self.rewards.mean_before(slot, reward)
         gap = self.units.standardise(reward) - self.units.standardise(before)
         allowed = self.calibration.noise_variance * (1 + 1 / earlier)
         return bool(abs(gap) > SURPRISING * math.sqrt(allowed))
-
-    def repeats_any(self, places: Sequence[Any]) -> bool:
-        """Whether any of these places has a reward already, or is among them twice."""
-        keys = [(self._point(place) + 0.0).tobytes() for place in places]
-        known = any(self.rewards.count_at(self._point(place)) for place in places)
-        return known or len(set(keys)) < len(keys)
 
     def exceeds_units(self, reward: float) -> bool:
         """Whether the units of the last fit are too small for a reward."""

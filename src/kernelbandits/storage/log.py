@@ -260,13 +260,14 @@ class Turn:
         for draft in drafts:
             rows.append(build_row(draft, seq + 1, now, check))
             seq, check = rows[-1][0], rows[-1][-1]
-        if rows:
-            connection, texts = self._transaction.connection, self._log._backend.statements
-            statements.send(connection, texts.add_event, *rows)
-            moved = statements.send(connection, texts.move_head, (seq, check, before.seq))
-            if moved.rowcount != 1:
-                raise self._log._backend.damage_error("its head cannot be moved")
-            self._head = Head(seq, check, now)
+        if not rows:
+            return []
+        connection, texts = self._transaction.connection, self._log._backend.statements
+        statements.send(connection, texts.add_event, *rows)
+        moved = statements.send(connection, texts.move_head, (seq, check, before.seq))
+        if moved.rowcount != 1:
+            raise self._log._backend.damage_error("its head cannot be moved")
+        self._head = Head(seq, check, now)
         return build_events(rows)
 
 

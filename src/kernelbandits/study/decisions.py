@@ -309,12 +309,7 @@ def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
         )
         for trial in plan.overdue
     ]
-    stored = {(event.body["results"], event.body["digest"]) for event in state.fits}
-    drafts += [
-        replace(fit, key=f"{asker.key}/fitted/{number}")
-        for number, fit in enumerate(plan.fits, 1)
-        if (fit.body["results"], fit.body["digest"]) not in stored
-    ]
+    drafts += draft_new_fits(state, plan, asker)
     before = state.settings
     if plan.revision is not None and before.revision != plan.revision:
         body = {"settings": replace(before, revision=plan.revision).body, REVISED: before.revision}
@@ -327,6 +322,18 @@ def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
             )
         )
     return drafts
+
+
+def draft_new_fits(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
+    """The events of the fits of a plan that nobody else has stored."""
+    if not plan.fits:
+        return []
+    stored = {(event.body["results"], event.body["digest"]) for event in state.fits}
+    return [
+        replace(fit, key=f"{asker.key}/fitted/{number}")
+        for number, fit in enumerate(plan.fits, 1)
+        if (fit.body["results"], fit.body["digest"]) not in stored
+    ]
 
 
 def revision_notice(event: Event) -> str:

@@ -153,9 +153,10 @@ class Driver:
 
         None too if that result came before `since`: then whoever told it makes no fit.
         """
-        due, values = self.find_due_fit(state), sum(state.counts.values())
+        due = self.find_due_fit(state)
         if not due:
             return None
+        values = sum(state.counts.values())
         # Fits are due at numbers of values, and failures stand among the results.
         later = (trial for trial in reversed(state.results) if trial.value is not None)
         told = next(islice(later, values - due, None)).told
@@ -167,7 +168,7 @@ class Driver:
             return 0
         known = self.policy.n_rewards if state.version == self.version else 0
         due = self.policy.calibrator.last_fit(known, sum(state.counts.values()))
-        stored = any(event.body["results"] == due for event in state.fits)
+        stored = due and any(event.body["results"] == due for event in state.fits)
         return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:

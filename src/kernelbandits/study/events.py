@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ OFFERS = 3
 """How often a row is suggested without a result before the policy must choose it again."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Trial:
     """One measurement, from its ask to its result."""
 
@@ -42,7 +42,7 @@ class Trial:
     values: dict[str, float] = field(default_factory=dict)
     """Of several targets those that were measured; `value` is their desirability."""
     sems: dict[str, float] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
+    missing: Set[str] = frozenset()
     """Targets whose values will not come."""
     offers: int = 1
     """How many askers in a row were offered the same row."""
@@ -136,6 +136,8 @@ class State:
     """Whether the log was salvaged, and events are missing."""
     scaled: tuple[float, float] = (0.0, 1.0)
     """Centre and spread as stored."""
+    settled_version: int | None = None
+    """The version at which centre and spread were last found to be settled."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> State:
@@ -171,8 +173,13 @@ class State:
     @property
     def scale_settled(self) -> bool:
         """Whether later results leave centre and spread as they are."""
-        first = self.first_values
-        return len(first) >= FIRST and not are_equal(first) and self.due_scale == self.scaled
+        # Once they do, only what is no new result can change that.
+        if self.salvaged or self.settled_version != self.version:
+            first = self.first_values
+            if len(first) < FIRST or are_equal(first) or self.due_scale != self.scaled:
+                return False
+            self.settled_version = self.version
+        return True
 
     def precedes_first_values(self, event: Event) -> bool:
         """Whether a new result takes its place among those that set centre and spread."""
@@ -280,9 +287,9 @@ class State:
             self._apply_values(event)
             return
         number, row = place(event)
-        trial = self.trials.setdefault(number, Trial(number, row, "pending"))
-        self.pending.pop(trial.number, None)
-        self.abandoned.pop(trial.number, None)
+        trial = self._open_trial(number, row)
+        self.pending.pop(number, None)
+        self.abandoned.pop(number, None)
         if trial.state in RESULTS and not self.salvaged:
             raise ValueError(f"trial {number} has a result already")
         self._settle(trial, event)
@@ -290,10 +297,17 @@ class State:
 
     _apply_failed = _apply_told
 
+    def _open_trial(self, number: int, row: int) -> Trial:
+        """The trial of a result; a result that nobody had asked for makes one of its own."""
+        trial = self.trials.get(number)
+        if trial is None:
+            trial = self.trials[number] = Trial(number, row, "pending")
+        return trial
+
     def _apply_values(self, event: Event) -> None:
         """Some values of several targets: the trial has a result when all of them are there."""
         number, row = place(event)
-        trial = self.trials.setdefault(number, Trial(number, row, "pending"))
+        trial = self._open_trial(number, row)
         trial.values |= event.body["values"]
         trial.sems |= event.body.get("sems", {})
         trial.missing = (trial.missing | {*event.body.get("missing", ())}) - {*trial.values}
@@ -345,7 +359,7 @@ class State:
             self._apply_values(event)
             self.version += 1
             return
-        trial.values, trial.sems, trial.missing = {}, {}, set()
+        trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._settle(trial, event)
         error = event.body.get("sem", trial.sem)
         self._count(trial, "failed" if event.value is None else "told", event.value, error)
@@ -353,7 +367,7 @@ class State:
 
     def _apply_withdrawn(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
-        trial.values, trial.sems, trial.missing = {}, {}, set()
+        trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._count(trial, "withdrawn", None)
         self.taken_back = True
         self.results = [one for one in self.results if one is not trial]
@@ -421,7 +435,9 @@ def events_before(events: Sequence[Event], asked: Event) -> list[Event]:
 
 
 def add(counts: dict[int, int], row: int, more: int) -> None:
-    """One more or less, and no row that has none."""
+    """Some more or less, and no row that has none."""
+    if not more:
+        return
     found = counts.get(row, 0) + more
     counts[row] = found
     if not found:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kernelbandits.study.events import State
+from kernelbandits.study.events import State, Trial
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
@@ -40,13 +40,28 @@ class Measured(NamedTuple):
     value: float
 
 
+Remembered = list[tuple[Trial, float | None]]
+"""Trials with the values that they had."""
+
+
+def remember_latest(state: State) -> Remembered:
+    """The last results of a study as they are now, which takes a tell little of its time to write.
+
+    `list_values` makes the values of it that `remark_results` compares with.
+    """
+    return [(trial, trial.value) for trial in state.results[-LATEST:]]
+
+
+def list_values(latest: Remembered) -> list[Measured]:
+    """The values among some results."""
+    return [
+        Measured(trial.number, trial.row, value) for trial, value in latest if value is not None
+    ]
+
+
 def latest_values(state: State) -> list[Measured]:
     """The last values of a study, in the order in which they were told."""
-    return [
-        Measured(trial.number, trial.row, trial.value)
-        for trial in state.results[-LATEST:]
-        if trial.value is not None
-    ]
+    return list_values(remember_latest(state))
 
 
 def remark_results(
@@ -74,13 +89,13 @@ def remark_unusual(
     With few results an earlier one may turn out to be the unusual one, so all are looked at.
     """
     every = [*known, *fresh]
-    news = {one.trial for one in fresh}
+    news: Sequence[int] = range(len(known), len(every))
     if len(every) <= ENOUGH + 1:
-        named = {one.trial for i, one in enumerate(known) if is_unusual(one.value, rest(known, i))}
-        news = {one.trial for one in every} - named
-    for i, one in enumerate(every):
-        if one.trial in news and is_unusual(one.value, rest(every, i)):
-            yield describe_unusual(one, rest(every, i), place)
+        named = {i for i, one in enumerate(known) if is_unusual(one.value, rest(known, i))}
+        news = [i for i in range(len(every)) if i not in named]
+    for i in news:
+        if is_unusual(every[i].value, rest(every, i)):
+            yield describe_unusual(every[i], rest(every, i), place)
 
 
 def rest(every: Sequence[Measured], place: int) -> list[float]:
@@ -94,9 +109,11 @@ def is_unusual(value: float, others: Sequence[float]) -> bool:
     """Whether a value is far from all others, or would lie among them but for a decimal point."""
     if len(others) < FEWEST:
         return False
+    low, high = min(others), max(others)
+    if low <= value <= high:
+        return False
     if intended_value(value, others) is not None:
         return True
-    low, high = min(others), max(others)
     distance = max(low - value, value - high)
     if is_within_decades(value, others):
         return False
@@ -163,9 +180,10 @@ def remark_equal(
     known: Sequence[Measured], fresh: Sequence[Measured], settings: Settings
 ) -> Iterator[str]:
     """Say once, with the fifth result, that all results so far are equal."""
+    if not len(known) < FIRST <= len(known) + len(fresh):
+        return
     values = [one.value for one in (*known, *fresh)]
-    reached = len(known) < FIRST <= len(values)
-    if reached and len(set(values)) == 1 and settings.spread is None:
+    if len(set(values)) == 1 and settings.spread is None:
         yield (
             f"all {len(values)} results are {values[0]:g}, so the spread of {settings.target} is "
             "unknown. Estimates and intervals mean little until a result differs"

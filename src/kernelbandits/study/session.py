@@ -105,7 +105,8 @@ class StudySession:
 
         Only when they are stored, they count in memory.
         """
-        with self.lock:
+        # A collection of garbage while the lock is held would keep all others waiting.
+        with self.lock, gc_paused:
             for turn in self.log.turns():
                 with turn:
                     self.read(turn.events(self.state.last))

@@ -640,7 +640,7 @@ class Study:
                 return drafts, (several.latest_targets(state), told)
             steps[:] = reconciliation.reconcile(state, place, lines, repeats)
             drafts, told = decisions.tell(state, place, steps, worker, before)
-            return drafts, (plausibility.latest_values(state), told)
+            return drafts, (plausibility.remember_latest(state), told)
 
         told: list[Told]
         with session.lock:
@@ -651,8 +651,8 @@ class Study:
                 told = [self._with_values(one) for one in told]
                 notices += several.remark_values(known, told, self._place)
             else:
-                settings = session.state.settings
-                notices += plausibility.remark_results(known, told, settings, self._place)
+                settings, values = session.state.settings, plausibility.list_values(known)
+                notices += plausibility.remark_results(values, told, settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
