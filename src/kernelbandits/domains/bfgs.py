@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -90,13 +90,15 @@ class BoxLimits:
 
     def directions(self, rows: Array, slopes: Array, inverse_hessian: Array) -> Array:
         """Return H g without the coordinates held by a bound."""
-        low, high = rows <= self.lower, rows >= self.upper
-        free = ~((low & (slopes <= 0)) | (high & (slopes >= 0)))
+        held, high = rows <= self.lower, rows >= self.upper
+        held &= slopes <= 0
+        high &= slopes >= 0
+        held |= high
         # The held coordinates are left out before and after the product: H mixes coordinates, and a
         # step that pushes against a bound would promise a rise that clipping takes away.
-        gradient = np.where(free, slopes, 0.0)
+        gradient = np.where(held, 0.0, slopes)
         image = np.matmul(inverse_hessian, gradient[:, :, None])[:, :, 0]
-        return np.where(free, image, 0.0)
+        return np.where(held, 0.0, image)
 
     def shorten(self, rows: Array, direction: Array) -> Array:
         return direction
@@ -123,8 +125,10 @@ class ActiveStarts:
 
     def keep(self, kept: Mask) -> None:
         """Drop all other starts."""
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name)[kept])
+        left = kept.nonzero()[0]
+        self.numbers, self.share = self.numbers[left], self.share[left]
+        self.rows, self.values, self.slopes = self.rows[left], self.values[left], self.slopes[left]
+        self.inverse_hessian, self.limits = self.inverse_hessian[left], self.limits[left]
 
 
 class Ascent(NamedTuple):
@@ -321,7 +325,7 @@ def median(values: Array) -> float:
 def ascent_directions(active: ActiveStarts, scale: Array) -> Array:
     """Return what the limits leave of H g, at most LONGEST scales long."""
     direction = active.limits.directions(active.rows, active.slopes, active.inverse_hessian)
-    length = np.abs(direction / scale).max(1, initial=LONGEST)
+    length = np.maximum.reduce(np.abs(direction / scale), 1, initial=LONGEST)
     return active.limits.shorten(active.rows, direction * (LONGEST / length)[:, None])
 
 

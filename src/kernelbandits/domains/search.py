@@ -403,7 +403,7 @@ class Search:
         """
         if is_constrained(self.box):
             limited = self.function, rows, moving, self.scale, self.steps, beat
-            early = self.least, self.least is not None
+            early = self.least, self.least is not None, self.halving
             return Ascent(*self.box.feasible.ascend(*limited, *early))
         lower, upper = np.array(self.box.lower), np.array(self.box.upper)
         if not moving.all():

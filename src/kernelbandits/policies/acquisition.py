@@ -98,8 +98,9 @@ class UpperConfidence(Acquisition):
         return mean + (self.weight * self.width) * sd
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-        reach = self.weight * self.width
-        return mean + reach * sd, np.ones_like(mean), np.full_like(sd, reach)
+        # A search asks this again and again, and `np.full_like` takes as long as the rest.
+        reach, ones = self.weight * self.width, np.ones(mean.shape)
+        return mean + reach * sd, ones, reach * ones
 
     def surface(self, posterior: Any) -> Surface:
         # Without the sd a search takes a tenth of the time.

@@ -175,8 +175,7 @@ class Auto(IndexPolicy):
     )
     revision = 4
     takes_kernel = False
-    # Numbers that differ by rounding lead to other points. A study recomputes what this revision
-    # has chosen to the last bit.
+    # A study recomputes what this revision has chosen, to the last bit (`search_as_before`).
     speeds_up_searches = False
     learns_failures = True
 

@@ -91,9 +91,9 @@ class SearchForm:
         sd = np.sqrt(self._variance(white))
         value, by_mean, by_sd = score(cross @ self.coefficients, sd)
         # An sd of 0 is the least possible: its gradient counts as 0.
-        share = np.divide(by_sd, sd, out=np.zeros_like(sd), where=sd > 0)
+        share = by_sd / np.where(sd > 0, -sd, np.inf)
         weights = self.root.multiply(white, transposed=True, overwrite=True).T
-        weights *= -share[:, None]
+        weights *= share[:, None]
         weights += by_mean[:, None] * self.coefficients
         weights *= slopes
         sums = weights @ self.extended
@@ -124,5 +124,6 @@ class SearchForm:
 
     def _variance(self, white: Array) -> Array:
         """Return k(x, x) - v'v, at least 0, with v the columns of L^-1 k(x)."""
-        variance = (self.signal + self.level) - np.einsum("zx,zx->x", white, white)
-        return np.maximum(variance, 0.0, out=variance)
+        explained = np.einsum("zx,zx->x", white, white)
+        variance: Array = np.maximum((self.signal + self.level) - explained, 0.0)
+        return variance
