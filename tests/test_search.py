@@ -224,10 +224,10 @@ def test_starts_are_those_of_taking_one_row_after_the_other(seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 900)), int(rng.integers(1, 9))
     rows, heights = rng.random((n, d)), rng.random(n)
-    if seed % 3 == 0:
-        rows, heights = np.round(rows, 1), np.round(heights, 1)
+    if seed % 2 == 0:  # Many are exactly half a scale apart, and as high.
+        rows, heights = np.round(8 * rows) / 8, np.round(heights, 1)
     heights[rng.random(n) < 0.2] = -np.inf
-    scale, count = np.full(d, rng.choice([0.1, 0.4, 1.0])), int(rng.integers(1, 81))
+    scale, count = np.full(d, rng.choice([0.25, 0.5, 1.0])), int(rng.integers(1, 81))
     chosen = separate_rows(rows, heights, scale, count)
     assert chosen.tolist() == greedy_rows(rows, heights, scale, count)
 
@@ -583,6 +583,15 @@ def test_without_halving_a_start_ends_where_it_ends_alone(lower, known):
     assert together.evaluations == sum(one.evaluations for one in alone)
 
 
+def test_a_start_that_never_moved_knows_no_curvature():
+    starts = np.array([[0.4, 0.4], [0.9, 0.1]])
+    bounds = np.zeros(2), np.ones(2), np.full(2, 0.3)
+    ends = projected_bfgs(bowl(np.array([0.4, 0.4])), starts, *bounds)
+    assert ends.inverse_hessians is not None
+    assert not ends.inverse_hessians[0].any()
+    assert ends.inverse_hessians[1].any()
+
+
 @pytest.mark.parametrize("halving", [Halving(3, 3, 5), PATIENT, Halving(2, 1, 1)])
 def test_all_starts_move_until_the_lower_half_stops_and_few_to_the_end(halving):
     sizes = []
@@ -595,7 +604,7 @@ def test_all_starts_move_until_the_lower_half_stops_and_few_to_the_end(halving):
     starts = np.random.default_rng(4).random((64, 4))
     bounds = np.zeros(4), np.ones(4), np.full(4, 0.3)
     ends = projected_bfgs(watched, starts, *bounds, halving=halving)
-    assert sizes[: halving.first] == [64] * halving.first
+    assert min(sizes[: halving.first]) >= 60, "only starts that have arrived stop before"
     for step in range(halving.first, len(sizes), halving.every):
         assert sizes[step] <= max(halving.few, (sizes[step - 1] + 1) // 2)
     assert ends.values.max() == pytest.approx(index(ends.rows)[0].max(), abs=1e-12)
