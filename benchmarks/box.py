@@ -1,8 +1,8 @@
 """Games on a box beside a compiled multi-start (box.c), at equal effort, and the maxima of both.
 
 In every round the rival gets the same index, the same candidates and the same number of starts, and
-its own factor of the covariance for nothing. Its starts are chosen and dropped as ours are, so the
-two differ in language and in the details of an ascent.
+its own factor of the covariance for nothing. Its starts are chosen as ours are; every third step it
+drops the lower half of them. The counts of evaluations with gradient are those of both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -64,6 +64,16 @@ def load() -> Any:
     return loaded
 
 
+class Found(NamedTuple):
+    """What the rival found."""
+
+    row: Array
+    seconds: float
+    """From the candidates on."""
+    evaluations: int
+    """With gradient."""
+
+
 @dataclass(frozen=True)
 class Rival:
     """The multi-start of box.c on the unit cube, with a Matern kernel of one lengthscale."""
@@ -72,8 +82,8 @@ class Rival:
     lengthscale: float
     dimension: int
 
-    def search(self, points: Array, rewards: Array, beta: float, u: float) -> tuple[Array, float]:
-        """The best row of mean + beta sd, and the seconds it took from the candidates on."""
+    def search(self, points: Array, rewards: Array, beta: float, u: float) -> Found:
+        """The best row of mean + beta sd."""
         d, scale = self.dimension, np.full(self.dimension, self.lengthscale)
         matrix = kb.Matern(self.lengthscale)(points, points) + RIDGE * np.eye(len(points))
         factor = cholesky(matrix, lower=True)
@@ -82,7 +92,7 @@ class Rival:
         box = kb.Box((0.0,) * d, (1.0,) * d)
         near = points[np.argsort(-(rewards - RIDGE * alpha), kind="stable")]
         counts = search.CANDIDATES * d, search.ABOUT * d
-        rows = search.candidate_rows(box, near, scale, *counts, u, near)
+        rows = search.candidate_rows(box, near, scale, *counts, u, near[: search.INCUMBENTS])
         rows = np.vstack([rows, np.repeat(rows[:1], -len(rows) % EIGHT, axis=0)])
         known, rows = points / self.lengthscale, np.ascontiguousarray(rows / self.lengthscale)
         lower, upper = np.zeros(d), np.full(d, 1 / self.lengthscale)
@@ -100,7 +110,8 @@ class Rival:
             count.ctypes.data,
         )
         seconds = time.process_time() - begun
-        return np.clip(best * self.lengthscale, 0.0, 1.0), seconds
+        row = np.clip(best * self.lengthscale, 0.0, 1.0)
+        return Found(row, seconds, int(count[0]))
 
 
 def play_beside(rounds: int, lengthscale: float = 0.3, seed: int = 0) -> dict[str, float]:
@@ -113,28 +124,38 @@ def play_beside(rounds: int, lengthscale: float = 0.3, seed: int = 0) -> dict[st
     rival, streams = Rival(load(), lengthscale, d), kb.Streams(seed)
     points, rewards = np.empty((rounds, d)), np.empty(rounds)
     ours = theirs = 0.0
-    gaps = []
+    gaps, evaluations = [], []
     for t in range(1, rounds + 1):
         begun = time.process_time()
         choice = policy.ask(t, streams)
         ours += time.process_time() - begun
         if t > 1:
             beta, u = policy.width_at(t), streams.uniform("tie", t)
-            row, seconds = rival.search(points[: t - 1], rewards[: t - 1], beta, u)
-            theirs += seconds
-            values = policy.index(t, points=np.vstack([choice.x, row]))
+            found = rival.search(points[: t - 1], rewards[: t - 1], beta, u)
+            theirs += found.seconds
+            values = policy.index(t, points=np.vstack([choice.x, found.row]))
             gaps.append(float(values[1] - values[0]))
+            own = choice.note["evaluations"] - candidate_count(t - 1, d)
+            evaluations.append((own, found.evaluations))
         reward = -float(function(function.natural(np.atleast_2d(choice.x)))[0])
         points[t - 1], rewards[t - 1] = choice.x, reward + NOISE * rng.normal()
         begun = time.process_time()
         policy.tell(choice, rewards[t - 1])
         ours += time.process_time() - begun
-    found = np.array(gaps)
+    higher = -np.array(gaps)
     return {
         "ours": ours,
         "theirs": theirs,
-        "higher": int((found < -SAME).sum()),
-        "lower": int((found > SAME).sum()),
-        "mean_gap": float(found.mean()),
+        "higher": int((higher > SAME).sum()),
+        "lower": int((higher < -SAME).sum()),
+        "mean_gap": float(-higher.mean()),
+        "evaluations": float(np.mean([own for own, _ in evaluations])),
+        "rival_evaluations": float(np.mean([others for _, others in evaluations])),
         "rounds": rounds,
     }
+
+
+def candidate_count(played: int, d: int) -> int:
+    """How many candidates a search has after so many points were played."""
+    near = min(played, search.INCUMBENTS)
+    return sum(2 ** search.next_power(per * d) for per in (search.CANDIDATES, search.ABOUT)) + near

@@ -308,7 +308,8 @@ def box_rows(quick: bool) -> list[Row]:
     each = {name: 1e3 * found[name] / rounds for name in ("ours", "theirs")}
     note = (
         f"{each['ours']:.3g} ms a round, C {each['theirs']:.3g} ms; maximum higher by more than "
-        f"1e-6 in {found['higher']:.0f} rounds, lower in {found['lower']:.0f}"
+        f"1e-6 in {found['higher']:.0f} rounds, lower in {found['lower']:.0f}; gradients evaluated "
+        f"{found['evaluations']:.0f} a round, C {found['rival_evaluations']:.0f}"
     )
     what = f"SimpleUCB on a box / C multi-start, d = 6, T = {rounds}"
     return [Row(what, found["ours"] / found["theirs"], "x", Goal("<=", 1.0), note)]

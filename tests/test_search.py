@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.stats import qmc
 
 import kernelbandits as kb
-from kernelbandits.domains.bfgs import evaluate, projected_bfgs
+from kernelbandits.domains.bfgs import PATIENT, Halving, evaluate, projected_bfgs
 from kernelbandits.domains.search import SearchedFunction, rows_around, separate_rows
 from kernelbandits.domains.sobol import shift_points, sobol
 
@@ -207,6 +207,29 @@ def test_starts_are_the_best_first_and_apart_by_half_a_scale():
         i for i in np.argsort(-heights) if heights[i] > heights[chosen[-1]] and i not in chosen
     ]
     assert all(np.linalg.norm(places - rows[i] / scale, axis=1).min() <= 0.5 for i in passed)
+
+
+def greedy_rows(rows: np.ndarray, heights: np.ndarray, scale: Any, count: int) -> list[int]:
+    """One row after the other, from the highest on, if it is far from those taken."""
+    taken: list[int] = []
+    for row in np.argsort(-heights, kind="stable")[: 20 * count]:
+        apart = [sum(((rows[row] - rows[other]) / scale) ** 2) > 0.25 for other in taken]
+        if all(apart) and (np.isfinite(heights[row]) or not taken) and len(taken) < count:
+            taken.append(int(row))
+    return taken
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_starts_are_those_of_taking_one_row_after_the_other(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 900)), int(rng.integers(1, 9))
+    rows, heights = rng.random((n, d)), rng.random(n)
+    if seed % 2 == 0:  # Many are exactly half a scale apart, and as high.
+        rows, heights = np.round(8 * rows) / 8, np.round(heights, 1)
+    heights[rng.random(n) < 0.2] = -np.inf
+    scale, count = np.full(d, rng.choice([0.25, 0.5, 1.0])), int(rng.integers(1, 81))
+    chosen = separate_rows(rows, heights, scale, count)
+    assert chosen.tolist() == greedy_rows(rows, heights, scale, count)
 
 
 def test_points_about_a_place_go_all_ways_and_up_to_some_scales_away():
@@ -538,6 +561,53 @@ def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cos
     assert sizes[:3] == [64] * 3
     assert sizes[3] <= 33
     assert sizes[6] <= 17
+
+
+def wavy(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A function whose numbers for one row depend on no other row."""
+    bend = np.array([3.0, 5.0, 7.0])
+    return np.sin(bend * x).sum(1), bend * np.cos(bend * x)
+
+
+@pytest.mark.parametrize("lower", [0.0, 0.3])
+@pytest.mark.parametrize("known", [{}, {"least": 1e-4}, {"steps": 4}, {"steps": 0}])
+def test_without_halving_a_start_ends_where_it_ends_alone(lower, known):
+    starts = np.random.default_rng(5).uniform(lower, 1, (40, 3))
+    bounds = np.full(3, lower), np.ones(3), np.full(3, 0.2)
+    known = {"least": 1e-12, "halving": Halving(1000, 1, 1), **known}
+    together = projected_bfgs(wavy, starts, *bounds, **known)
+    alone = [projected_bfgs(wavy, start[None], *bounds, **known) for start in starts]
+    for part in ("rows", "values", "inverse_hessians"):
+        each = np.concatenate([getattr(one, part) for one in alone])
+        np.testing.assert_array_equal(getattr(together, part), each)
+    assert together.evaluations == sum(one.evaluations for one in alone)
+
+
+def test_a_start_that_never_moved_knows_no_curvature():
+    starts = np.array([[0.4, 0.4], [0.9, 0.1]])
+    bounds = np.zeros(2), np.ones(2), np.full(2, 0.3)
+    ends = projected_bfgs(bowl(np.array([0.4, 0.4])), starts, *bounds)
+    assert ends.inverse_hessians is not None
+    assert not ends.inverse_hessians[0].any()
+    assert ends.inverse_hessians[1].any()
+
+
+@pytest.mark.parametrize("halving", [Halving(3, 3, 5), PATIENT, Halving(2, 1, 1)])
+def test_all_starts_move_until_the_lower_half_stops_and_few_to_the_end(halving):
+    sizes = []
+
+    def watched(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(x))
+        return index(x)
+
+    index = drawn_index(4, unit(4), 30, 0.3)
+    starts = np.random.default_rng(4).random((64, 4))
+    bounds = np.zeros(4), np.ones(4), np.full(4, 0.3)
+    ends = projected_bfgs(watched, starts, *bounds, halving=halving)
+    assert min(sizes[: halving.first]) >= 60, "only starts that have arrived stop before"
+    for step in range(halving.first, len(sizes), halving.every):
+        assert sizes[step] <= max(halving.few, (sizes[step - 1] + 1) // 2)
+    assert ends.values.max() == pytest.approx(index(ends.rows)[0].max(), abs=1e-12)
 
 
 def test_a_sketch_decides_where_to_look_and_the_function_what_is_found():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -31,13 +31,31 @@ SHORTEST = 1e-9
 """A start stops when the share of its step falls below this."""
 PRECISION = 1e-12
 """A start stops when its predicted rise is below this, relative to how much the starts differ."""
-# Only the best end point is wanted. Starts that are still low after a few steps seldom win, so the
-# lower half of them is dropped every third step, until few are left.
-ROUND, FEW = 3, 5
-"""Every `ROUND` steps the lower half of the active starts stops, unless only `FEW` are left."""
 HOPE = 20.0
 """A start stops below a height to beat if this many times its predicted rise does not reach it. On
 a quadratic the rise that is left is half of the predicted one."""
+
+
+class Halving(NamedTuple):
+    """When the lower half of the active starts stops.
+
+    Only the best end point is wanted, and starts that are still low after some steps seldom win.
+    """
+
+    first: int
+    """The first step before which it stops."""
+    every: int
+    """After so many more steps it stops again."""
+    few: int
+    """So many starts go on to the end."""
+
+    def is_due(self, step: int) -> bool:
+        return step >= self.first and (step - self.first) % self.every == 0
+
+
+USUAL, PATIENT = Halving(3, 3, 5), Halving(8, 2, 2)
+"""Where a call takes hardly longer for 60 rows than for few, it is worth that all starts take more
+steps: fewer good starts are dropped, and few starts at the end take few calls."""
 
 
 class Limits(Protocol):
@@ -62,29 +80,32 @@ class Limits(Protocol):
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """Bounds of every coordinate, one row for each start; equal bounds hold a coordinate fixed."""
+    """Bounds of every coordinate; equal bounds hold a coordinate fixed."""
 
     lower: Array
+    """One row for each start, or one number for each coordinate where all starts have the same."""
     upper: Array
 
     def __getitem__(self, kept: Any) -> BoxLimits:
-        return BoxLimits(self.lower[kept], self.upper[kept])
+        return self if self.lower.ndim == 1 else BoxLimits(self.lower[kept], self.upper[kept])
 
     def directions(self, rows: Array, slopes: Array, inverse_hessian: Array) -> Array:
         """Return H g without the coordinates held by a bound."""
-        low, high = rows <= self.lower, rows >= self.upper
-        free = ~((low & (slopes <= 0)) | (high & (slopes >= 0)))
+        held, high = rows <= self.lower, rows >= self.upper
+        held &= slopes <= 0
+        high &= slopes >= 0
+        held |= high
         # The held coordinates are left out before and after the product: H mixes coordinates, and a
         # step that pushes against a bound would promise a rise that clipping takes away.
-        gradient = np.where(free, slopes, 0.0)
+        gradient = np.where(held, 0.0, slopes)
         image = np.matmul(inverse_hessian, gradient[:, :, None])[:, :, 0]
-        return np.where(free, image, 0.0)
+        return np.where(held, 0.0, image)
 
     def shorten(self, rows: Array, direction: Array) -> Array:
         return direction
 
     def move(self, rows: Array, step: Array) -> Array:
-        moved: Array = np.clip(rows + step, self.lower, self.upper)
+        moved: Array = (rows + step).clip(self.lower, self.upper)
         return moved
 
 
@@ -105,9 +126,10 @@ class ActiveStarts:
 
     def keep(self, kept: Mask) -> None:
         """Drop all other starts."""
-        if not kept.all():
-            for field in fields(self):
-                setattr(self, field.name, getattr(self, field.name)[kept])
+        left = kept.nonzero()[0]
+        self.numbers, self.share = self.numbers[left], self.share[left]
+        self.rows, self.values, self.slopes = self.rows[left], self.values[left], self.slopes[left]
+        self.inverse_hessian, self.limits = self.inverse_hessian[left], self.limits[left]
 
 
 class Ascent(NamedTuple):
@@ -121,6 +143,13 @@ class Ascent(NamedTuple):
     """(n, d, d): the last BFGS estimates of minus the inverse Hessian, if they are in the
     coordinates of the rows."""
 
+    def write(self, active: ActiveStarts) -> None:
+        """Write where the active starts are."""
+        self.rows[active.numbers] = active.rows
+        self.values[active.numbers] = active.values
+        if self.inverse_hessians is not None:
+            self.inverse_hessians[active.numbers] = active.inverse_hessian
+
 
 def projected_bfgs(
     function: Function, rows: Array, lower: Array, upper: Array, scale: Array, **known: Any
@@ -129,8 +158,9 @@ def projected_bfgs(
 
     `lower` and `upper` are one row for all starts or one for each.
     """
-    limits = BoxLimits(np.broadcast_to(lower, rows.shape), np.broadcast_to(upper, rows.shape))
-    return ascend(function, rows, limits, scale, **known)
+    if lower.ndim > 1 or upper.ndim > 1:
+        lower, upper = np.broadcast_to(lower, rows.shape), np.broadcast_to(upper, rows.shape)
+    return ascend(function, rows, BoxLimits(lower, upper), scale, **known)
 
 
 def ascend(
@@ -145,6 +175,7 @@ def ascend(
     beat: float = -math.inf,
     rivals: bool = False,
     steps: int = STEPS,
+    halving: Halving = USUAL,
 ) -> Ascent:
     """Move each start up to a local maximum within its limits.
 
@@ -175,37 +206,45 @@ def ascend(
         Whether a start that will not rise above the highest of the others stops too.
     steps
         The most steps of any start.
+    halving
+        When the lower half of the starts stops.
 
     """
     values, slopes = evaluate(function, rows)
-    ends, heights, evaluations = rows.copy(), values.copy(), len(rows)
-    active = start_all(ends, heights, slopes, limits, scale, metric)
     shapes = np.zeros((*rows.shape, rows.shape[1]))
+    ends = Ascent(rows.copy(), values.copy(), len(rows), shapes)
+    active = start_all(rows, values, slopes, limits, scale, metric)
     if inverse_hessian is not None:
         shapes[:] = inverse_hessian
         active.inverse_hessian = shapes[active.numbers]
     if least is None:
         least = PRECISION * value_range(active.values)
+    evaluations = len(rows)
     for step in range(1, steps + 1):
         direction = ascent_directions(active, scale)
-        predicted = (active.slopes * direction).sum(1)
+        predicted = np.add.reduce(active.slopes * direction, 1)
         going = (predicted > least) & (active.share > SHORTEST)
-        if step % ROUND == 0:
-            going &= upper_half(active.values)
-        if step > ROUND or inverse_hessian is not None:
+        if halving.is_due(step) and len(going) > halving.few:
+            going &= active.values >= median(active.values)
+        if step > halving.first or inverse_hessian is not None:
             # H has learnt the curvature, and the predicted rise can be relied on.
-            highest = max(beat, float(heights.max())) if rivals else beat
+            highest = beat
+            if rivals and len(going):
+                highest = max(beat, float(ends.values.max()), float(active.values.max()))
             going &= active.values + HOPE * predicted > highest
-        active.keep(going)
+        if not going.all():
+            if step > 1:
+                ends.write(active)
+            active.keep(going)
+            direction = direction[going]
         if not len(active.numbers):
             break
-        trial = active.limits.move(active.rows, active.share[:, None] * direction[going])
+        trial = active.limits.move(active.rows, active.share[:, None] * direction)
         advance(active, trial, *evaluate(function, trial), scale)
-        ends[active.numbers] = active.rows
-        heights[active.numbers] = active.values
-        shapes[active.numbers] = active.inverse_hessian
         evaluations += len(trial)
-    return Ascent(ends, heights, evaluations, shapes)
+    if evaluations > len(rows):
+        ends.write(active)
+    return ends._replace(evaluations=evaluations)
 
 
 def evaluate(function: Function, rows: Array) -> tuple[Array, Array]:
@@ -222,6 +261,8 @@ def evaluate(function: Function, rows: Array) -> tuple[Array, Array]:
     shapes = values.shape, slopes.shape
     if shapes != ((len(rows),), rows.shape):
         raise ValueError(f"maximise needs {needed}, got shapes {shapes}")
+    if np.isfinite(values).all() and np.isfinite(slopes).all():
+        return values, slopes
     values = np.where(np.isnan(values), -np.inf, values)
     finite = np.isfinite(values) & np.isfinite(slopes).all(1)
     return values, np.where(finite[:, None], slopes, 0.0)
@@ -276,18 +317,16 @@ def value_range(values: Array) -> float:
     return max(float(np.ptp(known)), 1e-6 * float(np.abs(known).max())) if len(known) else 0.0
 
 
-def upper_half(values: Array) -> Mask:
-    """Tell which values are at least the median; all of them if they are few."""
-    half: Mask = (
-        values >= np.median(values) if len(values) > FEW else np.ones(len(values), dtype=bool)
-    )
-    return half
+def median(values: Array) -> float:
+    """Return the median of some numbers; `np.median` takes ten times as long for few of them."""
+    ordered, half = np.sort(values), len(values) // 2
+    return float(ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
 def ascent_directions(active: ActiveStarts, scale: Array) -> Array:
     """Return what the limits leave of H g, at most LONGEST scales long."""
     direction = active.limits.directions(active.rows, active.slopes, active.inverse_hessian)
-    length = np.abs(direction / scale).max(1, initial=LONGEST)
+    length = np.maximum.reduce(np.abs(direction / scale), 1, initial=LONGEST)
     return active.limits.shorten(active.rows, direction * (LONGEST / length)[:, None])
 
 
@@ -298,13 +337,18 @@ def advance(active: ActiveStarts, trial: Array, values: Array, slopes: Array, sc
     but at least a tenth and at most half of the last one.
     """
     moved, rise = trial - active.rows, values - active.values
-    predicted = (active.slopes * moved).sum(1)
+    predicted = np.add.reduce(active.slopes * moved, 1)
     rose = (rise >= RISE * predicted) & (predicted > 0)
-    gap = predicted - rise
-    top = predicted / np.where(rose | (gap <= 0), 1.0, 2 * gap)
-    active.share = np.where(rose, 1.0, active.share * np.clip(top, 0.1, 0.5))
     slope_change = np.where(moved != 0, active.slopes - slopes, 0.0)
     updated = update_inverse_hessian(active.inverse_hessian, moved, slope_change, scale)
+    if rose.all():
+        active.share = np.ones(len(rose))
+        active.rows, active.values, active.slopes = trial, values, slopes
+        active.inverse_hessian = updated
+        return
+    gap = predicted - rise
+    top = predicted / np.where(rose | (gap <= 0), 1.0, 2 * gap)
+    active.share = np.where(rose, 1.0, active.share * top.clip(0.1, 0.5))
     active.inverse_hessian = np.where(rose[:, None, None], updated, active.inverse_hessian)
     active.rows = np.where(rose[:, None], trial, active.rows)
     active.slopes = np.where(rose[:, None], slopes, active.slopes)
@@ -319,13 +363,17 @@ def update_inverse_hessian(
     BFGS keeps H positive definite only if s'y > 0. Where the function is not concave along the step
     it is not, and H <- 4 H instead: the maximum is farther away than H says.
     """
-    product = (moved * slope_change).sum(1)
+    total = np.add.reduce
+    product = total(moved * slope_change, 1)
     image = np.matmul(inverse_hessian, slope_change[:, :, None])[:, :, 0]
     concave = product > 1e-10 * np.sqrt(
-        ((moved / scale) ** 2).sum(1) * ((slope_change * scale) ** 2).sum(1)
+        total(np.square(moved / scale), 1) * total(np.square(slope_change * scale), 1)
     )
     ratio = 1 / np.where(concave, product, 1.0)
-    weight = ratio * (1 + ratio * (slope_change * image).sum(1)) / 2
+    weight = ratio * (1 + ratio * total(slope_change * image, 1)) / 2
     half = moved[:, :, None] * (ratio[:, None] * image - weight[:, None] * moved)[:, None, :]
-    updated = inverse_hessian - half - half.transpose(0, 2, 1)
+    updated: Array = inverse_hessian - half
+    updated -= half.transpose(0, 2, 1)
+    if concave.all():
+        return updated
     return np.where(concave[:, None, None], updated, 4 * inverse_hessian)

@@ -21,7 +21,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains.bfgs import STEPS, Function, ascend, evaluate
+from kernelbandits.domains.bfgs import STEPS, USUAL, Function, Halving, ascend, evaluate
 from kernelbandits.domains.constraints import (
     Comparison,
     Condition,
@@ -433,6 +433,7 @@ class FeasibleSet:
         beat: float = -math.inf,
         least: float | None = None,
         rivals: bool = False,
+        halving: Halving = USUAL,
     ) -> tuple[Array, Array, int]:
         """Ascend to local maxima within the constraints; only the coordinates `moving` move."""
         search = self.to_search(rows)
@@ -455,7 +456,7 @@ class FeasibleSet:
         metric = np.matmul(projector * local[:, None, :] ** 2, projector)
         ones = np.ones(self.dimension)
         known: Any = {"beat": beat, "steps": steps, "least": least, "rivals": rivals}
-        found = ascend(scaled, here, limits, ones, metric, **known)
+        found = ascend(scaled, here, limits, ones, metric, halving=halving, **known)
         ends = self.to_rows(np.clip(found.rows * units, self.lower, self.upper))
         return ends, found.values, found.evaluations
 

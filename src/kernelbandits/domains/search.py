@@ -15,8 +15,10 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.bfgs import (
     STEPS,
+    USUAL,
     Ascent,
     Function,
+    Halving,
     Mask,
     as_numbers,
     evaluate,
@@ -40,6 +42,8 @@ INCUMBENTS = 64
 """Of the rows given as near, a quick search evaluates so many themselves, the first ones."""
 POOL = 20
 """Starts are chosen among this many times as many rows, the best ones."""
+TOGETHER = 96
+"""Of so many rows at a time all distances are computed."""
 EVERY = 2048
 """A finite box with at most this many points is evaluated completely."""
 LARGEST_COUNT = 2**20
@@ -97,6 +101,7 @@ def maximise(
     values: Values | None = None,
     quick: bool = False,
     sketch: SearchedFunction | None = None,
+    halving: Halving = USUAL,
 ) -> Maximum:
     """Search the row of a box at which a function is largest.
 
@@ -139,6 +144,8 @@ def maximise(
     sketch
         A cheaper function with maxima at about the same places. Starts are chosen and moved by it,
         and only the best of their ends ascend by the function itself.
+    halving
+        When the lower half of the starts stops.
 
     Examples
     --------
@@ -171,7 +178,8 @@ def maximise(
     least = None
     if quick:
         least = (ENOUGH if sketch is None else ENOUGH_BY_SKETCH) * value_range(heights[first])
-    return Search(function, box, lengths, steps, values, least, sketch).run(rows[first], len(rows))
+    search = Search(function, box, lengths, steps, values, least, sketch, halving)
+    return search.run(rows[first], len(rows))
 
 
 def search_all(
@@ -294,16 +302,31 @@ def separate_rows(rows: Array, heights: Array, scale: Array, count: int) -> npt.
     places, left = np.ascontiguousarray((rows[best] / scale).T), np.isfinite(heights[best])
     # If no value is finite the first row is still returned, so that there is a result.
     left[0] = True
-    apart = np.empty_like(places)
     chosen: list[int] = []
-    while left.any() and len(chosen) < count:
-        first = int(left.argmax())
-        chosen.append(first)
-        np.subtract(places, places[:, first : first + 1], out=apart)
-        np.square(apart, out=apart)
-        left &= apart.sum(0) > 0.25
-        left[first] = False
+    for first in range(0, len(best), TOGETHER):
+        block = np.arange(first, min(first + TOGETHER, len(best)))[left[first : first + TOGETHER]]
+        here = places[:, block]
+        if chosen:
+            far = squared_distances(places[:, chosen], here) > 0.25
+            free = far.all(0)
+            block, here = block[free], here[:, free]
+        close = squared_distances(here, here) <= 0.25
+        taken = np.zeros(len(block), dtype=bool)
+        for place, number in enumerate(block.tolist()):
+            if not taken[place]:
+                chosen.append(number)
+                if len(chosen) == count:
+                    return best[chosen]
+                taken |= close[place]
     return best[chosen]
+
+
+def squared_distances(left: Array, right: Array) -> Array:
+    """Return the squared distances of points in columns, an array of all pairs."""
+    squares: Array = np.zeros((left.shape[1], right.shape[1]))
+    for here, there in zip(left, right, strict=True):
+        squares += np.square(here[:, None] - there)
+    return squares
 
 
 @dataclass(frozen=True)
@@ -320,6 +343,7 @@ class Search:
     """An ascent ends when it is expected to rise by less; None for rounding. With a number, starts
     that will not become the highest stop."""
     sketch: SearchedFunction | None = None
+    halving: Halving = USUAL
 
     def run(self, rows: Array, evaluated: int) -> Maximum:
         """Ascend in the real coordinates, then exchange separate values until nothing improves.
@@ -379,10 +403,11 @@ class Search:
         """
         if is_constrained(self.box):
             limited = self.function, rows, moving, self.scale, self.steps, beat
-            early = self.least, self.least is not None
+            early = self.least, self.least is not None, self.halving
             return Ascent(*self.box.feasible.ascend(*limited, *early))
-        lower = np.where(moving, self.box.lower, rows)
-        upper = np.where(moving, self.box.upper, rows)
+        lower, upper = np.array(self.box.lower), np.array(self.box.upper)
+        if not moving.all():
+            lower, upper = np.where(moving, lower, rows), np.where(moving, upper, rows)
         return projected_bfgs(
             self.function,
             rows,
@@ -394,6 +419,7 @@ class Search:
             least=self.least,
             rivals=self.least is not None,
             inverse_hessian=inverse_hessians,
+            halving=self.halving,
         )
 
     def settle(self, rows: Array, starts: Array | None = None) -> Array:

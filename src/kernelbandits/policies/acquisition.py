@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from kernelbandits.checks import Array
-from kernelbandits.domains.bfgs import STEPS
+from kernelbandits.domains.bfgs import PATIENT, STEPS
 from kernelbandits.kernels import Kernel
-from kernelbandits.posterior import StackedPosteriors, members_of
+from kernelbandits.posterior import SearchForm, StackedPosteriors, members_of
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
@@ -98,8 +98,9 @@ class UpperConfidence(Acquisition):
         return mean + (self.weight * self.width) * sd
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-        reach = self.weight * self.width
-        return mean + reach * sd, np.ones_like(mean), np.full_like(sd, reach)
+        # A search asks this again and again, and `np.full_like` takes as long as the rest.
+        reach, ones = self.weight * self.width, np.ones(mean.shape)
+        return mean + reach * sd, ones, reach * ones
 
     def surface(self, posterior: Any) -> Surface:
         # Without the sd a search takes a tenth of the time.
@@ -542,6 +543,32 @@ class ScoreSurface:
         mean, sd, mean_slope, sd_slope = self.posterior.gradients(rows)
         value, by_mean, by_sd = self.acquisition.derivatives(mean, sd)
         return value, by_mean[:, None] * mean_slope + by_sd[:, None] * sd_slope
+
+
+@dataclass(frozen=True)
+class SearchSurface:
+    """An acquisition as a search evaluates it: the numbers of `ScoreSurface` up to rounding."""
+
+    quick = True
+    halving = PATIENT
+
+    form: SearchForm
+    acquisition: Acquisition
+
+    def values(self, rows: Array) -> Array:
+        return self.acquisition.score(*self.form.at(rows))
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """The score and its gradient."""
+        return self.form.slopes(rows, self.acquisition.derivatives)
+
+
+def speed_up(surface: Surface) -> Surface:
+    """The same surface in the form that a search evaluates fastest, if there is one."""
+    if not isinstance(surface, ScoreSurface):
+        return surface
+    form = SearchForm.of(surface.posterior)
+    return surface if form is None else SearchSurface(form, surface.acquisition)
 
 
 @dataclass(frozen=True)

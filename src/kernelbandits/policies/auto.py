@@ -175,6 +175,8 @@ class Auto(IndexPolicy):
     )
     revision = 4
     takes_kernel = False
+    # A study recomputes what this revision has chosen, to the last bit (`search_as_before`).
+    speeds_up_searches = False
     learns_failures = True
 
     def __init__(

@@ -112,7 +112,14 @@ class Doubling(Policy):
         given = self._given | {"horizon": self.length(epoch)}
         if checks.is_number(self._delta):
             given["delta"] = 6 * float(self._delta) / (math.pi * epoch) ** 2
-        return self._rule(*self._places, **given)
+        made = self._rule(*self._places, **given)
+        if not self.speeds_up_searches:
+            made.search_as_before()
+        return made
+
+    def search_as_before(self) -> None:
+        super().search_as_before()
+        self.inner.search_as_before()
 
     def length(self, epoch: int) -> int:
         """The number of rounds of an epoch."""

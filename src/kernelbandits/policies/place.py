@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, Part, argmax, maximise
-from kernelbandits.domains.bfgs import STEPS
+from kernelbandits.domains.bfgs import STEPS, USUAL
 from kernelbandits.domains.box import as_row
 from kernelbandits.domains.search import SearchedFunction
 from kernelbandits.policies.acquisition import Surface
@@ -136,6 +136,7 @@ class Region:
             values=exact.values,
             quick=getattr(surface, "quick", False),
             sketch=None if rough is None else self._in_box(rough),
+            halving=getattr(surface, "halving", USUAL),
         )
         search = {
             "index": found.value,

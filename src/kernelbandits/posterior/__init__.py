@@ -50,6 +50,7 @@ from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import NO_ARM, LentPool, PoolPosterior
 from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
+from kernelbandits.posterior.search_form import SearchForm
 from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
 from kernelbandits.posterior.sketched import SketchedPosterior
 from kernelbandits.posterior.spectrum import Spectrum
@@ -76,6 +77,7 @@ __all__ = [
     "PoolPosterior",
     "Posterior",
     "RefitPosterior",
+    "SearchForm",
     "ShortList",
     "SketchedPosterior",
     "Spectrum",

@@ -160,7 +160,10 @@ def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.
         if isinstance(domain, Arms) and domain.features and kernel not in (None, Linear()):
             needed = "no kernel with a Gram matrix or a graph, which is the kernel"
             raise ValueError(f"Study needs {needed}, got {kernel}")
-        return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
+        named = policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
+        # Stored asks are recomputed, and a study waits for its results, not for a search.
+        named.search_as_before()
+        return named
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
     return build_auto(domain, {**auto_defaults(settings, domain), **own, **task})

@@ -1,0 +1,175 @@
+"""The form of a posterior that a search on a box evaluates, and who searches with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.kernels import AdditiveMatern, Constant
+from kernelbandits.policies.acquisition import (
+    LogExpectedImprovement,
+    ScoreSurface,
+    SearchSurface,
+    StandardDeviation,
+    UpperConfidence,
+    speed_up,
+)
+from kernelbandits.policies.doubling import Doubling
+from kernelbandits.posterior import PointPosterior, SearchForm
+from kernelbandits.study.rules import build_policy, make_settings
+
+LOWER, UPPER = (0.0, -2.0, 1000.0), (1.0, 3.0, 1100.0)
+BOX = kb.Box(LOWER, UPPER)
+SCALES = (0.3, 1.5, 20.0)
+BOUNDS: dict[str, Any] = {"noise_scale": 0.1, "norm_bound": 1.0}
+
+KERNELS = {
+    "rbf": kb.RBF(SCALES),
+    "matern32": kb.Matern(SCALES, nu=1.5),
+    "matern52": kb.Matern(SCALES),
+    "one scale": kb.Matern(0.7),
+    "scaled with a level": 2.5 * kb.Matern(SCALES) + 0.7 * Constant(),
+    "scaled rbf": 0.4 * kb.RBF(SCALES),
+}
+ACQUISITIONS = [
+    UpperConfidence(1.0, 2.0),
+    UpperConfidence(-0.5, 3.0),
+    StandardDeviation(),
+    LogExpectedImprovement(0.8),
+]
+
+
+def sample_rows(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(LOWER, UPPER, (count, 3))
+
+
+def learn_posterior(kernel: Any, count: int = 40, ridge: float = 0.01) -> PointPosterior:
+    """Random points and rewards; every seventh point is played twice."""
+    posterior = PointPosterior(kernel, BOX, ridge)
+    rng = np.random.default_rng(count)
+    for number, row in enumerate(sample_rows(count, 1)):
+        for _ in range(1 + (number % 7 == 0)):
+            posterior.update(row, float(rng.normal()))
+    return posterior
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("count", [1, 40, 400])
+def test_mean_and_sd_are_those_of_the_posterior(name: str, count: int) -> None:
+    # One lengthscale for all coordinates loses digits: the last side is 140 of them long.
+    tolerance = 1e-6 if name == "one scale" else 1e-9
+    posterior = learn_posterior(KERNELS[name], count)
+    form = SearchForm.of(posterior)
+    assert form is not None
+    rows = np.vstack([sample_rows(700, 2), posterior.points])
+    for found, truth in zip(form.at(rows), posterior.at(rows), strict=True):
+        np.testing.assert_allclose(found, truth, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=repr)
+def test_scores_and_gradients_are_those_of_the_posterior(name: str, acquisition: Any) -> None:
+    plain = ScoreSurface(learn_posterior(KERNELS[name]), acquisition)
+    fast = speed_up(plain)
+    assert isinstance(fast, SearchSurface)
+    rows = sample_rows(60, 3)
+    np.testing.assert_allclose(fast.values(rows), plain.values(rows), rtol=1e-8, atol=1e-8)
+    (value, slopes), (true_value, true_slopes) = fast.slopes(rows), plain.slopes(rows)
+    np.testing.assert_allclose(value, true_value, rtol=1e-8, atol=1e-8)
+    size = np.abs(true_slopes).max(0)
+    np.testing.assert_allclose(slopes / size, true_slopes / size, rtol=0, atol=1e-6)
+
+
+def test_where_nothing_is_uncertain_the_sd_has_no_slope() -> None:
+    with pytest.warns(kb.NumericsWarning):
+        posterior = PointPosterior(kb.RBF(SCALES), BOX, 1e-30)
+    posterior.update(sample_rows(1, 4)[0], 0.5)
+    form = SearchForm.of(posterior)
+    assert form is not None
+    value, slopes = form.slopes(posterior.points, StandardDeviation().derivatives)
+    assert value.tolist() == [0.0]
+    assert slopes.tolist() == [[0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        kb.Matern(SCALES, nu=0.5),
+        kb.Linear(),
+        kb.kernels.RationalQuadratic(1.0),
+        kb.Matern(SCALES) + AdditiveMatern(SCALES, ((0,), (1,), (2,))),
+        kb.Matern((0.3, 1.5, 0.01)),
+    ],
+    ids=str,
+)
+def test_other_kernels_and_lengthscales_that_lose_digits_have_no_such_form(kernel: Any) -> None:
+    posterior = learn_posterior(kernel, 5)
+    assert SearchForm.of(posterior) is None
+    surface = ScoreSurface(posterior, StandardDeviation())
+    assert speed_up(surface) is surface
+
+
+def test_before_the_first_reward_and_of_other_posteriors_there_is_no_such_form() -> None:
+    assert SearchForm.of(PointPosterior(kb.RBF(SCALES), BOX, 0.1)) is None
+    members = [learn_posterior(kb.RBF(SCALES), 5)] * 2
+    assert SearchForm.of(kb.posterior.MixturePosterior(members)) is None
+
+
+def play_policy(policy: kb.Policy, rounds: int) -> list[Any]:
+    choices = []
+    for t in range(1, rounds + 1):
+        choice = policy.ask(t, kb.Streams(2))
+        policy.tell(choice, float(np.sin(4 * choice.x[0]) + np.cos(choice.x[1])))
+        choices.append(choice)
+    return choices
+
+
+def test_a_named_policy_finds_maxima_at_least_as_high_in_the_fast_form() -> None:
+    policy = kb.SimpleUCB(BOX, kb.Matern(SCALES), **BOUNDS)
+    before = kb.SimpleUCB(BOX, kb.Matern(SCALES), **BOUNDS)
+    before.search_as_before()
+    gaps = []
+    for t in range(1, 26):
+        choice, other = policy.ask(t, kb.Streams(2)), before.ask(t, kb.Streams(2))
+        values = policy.index(t, points=np.vstack([choice.x, other.x]))
+        gaps.append(float(values[0] - values[1]))
+        assert choice.note["index"] == pytest.approx(values[0], abs=1e-9)
+        reward = float(np.sin(4 * choice.x[0]) + np.cos(choice.x[1]))
+        policy.tell(choice, reward)
+        before.tell(before.choice(choice.x), reward)
+    assert min(gaps) > -1e-6
+
+
+def test_who_keeps_the_search_of_before_evaluates_the_posterior_itself() -> None:
+    """`Auto`, and named policies in studies, whose stored choices are recomputed."""
+    settings = make_settings(target="y", policy="simple-ucb", settings=BOUNDS)
+    space = kb.MixedBox({"a": kb.Real(0, 1), "b": kb.Real(0, 1)})
+    doubling = make_settings(
+        target="y", policy="igp-ucb", settings={**BOUNDS, "horizon": "doubling"}
+    )
+    study, epochs = build_policy(settings, space), build_policy(doubling, space)
+    assert isinstance(epochs, Doubling)
+    acquisition, posterior = UpperConfidence(1.0, 1.0), learn_posterior(kb.RBF(SCALES), 5)
+    for policy in (study, epochs.inner, epochs._make_policy(2), kb.Auto(BOX)):
+        assert type(policy._surface(acquisition, posterior)) is ScoreSurface
+    named = kb.SimpleUCB(BOX, kb.RBF(SCALES), **BOUNDS)
+    assert type(named._surface(acquisition, posterior)) is SearchSurface
+
+
+def test_asks_after_a_repeated_point_and_with_pending_ones_are_those_of_a_fresh_policy() -> None:
+    """L^-1 is kept from one ask to the next; the choice depends on the rewards alone."""
+    kept = kb.SimpleUCB(BOX, kb.Matern(SCALES), **BOUNDS)
+    choices = play_policy(kept, 8)
+    kept.tell(choices[3], 0.3)
+    pending = [kept.ask(20, kb.Streams(5))]
+    fresh = kb.SimpleUCB(BOX, kb.Matern(SCALES), **BOUNDS)
+    for choice in choices:
+        fresh.tell(choice, float(np.sin(4 * choice.x[0]) + np.cos(choice.x[1])))
+    fresh.tell(choices[3], 0.3)
+    for waiting in ([], pending):
+        one = kept.ask(21, kb.Streams(5), pending=waiting)
+        other = fresh.ask(21, kb.Streams(5), pending=waiting)
+        np.testing.assert_array_equal(one.x, other.x)
