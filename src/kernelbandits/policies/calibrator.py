@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -965,14 +966,19 @@ class Calibrator:
         """
         if self.features:
             return np.ones(self.domain.dimension)
-        inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
-        known = np.empty(0) if checks.is_whole(inner) else domain_sides(inner)
+        known = self._domain_sides
         seen = np.ones(0)
         if self.rewards.events:
             seen = np.ptp(self.rewards.points[:, len(known) :], axis=0)
         unseen = np.ones(self.domain.dimension - len(known) - len(seen))
         sides = np.concatenate([known, seen, unseen])
         return np.where(sides > 0, sides, 1.0)
+
+    @cached_property
+    def _domain_sides(self) -> Array:
+        """The sides of the domain without the context; none if its arms come with the round."""
+        inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
+        return np.empty(0) if checks.is_whole(inner) else domain_sides(inner)
 
     def _point(self, place: Any) -> Array:
         """The point of an arm's number, or the row itself."""
@@ -983,7 +989,11 @@ class Calibrator:
 def check_coordinates(*places: Any) -> Any:
     """Check that the numbers of some rows are small enough for distances; return the first row."""
     given = [place for place in places if place is not None]
-    largest = max((float(np.abs(place).max(initial=0.0)) for place in given), default=0.0)
+    # A NaN is none of the two, and refused where numbers are checked.
+    ends = (
+        max(place.max(initial=0.0), -place.min(initial=0.0)) for place in map(np.asarray, given)
+    )
+    largest = max(map(float, ends), default=0.0)
     needed = f"coordinates of size at most {LARGEST_COORDINATE:g}"
     checks.needs(largest <= LARGEST_COORDINATE, "Auto", needed, largest)
     return places[0]
@@ -1001,7 +1011,9 @@ def domain_sides(domain: Any) -> Array:
     Two values of an unordered category are one side apart.
     """
     if isinstance(domain, Arms):
-        sides: Array = np.array(domain.sides or np.ptp(domain.points, axis=0))
+        # By columns: numpy goes through the rows of a long and narrow matrix one by one.
+        ranges = (float(np.ptp(column)) for column in domain.points.T)
+        sides: Array = np.array(domain.sides or tuple(ranges))
     else:
         sides = np.subtract(domain.upper, domain.lower)
     for block in domain_blocks(domain):

@@ -21,7 +21,7 @@ BLOCK_NUMBERS = 1 << 18
 """About how many numbers of a matrix are computed at a time, so that temporary arrays stay small:
 2 MB."""
 MOST_COLUMNS = 8
-"""Points of up to so many coordinates are stored by columns too, as many numbers as so many rows."""
+"""Points of up to so many coordinates are stored by columns too: as many numbers as eight rows."""
 ARRAYS = 24
 """Numbers held for each arm besides its column of the rows: mean, variance, index, temporaries."""
 CHUNK_NUMBERS = 1 << 22
