@@ -10,6 +10,9 @@ against arms and rounds; PYTHON is one that has BoTorch.
 [--minutes M]` compares `Auto` on a working set with `Auto` on all arms; it continues where it
 stopped.
 
+`python -m benchmarks planted [--seeds N] [--arms ...] [--tasks ...] [--players ...] [--minutes M]`
+lets policies look for one planted optimum in pools of 10^4 to 10^6 arms; it continues too.
+
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
@@ -46,6 +49,7 @@ from benchmarks import (
     imports,
     lab,
     parallel,
+    planted,
     race,
     regret,
     rivals,
@@ -88,6 +92,7 @@ def main() -> None:
     parallel.arguments(commands.add_parser("parallel", help=parallel.__doc__))
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
     working_sets.arguments(commands.add_parser("working-sets", help=working_sets.__doc__))
+    planted.arguments(commands.add_parser("planted", help=planted.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
@@ -96,6 +101,8 @@ def main() -> None:
         scale.run(quick=arguments.quick, skip=arguments.skip, rivals=arguments.rivals)
     elif arguments.command == "working-sets":
         working_sets.run(arguments)
+    elif arguments.command == "planted":
+        planted.run(arguments)
     elif arguments.command == "lab":
         lab.run(arguments)
     elif arguments.command == "parallel":

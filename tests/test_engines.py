@@ -334,3 +334,13 @@ def test_gp_ts_on_orthonormal_arms_draws_independent_normals_of_known_mean_and_v
     cov = np.cov(draws.T, bias=True)
     error = np.sqrt((np.outer(variance, variance) + np.diag(variance**2)) / n)
     assert (np.abs(cov - np.diag(variance)) < 4 * error).all()
+
+
+@pytest.mark.parametrize("law", [kb.PointMass(1.0), kb.PointMass(0.5), kb.Bernoulli(0.3)])
+def test_the_weights_of_a_run_are_those_of_its_law(law):
+    """Those of a point mass are not drawn."""
+    arms, streams = kb.Arms([[0.0], [0.5], [1.0]]), kb.Streams(4)
+    policy = kb.GenericGP(arms, kb.RBF(0.3), law, noise_scale=0.1, norm_bound=1.0)
+    weights = policy.tables(2000, streams, first=3).weights
+    expected = [law.draw(streams.uniform("weight", t)) for t in range(3, 2001)]
+    assert weights.tolist() == expected

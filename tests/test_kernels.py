@@ -276,3 +276,15 @@ def test_an_additive_kernel_is_the_same_whether_columns_have_few_values_or_many(
         for block in blocks
     ]
     np.testing.assert_array_equal(found, sum(parts) / 2)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_a_matern_profile_is_its_formula_and_leaves_its_argument(nu):
+    squares = np.array([[0.0, 1e-300, 0.3], [2.0, 1e6, 1e300]])
+    before = squares.copy()
+    s = np.minimum(np.sqrt(2 * nu) * np.sqrt(before), 800)
+    powers = {0.5: 1.0, 1.5: 1 + s, 2.5: 1 + s + s**2 / 3}
+    values = kb.Matern(0.3, nu).profile(squares)
+    np.testing.assert_allclose(values, powers[nu] * np.exp(-s), rtol=1e-13)
+    assert (squares == before).all()
+    assert float(kb.Matern(0.3, nu).profile(np.array(0.3))) == values[0, 2]

@@ -336,3 +336,49 @@ def test_neighbours_are_found_among_large_coordinates(small_sets):
     near = working_set.nearest_arms(pool, np.arange(N), points[[17, 40]], np.array([0.1, 1.0]))
     exact = (((points - points[40]) / [0.1, 1.0]) ** 2).sum(1)
     assert near[1, :9].tolist() == np.argsort(exact)[:9].tolist()
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """The numbers of rewards from which posteriors of working sets were built."""
+    numbers = []
+    build = Calibrator._build_posterior
+
+    def count(self):
+        numbers.append(self.rewards.events)
+        return build(self)
+
+    monkeypatch.setattr(Calibrator, "_build_posterior", count)
+    return numbers
+
+
+def test_results_told_at_once_and_pending_outside_the_set_build_one_posterior(small_sets, built):
+    start = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
+    play(start, 8)
+    fresh, outside = arms_outside(start)[:3].tolist(), arms_outside(start)[40]
+    auto = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
+    built.clear()
+    pairs = [*start.history, *((arm, 0.3) for arm in fresh)]
+    auto.tell_all([(auto.choice(arm), reward) for arm, reward in pairs])
+    assert built == []
+    auto.ask(pending=[auto.choice(int(outside))])
+    assert built == [11]
+
+
+def test_the_posterior_does_not_depend_on_when_it_is_read(small_sets):
+    """Rewards of arms in the set update it, whether or not anybody has read it before."""
+    read, unread = (kb.Auto(make_pool(), goal="find", seed=6, refits=RARE) for _ in range(2))
+    twin = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
+    history = [(one.arm, value_of(one.x)) for one in play(twin, 8)]
+    seated = [int(arm) for arm in twin.working.numbers if arm not in dict(history)]
+    history += [(seated[0], 0.4), (seated[3], None), (seated[5], 0.5)]
+    for arm, reward in history:
+        for auto in (read, unread):
+            choice = auto.choice(arm)
+            auto.fail(choice) if reward is None else auto.tell(choice, reward)
+        assert read.posterior.events >= 1
+    assert not read.working.grown
+    assert read.posterior.events == len(history)
+    assert (read.posterior.means == unread.posterior.means).all()
+    assert (read.posterior.variances == unread.posterior.variances).all()
+    assert read.ask() == unread.ask()

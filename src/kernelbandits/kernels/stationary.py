@@ -101,13 +101,17 @@ def squared_distance(
     The differences are squared, not expanded into |x|^2 - 2 x.z + |z|^2, which would lose all
     digits of small distances. Dimensions are added one at a time, so memory stays at (n, m).
     """
-    squares, apart = np.zeros((len(x), len(z))), np.empty((len(x), len(z)))
+    squares, apart = np.empty((len(x), len(z))), np.empty((len(x), len(z)))
     lengths = scales(owner, x, z, lengthscale).tolist()
     with np.errstate(over="ignore"):
-        for length, left, right in zip(lengths, columns(x), columns(z), strict=True):
-            np.subtract(left[:, None], right, out=apart)
-            np.divide(apart, length, out=apart)
-            squares += np.multiply(apart, apart, out=apart)
+        rows = zip(lengths, columns(x), columns(z), strict=True)
+        for number, (length, left, right) in enumerate(rows):
+            part = apart if number else squares
+            np.subtract(left[:, None], right, out=part)
+            np.divide(part, length, out=part)
+            np.multiply(part, part, out=part)
+            if number:
+                squares += part
     return squares
 
 
@@ -166,13 +170,21 @@ class Matern(Stationary):
         checks.needs(self.nu in MATERN_SMOOTHNESS, "Matern", f"nu in {MATERN_SMOOTHNESS}", self.nu)
 
     def profile(self, squares: Array) -> Array:
+        # In place: each new array of some thousand numbers costs as much as what is computed in it.
         s = self._distance(squares)
-        return self._polynomial(s) * np.exp(-s)
+        values = self._polynomial(s)
+        values *= np.exp(np.negative(s, out=s), out=s)
+        return values
 
     def _polynomial(self, s: Array) -> Array:
         if self.nu == 0.5:
             return np.ones_like(s)
-        return 1 + s if self.nu == 1.5 else 1 + s + s * (s / 3)
+        values = 1 + s
+        if self.nu == 2.5:
+            third = s / 3
+            third *= s
+            values += third
+        return values
 
     def slope(self, squares: Array) -> Array:
         """-exp(-s) / (2 s),  -(3/2) exp(-s)  or  -(5/6) (1 + s) exp(-s).
@@ -187,7 +199,8 @@ class Matern(Stationary):
     def _distance(self, squares: Array) -> Array:
         """Return s = sqrt(2 nu) r, at most 800."""
         with np.errstate(over="ignore"):
-            return np.minimum(np.sqrt(2 * self.nu * squares), FARTHEST)
+            s = np.asarray(2 * self.nu * squares)
+            return np.minimum(np.sqrt(s, out=s), FARTHEST, out=s)
 
 
 @dataclass(frozen=True)

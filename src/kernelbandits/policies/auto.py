@@ -42,7 +42,7 @@ from kernelbandits.policies.acquisition import (
     row_keys,
 )
 from kernelbandits.policies.base import check_pairs
-from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
+from kernelbandits.policies.calibrator import Calibrator, check_coordinates
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.explanation import Explanation, explain_choice
 from kernelbandits.policies.fitted_model import FittedModel, model_members
@@ -244,7 +244,7 @@ class Auto(IndexPolicy):
         self.safety = checks.positive("Auto", "safety", safety)
         self.delta = checks.inside("Auto", "delta", delta)
         self.streams = Streams(seed)
-        super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=empty_posterior)
+        super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=None)
         self.calibrator = Calibrator(
             self.domain,
             prior=prior,
@@ -378,14 +378,13 @@ class Auto(IndexPolicy):
         working = self.calibrator.find_working_set(pending, allowed)
         if working is self.working:
             return self
-        key = self.posterior.events, len(self.failed), working.numbers.tobytes()
+        key = self.rewards.events, len(self.failed), working.numbers.tobytes()
         known = self._restricted
-        if known is None or known[0][0] is not self.posterior or known[0][1:] != key:
+        if known is None or known[0][0] is not self.calibration or known[0][1:] != key:
             other = copy.copy(self)
             other._pending = PendingCache()
             other.calibrator = self.calibrator.on_working_set(working)
-            other.posterior = other.calibrator.posterior
-            self._restricted = known = (self.posterior, *key), other
+            self._restricted = known = (self.calibration, *key), other
         return known[1]
 
     def choose(self, now: Round) -> Choice:
@@ -599,11 +598,9 @@ class Auto(IndexPolicy):
             if self.calibrator.learn_counted(place, reward):
                 self.width = self._fitted_width()
                 self._follow_fit()
-            self.posterior = self.calibrator.posterior
         except BaseException:
             self.calibrator.restore(before)
             self.width, self.settings = width, settings
-            self.posterior = self.calibrator.posterior
             raise
         self.history.append((place, reward))
 
@@ -657,7 +654,6 @@ class Auto(IndexPolicy):
             return self.calibrator.learn_updates(rewards)
         finally:
             self.history.extend(rewards[: self.rewards.events - known])
-            self.posterior = self.calibrator.posterior
 
     def _learn_with_fit(self, pairs: list[tuple[Any, float | None]]) -> None:
         """Learn rewards and failures, at the last of which a fit is due, by that fit.
@@ -666,9 +662,8 @@ class Auto(IndexPolicy):
         """
         *earlier, (place, reward) = pairs
         assert reward is not None
-        rewards, posterior, working = self.rewards.copy(), self.posterior, self.working
-        failures, penalties = len(self.failed), self.calibrator.penalties
-        events = len(self.history)
+        state, rewards = self.calibrator.state(), self.rewards.copy()
+        failures, events = len(self.failed), len(self.history)
         try:
             self.history.extend(earlier)
             self.failed.extend(place for place, reward in earlier if reward is None)
@@ -679,9 +674,7 @@ class Auto(IndexPolicy):
         except BaseException:
             del self.failed[failures:], self.history[events:]
             # A fit builds a new posterior, so the one before it is as it was.
-            self.calibrator.rewards, self.calibrator.penalties = rewards, penalties
-            self.calibrator.working = working
-            self.posterior = self.calibrator.posterior = posterior
+            self.calibrator.take_back(state, rewards)
             raise
 
     def _learn_in_turn(self, pairs: list[tuple[Any, float | None]]) -> None:
@@ -737,8 +730,6 @@ class Auto(IndexPolicy):
             self.calibrator.take_back(state, rewards)
             self.width, self.settings = width, settings
             raise
-        finally:
-            self.posterior = self.calibrator.posterior
         return len(pairs)
 
     def _count_with_fit(self, place: Any, reward: float | None) -> bool:
@@ -771,16 +762,14 @@ class Auto(IndexPolicy):
 
     def _fail_at(self, place: Any) -> None:
         self.calibrator.fail(place)
-        self.posterior = self.calibrator.posterior
         self.history.append((place, None))
         self.width = self._fitted_width()
 
     def _follow_fit(self) -> None:
-        """Choose by the posterior of the calibrator, and record what is played."""
-        self.posterior = self.calibrator.posterior
+        """Record what is played after a fit."""
         self.settings |= {
             "width": self.width.rule,
-            "ridge": self.posterior.ridge,
+            "ridge": self.calibrator.ridge,
             "calibration": self.calibration.sentence(),
         }
 
@@ -880,6 +869,11 @@ class Auto(IndexPolicy):
         self._learn_all(pairs)
 
     # ------------------------------------------------------------------ answers
+
+    @property
+    def posterior(self) -> Any:
+        """The posterior of all rewards under the last fit, in standardised units."""
+        return self.calibrator.posterior
 
     @property
     def calibration(self) -> Calibration:

@@ -151,6 +151,8 @@ class Policy:
 
     domain: Any
     """Arms; for a rule that plays boxes also a Box, a MixedBox or a Contextual."""
+    posterior: Any
+    """What the rewards say of f."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -176,19 +178,21 @@ class Policy:
         ridge: float,
         ties: str = "random",
         horizon: int | None = None,
-        form: Form = posterior_on,
+        form: Form | None = posterior_on,
     ) -> None:
+        """Begin with the prior; without a `form`, the policy finds its posterior by itself."""
         name = type(self).__name__
         anywhere = plays_anywhere(name, domain, self.plays_boxes)
         self.domain = domain if anywhere else as_arms(domain)
         self.finite = isinstance(self.domain, Arms)
         self.ties = checks.one_of(name, "ties", ties, TIES)
         self.horizon = None if horizon is None else checks.whole(name, "horizon", horizon)
-        self.posterior: Any = form(kernel, self.domain, ridge)
+        if form is not None:
+            self.posterior = form(kernel, self.domain, ridge)
         self.failed: list[Any] = []
         """Where choices gave no reward."""
         self.settings: dict[str, Any] = {
-            "ridge": self.posterior.ridge,
+            "ridge": ridge if form is None else self.posterior.ridge,
             "ties": ties,
             "horizon": horizon,
         }

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,6 +128,8 @@ class CalibratorState(NamedTuple):
     fitted_sides: Array
     noise_contradicted: bool
     posterior: Any
+    is_built: bool
+    """Whether the posterior knows all rewards (`Calibrator.posterior`)."""
     penalties: FailurePenalties
     working: WorkingSet | None
 
@@ -165,7 +168,6 @@ class Calibrator:
     in the pool.
     """
 
-    posterior: Any
     calibration: Calibration
     fits: tuple[Calibration, ...]
     fitted_sides: Array
@@ -185,6 +187,9 @@ class Calibrator:
         transform: bool = False,
         seed: int = 0,
     ) -> None:
+        inner = domain.domain if isinstance(domain, Contextual) else domain
+        if isinstance(inner, Arms):
+            check_coordinates(inner.points)
         self.domain = domain
         self.finite = isinstance(domain, Arms)
         self.prior = prior if self.finite else replace(prior, nugget=None)
@@ -216,10 +221,31 @@ class Calibrator:
         self._answers: tuple[Any, AnswerModel] | None = None
         """The last answer model, with what it was made from."""
         self._forget_fit()
-        self.posterior = None
+        self._posterior: Any = None
+        self._is_built = False
+        """Whether `_posterior` knows all rewards; if not, it is built when it is first read."""
         self.working = self._choose_working_set()
         """The arms that the posterior is kept for, if they are not all."""
-        self.posterior = self._build_posterior()
+        self.relearn()
+
+    @property
+    def posterior(self) -> Any:
+        """The posterior of all rewards under the last fit.
+
+        On a working set it is built when it is first read. When a study is opened, a fit, arms told
+        outside its set and others pending change the set three times before one arm is chosen.
+        """
+        if not self._is_built:
+            posterior = self._build_posterior()
+            for number in self.penalties.numbers:
+                posterior.update(self.seat_of(self.failed[number]), self.penalties.value)
+            self._posterior, self._is_built = posterior, True
+        return self._posterior
+
+    @property
+    def ridge(self) -> float:
+        """The ridge of the first member."""
+        return self._member(self.fits[0])[1]
 
     @property
     def units(self) -> Standard:
@@ -256,9 +282,20 @@ class Calibrator:
 
         The posterior does not know the reward yet (`learn_counted`).
         """
+        self._build_before_update([place])
         before = self.state(self.rewards.add(self._point(place), reward))
         self.admit_arms([place])
         return before
+
+    def _build_before_update(self, places: Sequence[Any]) -> None:
+        """Build the posterior now if rewards or failures at these places will only update it.
+
+        So what they give does not depend on whether anybody has read the posterior before.
+        """
+        if self._is_built or self._rebuilds_always:
+            return
+        if self.working is None or (self.working.seats(places) >= 0).all():
+            _ = self.posterior
 
     def state(self, before: RewardsBefore | None = None) -> CalibratorState:
         """The fit and the posterior as they are; `before` is what the last reward changed."""
@@ -268,7 +305,8 @@ class Calibrator:
             self.fits,
             self.fitted_sides,
             self.noise_contradicted,
-            self.posterior,
+            self._posterior,
+            self._is_built,
             self.penalties,
             self.working,
         )
@@ -330,8 +368,8 @@ class Calibrator:
 
     def take_back(self, state: CalibratorState, rewards: Rewards) -> None:
         """Return to a state before rewards that were counted and not learnt."""
-        self.rewards, self.posterior, self.penalties = rewards, state.posterior, state.penalties
-        self.working = state.working
+        self.rewards, self.penalties, self.working = rewards, state.penalties, state.working
+        self._posterior, self._is_built = state.posterior, state.is_built
         self.calibration, self.fits = state.calibration, state.fits
         self.fitted_sides = state.fitted_sides
         self.noise_contradicted = state.noise_contradicted
@@ -343,13 +381,14 @@ class Calibrator:
         self.calibration, self.fits = state.calibration, state.fits
         self.fitted_sides = state.fitted_sides
         self.noise_contradicted = state.noise_contradicted
-        self.penalties, self.posterior = state.penalties, state.posterior
-        self.working = state.working
+        self.penalties, self.working = state.penalties, state.working
+        self._posterior, self._is_built = state.posterior, state.is_built
         # An update changes the posterior in place, so it is built again from the rewards.
         self.relearn()
 
     def count_rewards(self, rewards: Sequence[Reward]) -> None:
         """Count rewards without learning them: the fit that follows learns all at once."""
+        self._build_before_update([place for place, _ in rewards])
         if not self.finite:
             for row, reward in rewards:
                 self.rewards.add(row, reward)
@@ -368,6 +407,9 @@ class Calibrator:
         not counted. No fit is due at their numbers, nor is the posterior built again. If it is
         interrupted, those that were counted are learnt.
         """
+        if not rewards or self.rebuilds_after(rewards[0][0]):
+            return 0
+        # Built before any of them is counted, or it would know them already.
         update, units = self.posterior.update, self.units
         try:
             number = self._count_updates(rewards)
@@ -415,6 +457,7 @@ class Calibrator:
 
     def fail(self, place: Any) -> None:
         """Count a failure; where failures outnumber rewards it counts as the least mean reward."""
+        self._build_before_update([place])
         self.failed.append(place)
         self.admit_arms([place])
         penalties = self._count_penalties() if self.rewards.events else self.penalties
@@ -734,10 +777,9 @@ class Calibrator:
 
     def relearn(self) -> None:
         """Build the posterior again from all rewards, under the last fit."""
-        self.posterior = self._build_posterior()
-        self.penalties = self._count_penalties()
-        for number in self.penalties.numbers:
-            self.posterior.update(self.seat_of(self.failed[number]), self.penalties.value)
+        self.penalties, self._is_built = self._count_penalties(), False
+        if self.working is None:
+            _ = self.posterior
 
     def _build_posterior(self) -> Any:
         """The posterior of all rewards under the last fit."""
@@ -779,7 +821,7 @@ class Calibrator:
 
     def _empty_posterior(self, fits: Sequence[Calibration]) -> Any:
         kernels, ridges = zip(*(self._member(fit) for fit in fits), strict=True)
-        known = self.posterior
+        known = self._posterior
         if isinstance(known, PoolMixture) and known.has_members(kernels, ridges, self.arms):
             return known.without_rewards()
         if len(kernels) > 1 and self.finite and PoolMixture.can_stack(kernels):
@@ -941,14 +983,19 @@ class Calibrator:
         """
         if self.features:
             return np.ones(self.domain.dimension)
-        inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
-        known = np.empty(0) if checks.is_whole(inner) else domain_sides(inner)
+        known = self._domain_sides
         seen = np.ones(0)
         if self.rewards.events:
             seen = np.ptp(self.rewards.points[:, len(known) :], axis=0)
         unseen = np.ones(self.domain.dimension - len(known) - len(seen))
         sides = np.concatenate([known, seen, unseen])
         return np.where(sides > 0, sides, 1.0)
+
+    @cached_property
+    def _domain_sides(self) -> Array:
+        """The sides of the domain without the context; none if its arms come with the round."""
+        inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
+        return np.empty(0) if checks.is_whole(inner) else domain_sides(inner)
 
     def _point(self, place: Any) -> Array:
         """The point of an arm's number, or the row itself."""
@@ -959,7 +1006,11 @@ class Calibrator:
 def check_coordinates(*places: Any) -> Any:
     """Check that the numbers of some rows are small enough for distances; return the first row."""
     given = [place for place in places if place is not None]
-    largest = max((float(np.abs(place).max(initial=0.0)) for place in given), default=0.0)
+    # A NaN is none of the two, and refused where numbers are checked.
+    ends = (
+        max(place.max(initial=0.0), -place.min(initial=0.0)) for place in map(np.asarray, given)
+    )
+    largest = max(map(float, ends), default=0.0)
     needed = f"coordinates of size at most {LARGEST_COORDINATE:g}"
     checks.needs(largest <= LARGEST_COORDINATE, "Auto", needed, largest)
     return places[0]
@@ -967,9 +1018,6 @@ def check_coordinates(*places: Any) -> Any:
 
 def empty_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
     """The posterior that is cheap to build again: by the arms played, or by the points played."""
-    inner = domain.domain if isinstance(domain, Contextual) else domain
-    if isinstance(inner, Arms):
-        check_coordinates(inner.points)
     form = PoolPosterior if isinstance(domain, Arms) else PointPosterior
     return form(kernel, domain, ridge)
 
@@ -980,7 +1028,9 @@ def domain_sides(domain: Any) -> Array:
     Two values of an unordered category are one side apart.
     """
     if isinstance(domain, Arms):
-        sides: Array = np.array(domain.sides or np.ptp(domain.points, axis=0))
+        # By columns: numpy goes through the rows of a long and narrow matrix one by one.
+        ranges = (float(np.ptp(column)) for column in domain.points.T)
+        sides: Array = np.array(domain.sides or tuple(ranges))
     else:
         sides = np.subtract(domain.upper, domain.lower)
     for block in domain_blocks(domain):

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
-from kernelbandits.exploration import Exploration, Law
+from kernelbandits.exploration import Exploration, Law, PointMass
 from kernelbandits.policies.acquisition import ScoreSurface, UpperConfidence
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.round import Round
@@ -113,7 +115,11 @@ class IndexPolicy(Policy):
 
     def tables(self, horizon: int, streams: Streams, first: int = 1) -> IndexTables:
         """The numbers `ask` would use in rounds first..horizon."""
-        uniforms = streams.uniforms("weight", horizon, first)
+        if type(self.exploration.source) is PointMass:
+            # The weight is the same for every uniform, and to draw them takes longer than all else.
+            uniforms = np.zeros(horizon + 1 - first)
+        else:
+            uniforms = streams.uniforms("weight", horizon, first)
         weights = self.exploration.weights(uniforms, first)
         finite = bool(abs(weights).max(initial=0.0) < math.inf)
         checks.needs(finite, "exploration", "finite weights", weights)

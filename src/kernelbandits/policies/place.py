@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,16 @@ class Location:
 class ArmList:
     """Finitely many points to play among."""
 
-    rows: Array
+    points: Array
+    """All arms of the domain, or of the round."""
     context: Array | None
     numbers: Indices | None = None
-    """Which arms of the domain they are, where they are not all of them."""
+    """Which of these arms may be played, where not all of them may."""
+
+    @cached_property
+    def rows(self) -> Array:
+        """The points of the arms that may be played; few rules need those of a million arms."""
+        return self.points if self.numbers is None else self.points[self.numbers]
 
     @property
     def survey(self) -> Array:
@@ -83,7 +90,8 @@ class ArmList:
     def location(self, place: int, search: dict[str, float] | None = None) -> Location:
         """The arm in this place of the list."""
         arm = place if self.numbers is None else int(self.numbers[place])
-        return Location(self.rows[place], arm, self.survey[place], search or {})
+        x: Array = self.points[arm]
+        return Location(x, arm, add_context(x[None], self.context)[0], search or {})
 
 
 @dataclass(frozen=True)
@@ -210,7 +218,7 @@ def refuse_arms(domain: Any, arms: Any) -> None:
 
 def list_arms(domain: Arms, numbers: Indices) -> ArmList:
     """Some of the arms."""
-    return ArmList(domain.points[numbers], None, numbers)
+    return ArmList(domain.points, None, numbers)
 
 
 def add_context(rows: Array, context: Array | None) -> Array:
@@ -260,7 +268,10 @@ def arm_numbers(arms: Any, n: int) -> Indices:
     given = np.asarray(arms)
     bad = given[(given < 0) | (given >= n)]
     checks.needs(not len(bad), "ask", f"arms in 0..{n - 1}", next(iter(bad.tolist()), None))
-    numbers = np.sort(given.astype(np.int64))
+    numbers = given.astype(np.int64)
+    if (numbers[1:] > numbers[:-1]).all():
+        return numbers
+    numbers.sort()
     twice = numbers[1:][numbers[1:] == numbers[:-1]]
     repeated = f"{next(iter(twice.tolist()), None)} twice"
     checks.needs(not len(twice), "ask", "arms that differ", repeated)

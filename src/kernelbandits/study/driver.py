@@ -61,13 +61,15 @@ class Driver:
 
     policy: Policy
 
-    def __init__(self, candidates: Candidates, settings: Settings) -> None:
+    def __init__(
+        self, candidates: Candidates, settings: Settings, spread: float | None = None
+    ) -> None:
         self.candidates: Place = candidates
         self.table = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
         self._kinds = candidates.first_rows
-        self._begin(settings, settings.spread or 1.0)
+        self._begin(settings, spread or settings.spread or 1.0)
 
     @property
     def kinds(self) -> Indices:
@@ -425,10 +427,10 @@ class SpaceDriver(Driver):
     most promising other point. This happens in finite spaces, where points can be equal.
     """
 
-    def __init__(self, points: Points, settings: Settings) -> None:
+    def __init__(self, points: Points, settings: Settings, spread: float | None = None) -> None:
         self.candidates = self.places = points
         self.notices = []
-        self._begin(settings, settings.spread or 1.0)
+        self._begin(settings, spread or settings.spread or 1.0)
 
     @property
     def kinds(self) -> Indices:
@@ -534,11 +536,11 @@ class SpaceDriver(Driver):
         return self.policy.units.original(mean), self.policy.units.original_sd(mean, sd)
 
 
-def build_driver(place: Place, settings: Settings) -> Driver:
-    """The driver of a table or of a space."""
-    return (
-        Driver(place, settings) if isinstance(place, Candidates) else SpaceDriver(place, settings)
-    )
+def build_driver(place: Place, settings: Settings, spread: float | None = None) -> Driver:
+    """The driver of a table or of a space, for results of this spread if there are any yet."""
+    if isinstance(place, Candidates):
+        return Driver(place, settings, spread)
+    return SpaceDriver(place, settings, spread)
 
 
 class Listening(warnings.catch_warnings):

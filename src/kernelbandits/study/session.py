@@ -207,7 +207,8 @@ class StudySession:
         if self._driver is None or self._driver.candidates is not self.candidates:
             from kernelbandits.study.driver import build_driver
 
-            self._driver = build_driver(self.candidates, self.state.settings)
+            spread = self.state.scale.spread
+            self._driver = build_driver(self.candidates, self.state.settings, spread)
         return self._driver
 
     def updated_driver(self) -> Driver:
