@@ -94,7 +94,7 @@ def test_the_default_policy_finds_and_knows_the_budget():
 def test_a_policy_that_is_given_keeps_its_own_goal_and_recommendation():
     policy = kb.SimpleUCB(BOX, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
     found = kb.optimize(hill, BOX, 6, policy=policy)
-    np.testing.assert_array_equal(found.x, policy.recommended().x)
+    np.testing.assert_array_equal(found.x, policy.recommend_choice().x)
     assert kb.optimize(hill, BOX, 3, policy=kb.Auto(BOX)).policy.goal == "earn"
 
 
@@ -331,7 +331,7 @@ def test_any_policy_of_the_domain_is_played(domain):
         twin.tell(choice, trial.reward)
     assert found.policy is policy
     assert (policy.turn, policy.n_rewards) == (10, 9)
-    best = policy.recommended()
+    best = policy.recommend_choice()
     np.testing.assert_array_equal(found.x, best.x)
     assert (best.note["mean"], best.note["sd"]) == pytest.approx((found.mean, found.sd))
 

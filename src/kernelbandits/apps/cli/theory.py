@@ -264,8 +264,8 @@ def bounds_table(found: Calculation) -> Table:
             value = getattr(bound, name)
             shown.add_row(escape(f"{label}{played_at(name, bound.delta)}"), *share(value))
     for name, label in PLAYED.items():
-        value = getattr(found.played, name)
-        shown.add_row(f"{label}, delta = {found.played.delta:.4g}", *share(value))
+        value = getattr(found.bound_as_played, name)
+        shown.add_row(f"{label}, delta = {found.bound_as_played.delta:.4g}", *share(value))
     shown.add_row(escape(found.labels["trivial"]), *share(bound.trivial))
     known = "known: the least that is proved" + (
         " if gamma_T <= the gain given" if found.gain is not None else ""
