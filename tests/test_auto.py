@@ -982,7 +982,7 @@ def test_a_context_of_the_wrong_size_is_refused_and_changes_nothing(name, contex
     policy = played(kb.Auto(DOMAINS[name]), 4)
     rows = {"arms": POINTS} if name == "rows" else {}
     before = policy.ask(context=[0.5], **rows)
-    for call in (policy.ask, lambda **given: policy.batch(2, **given), policy.recommended):
+    for call in (policy.ask, lambda **given: policy.batch(2, **given), policy.recommend_choice):
         with pytest.raises(
             ValueError, match=r"^Contextual needs a context of size 1, all finite numbers, got"
         ):

@@ -22,6 +22,7 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_rel
 
 import kernelbandits as kb
+from conftest import pairwise
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -417,8 +418,7 @@ FIRST_ROWS = {"baybe": 1, "optuna-gp": 10, "optuna-tpe": 10}
 """How many rows a contestant takes at random before it fits a model, if not five."""
 
 
-@pytest.mark.parametrize("name", CONTESTANTS)
-@pytest.mark.parametrize("task", [Task("snar", 0.05), Task("snar", 0.0, 4), Task("branin", 0.05)])
+@pairwise(name=CONTESTANTS, task=[Task("snar", 0.05), Task("snar", 0.0, 4), Task("branin", 0.05)])
 def test_a_contestant_searches_twice_alike_or_says_what_it_misses(name, task, made_up):
     contestant = CONTESTANTS[name]
     if contestant.missing or not contestant.takes(task):
