@@ -75,6 +75,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", f"ignore::kernelbandits.{category}")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Look for no garbage while the tests are collected: there is little, and it takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep what all the tests are made of out of the garbage collector, which would visit it often."""
     gc.collect()
@@ -175,6 +185,28 @@ def run_command(
             code = int(end.code or 0)
     stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
     return Done(code, stdout, stderr)
+
+
+PICTURES = {
+    "png": b"\x89PNG\r\n",
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg"/>',
+    "pdf": b"%PDF",
+}
+"""The beginning of a file of each format."""
+
+
+@pytest.fixture
+def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are laid out but not rendered, which takes longer than most commands that draw.
+
+    It is for tests that look at other files, at what is printed, or at nothing but the exit code.
+    """
+    from matplotlib.figure import Figure
+
+    def write_blank(figure: Figure, file: io.BytesIO, format: str, **style: Any) -> None:
+        file.write(PICTURES[format])
+
+    monkeypatch.setattr(Figure, "savefig", write_blank)
 
 
 Build = Callable[..., kb.Policy]

@@ -662,7 +662,7 @@ def test_failing_places_are_not_asked_for_ever(domain):
         else:
             policy.tell(choice, float(choice.x[0]))
     assert sum(failed[-15:]) <= 8
-    assert policy.recommended().x[0] <= 0.55
+    assert policy.recommend_choice().x[0] <= 0.55
 
 
 def test_failures_where_rewards_came_are_bad_luck_and_change_no_estimate():
@@ -968,12 +968,12 @@ def test_the_best_choice_for_each_context_is_learnt(domain, arms):
 def test_the_recommended_choice_depends_on_the_context():
     policy = kb.Auto(kb.Contextual(kb.Box((0.0,), (1.0,)), 1))
     loss(policy, 60)
-    low, high = (policy.recommended(context=[c]) for c in (0.2, 0.8))
+    low, high = (policy.recommend_choice(context=[c]) for c in (0.2, 0.8))
     assert low.x[0] < 0.45 < 0.55 < high.x[0]
     assert low.context.tolist() == [0.2]
     rows = kb.Auto(kb.Contextual(1, 1))
     loss(rows, 60, CHANGING["rows"][1])
-    assert rows.recommended(context=[0.9], arms=[[0.1], [0.85]]).x.tolist() == [0.85]
+    assert rows.recommend_choice(context=[0.9], arms=[[0.1], [0.85]]).x.tolist() == [0.85]
 
 
 @pytest.mark.parametrize("context", [None, [], [1.0, 2.0], [math.nan], "a", math.inf], ids=repr)
@@ -982,7 +982,7 @@ def test_a_context_of_the_wrong_size_is_refused_and_changes_nothing(name, contex
     policy = played(kb.Auto(DOMAINS[name]), 4)
     rows = {"arms": POINTS} if name == "rows" else {}
     before = policy.ask(context=[0.5], **rows)
-    for call in (policy.ask, lambda **given: policy.batch(2, **given), policy.recommended):
+    for call in (policy.ask, lambda **given: policy.batch(2, **given), policy.recommend_choice):
         with pytest.raises(
             ValueError, match=r"^Contextual needs a context of size 1, all finite numbers, got"
         ):
@@ -1242,7 +1242,7 @@ def test_bounds_in_a_list_are_a_box_and_not_arms():
 def test_estimates_and_index_are_in_the_units_of_the_rewards():
     policy = played(kb.Auto(ARMS, width="practical"), 12)
     mean, sd = policy.estimates()
-    best = policy.recommended()
+    best = policy.recommend_choice()
     assert mean.argmax() == best.arm
     assert (best.note["mean"], best.note["sd"]) == pytest.approx(
         (mean[best.arm], sd[best.arm]), rel=1e-9

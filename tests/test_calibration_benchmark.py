@@ -189,7 +189,10 @@ def test_where_nothing_can_be_predicted_both_answers_say_so(short, monkeypatch):
 # The run
 
 
-def test_a_run_that_was_stopped_goes_on_and_a_file_gives_back_what_was_written(short, tmp_path):
+def test_a_run_that_was_stopped_goes_on_and_a_file_gives_back_what_was_written(
+    short, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(play, "MARKS", (6,))
     path, tasks = tmp_path / "rows.jsonl", [Task("snar", 0.0), Task("hplc", 0.05)]
     play.play(tasks, range(1), path=path)
     first = path.read_text()

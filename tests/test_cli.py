@@ -120,6 +120,7 @@ def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path)
     assert len(set(said)) == len(said)
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     arms = ["--problem", "branin", "--candidates", "2100", "--horizon", "2", "--seeds", "1"]
     others = ",".join(
@@ -153,6 +154,7 @@ def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     assert alone.stderr.startswith("error: TVGPUCB needs")
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_policies_that_warn_of_the_same_share_a_note(tmp_path):
     laws = [f"generic-gp:exploration=point-mass({c})" for c in (0.5, 0.25)]
     policies = [part for law in laws for part in ("--policy", law)]
@@ -190,6 +192,7 @@ def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_run_shows_a_table_for_each_problem_with_ranks(tmp_path):
     done = run_command(
         *RUN, "--problem", "levy2", "--output", str(tmp_path), env=os.environ | {"COLUMNS": "80"}
@@ -230,6 +233,7 @@ def test_run_writes_its_files_and_prints_the_table(tmp_path):
     assert not (tmp_path / ".cells").exists()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_run_takes_kernels_noises_laws_and_settings(tmp_path):
     spelled = [
         "--policy",
@@ -256,6 +260,7 @@ def test_run_takes_kernels_noises_laws_and_settings(tmp_path):
     assert (table["ridge"] == 0.5).all()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_run_takes_any_table(tmp_path):
     path = tmp_path / "films.csv"
     path.write_text("a;b;stability\n0,1;1;3,5\n0,2;2;4,5\n0,3;5;1,0\n0,1;1;3,7\n")
@@ -266,6 +271,7 @@ def test_run_takes_any_table(tmp_path):
     assert "films" in done.stdout
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_path):
     path = tmp_path / "a, b.csv"
     path.write_text("id,x,z,y\n1,0,0.1,3\n2,0.5,0.2,4\n3,1,0.9,5\n")
@@ -289,6 +295,7 @@ def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_pat
     assert note in done.stderr
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n0,1\n1,2\n1,3\n")
     table = "csv:path=t.csv,name=../../up,repeats=replicates"
@@ -300,6 +307,7 @@ def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "results"}
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):
     policy = ["--policy", "generic-gp:exploration=point-mass(0.5)", "--output", str(tmp_path)]
     loud, hushed = run_command(*RUN, *policy), run_command(*RUN, *policy, "--quiet")
@@ -309,6 +317,7 @@ def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):
     assert hushed.stderr == ""
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_two_runs_in_one_folder_do_not_lose_each_others_cells(tmp_path):
     (tmp_path / ".cells").mkdir()
     (tmp_path / ".cells/another.npz").write_bytes(b"kept")
@@ -323,6 +332,7 @@ def test_the_kernel_help_shows_the_product(tmp_path):
     )
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_data_file_of_another_content_leaves_that_panel_out(tmp_path):
     (tmp_path / "perovskite.csv").write_text("CsPbI,FAPbI,MAPbI,Instability index\n0,1,0,1\n")
     environment = os.environ | {"KERNELBANDITS_DATA": str(tmp_path)}
@@ -332,6 +342,7 @@ def test_a_data_file_of_another_content_leaves_that_panel_out(tmp_path):
     assert "sha256" in done.stderr
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_quiet_prints_nothing(tmp_path):
     done = run_command(*RUN, "--quiet", "--output", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -482,6 +493,7 @@ def test_without_numba_the_numpy_engine_runs_with_a_notice(tmp_path):
     assert (pd.read_csv(tmp_path / "summary.csv")["engine"] == "numpy").all()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     policies = "random,simple-ucb,greedy,simple-gaussian"
     size = ["--horizon", "2500", "--seeds", "8", "--engine", "numpy", "--workers", "2"]
@@ -511,6 +523,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert (tmp_path / "a/rounds.npz").read_bytes() == (tmp_path / "b/rounds.npz").read_bytes()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishes(tmp_path):
     environment = os.environ | {
         "KERNELBANDITS_DATA": str(tmp_path / "nowhere"),

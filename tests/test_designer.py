@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import kernelbandits as kb
+from conftest import pairwise
 from kernelbandits.exploration import Bernoulli, Categorical, Gaussian, Mixture, PointMass, Step
 from kernelbandits.theory import bound_factor, design, designer
 from kernelbandits.theory.designer import FAMILIES, OBJECTIVES
@@ -154,11 +155,8 @@ def mean_exploration(exploration, horizon):
     return exploration.mean_abs
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("horizon", [3, 1000])
-@pytest.mark.parametrize(
-    ("grid", "family"),
-    [
+@pairwise(
+    searched=[
         (bernoulli_grid, "bernoulli"),
         (categorical_grid, "categorical"),
         (categorical_grid, "any"),
@@ -166,8 +164,11 @@ def mean_exploration(exploration, horizon):
         (step_grid, "any"),
         (normal_grid, "any"),
     ],
+    horizon=[3, 1000],
+    objective=OBJECTIVES,
 )
-def test_no_law_of_a_grid_within_the_budget_is_better(grid, family, horizon, objective):
+def test_no_law_of_a_grid_within_the_budget_is_better(searched, horizon, objective):
+    grid, family = searched
     rated = [
         (mean_exploration(law, horizon), bound_factor(law, horizon, objective), law)
         for law in grid(horizon)

@@ -243,7 +243,7 @@ class TestHorizon:
             assert choice.arm == policy.posterior.mean.argmax()
         else:
             # A point within 0.05 lengthscales of one played is replaced by it.
-            highest = policy.recommended().note["mean"]
+            highest = policy.recommend_choice().note["mean"]
             assert highest - choice.note["mean"] < 0.05
         assert "horizon 0 x gain 0" in policy.explain(choice).sentence()
 

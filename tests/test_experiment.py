@@ -155,6 +155,7 @@ def no_work(work, cells):
     return []
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_command_says_which_stored_cell_it_plays_again(tmp_path):
     from conftest import run_command
 

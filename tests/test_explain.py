@@ -152,7 +152,7 @@ def test_on_a_box_neighbours_do_not_take_each_other_s_chance():
     policy = kb.Auto(kb.Box((0.0,), (1.0,)))
     for x in np.repeat(np.linspace(0, 1, 12), 4).tolist():
         policy.tell(policy.choice([x]), -((x - 0.4) ** 2) + 0.003 * math.sin(1e4 * x + policy.turn))
-    assert policy.explain(policy.recommended()).highest_chance > 0.5
+    assert policy.explain(policy.recommend_choice()).highest_chance > 0.5
 
 
 def test_greed_is_the_argmax_of_the_estimate():
@@ -160,7 +160,7 @@ def test_greed_is_the_argmax_of_the_estimate():
     told(policy)
     why = policy.explain(policy.choice(0))
     np.testing.assert_array_equal(why.highest, POINTS[policy.recommend()])
-    here = policy.explain(policy.recommended())
+    here = policy.explain(policy.recommend_choice())
     assert (here.chance, here.mean) == (here.highest_chance, here.highest_mean)
     assert here.sentence().endswith("It has the highest estimate.")
 
@@ -195,7 +195,7 @@ def test_among_many_arms_those_that_may_be_best_are_compared():
     rows, rewards = told(policy, 10)
     worst = int(policy.posterior.mean.argmin())
     why = policy.explain(policy.choice(worst))
-    assert why.compared == policy.explain(policy.recommended()).compared == COMPARED
+    assert why.compared == policy.explain(policy.recommend_choice()).compared == COMPARED
     mean, covariance = dense(policy, np.ptp(points, axis=0), rows, rewards, points[[worst]])
     assert (why.mean, why.sd) == pytest.approx((mean[0], math.sqrt(covariance[0, 0])), rel=1e-6)
     np.testing.assert_array_equal(why.highest, points[policy.posterior.mean.argmax()])
@@ -351,7 +351,7 @@ def test_beside_a_context_greed_is_that_of_the_context(domain):
     for context in ([0.0], [math.pi]):
         choice = policy.ask(context=context)
         why = policy.explain(choice)
-        best = policy.recommended(context=context)
+        best = policy.recommend_choice(context=context)
         there = policy.explain(best)
         assert there.mean - 1e-9 <= why.highest_mean <= there.mean + there.sd
         mean, sd = policy.posterior.at([[*choice.x, *context]])

@@ -104,6 +104,7 @@ class Module:
     def name(self) -> str:
         return str(self.path.relative_to(ROOT))
 
+    @cache  # noqa: B019
     def imports(self) -> set[str]:
         """Full names of all that is imported anywhere; `from a import b` gives a.b."""
         return set(imported_names(ast.walk(self.tree)))

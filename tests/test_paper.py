@@ -210,6 +210,7 @@ def test_the_band_is_measured_beside_d(written):
         assert (ratios < 1).all(), name
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path):
     for name in ("sensitivity.csv", "effects.png"):
         (tmp_path / name).write_text("old")
@@ -230,6 +231,7 @@ def test_claims_md_judges_every_claim_and_shows_the_norms(written):
     assert "ln(2/delta)" in (folder / "settings.json").read_text()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_rounds_file_is_bitwise_the_same_for_two_workers(written, without_perovskite, tmp_path):
     _, folder = written
     with process_mapper(2) as mapper:
@@ -249,6 +251,7 @@ def test_the_report_is_written_without_figures_where_matplotlib_is_missing(
     assert "<svg" not in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_tables_are_written_without_a_page_where_jinja2_is_missing(
     written, monkeypatch, tmp_path
 ):

@@ -234,7 +234,7 @@ def test_the_recommendation_is_the_greatest_estimate_of_those_allowed(policy, na
 
 def test_auto_recommends_and_explains_among_the_arms_allowed(policy):
     made, arms = policy("auto"), [2, 5, 11]
-    best = made.recommended(arms=arms)
+    best = made.recommend_choice(arms=arms)
     assert best.arm == made.recommend(arms=arms)
     assert best.note["mean"] == pytest.approx(made.estimates()[0][arms].max())
     assert sum(made.explain(made.choice(arm), arms=arms).chance for arm in arms) == pytest.approx(

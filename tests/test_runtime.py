@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import gc
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
@@ -103,3 +105,23 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch):
 
 def test_the_examples_of_the_docstrings_run():
     assert doctest.testmod(runtime).failed == 0
+
+
+def test_a_library_that_is_loaded_later_is_limited_too():
+    """scipy has a BLAS of its own, which is loaded when it is first needed."""
+    code = """
+import numpy
+from threadpoolctl import threadpool_info
+from kernelbandits.runtime import one_blas_thread
+
+with one_blas_thread:
+    pass
+import scipy.linalg
+with one_blas_thread:
+    print({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout == "{1}\n"

@@ -22,6 +22,7 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_rel
 
 import kernelbandits as kb
+from conftest import pairwise
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -417,8 +418,7 @@ FIRST_ROWS = {"baybe": 1, "optuna-gp": 10, "optuna-tpe": 10}
 """How many rows a contestant takes at random before it fits a model, if not five."""
 
 
-@pytest.mark.parametrize("name", CONTESTANTS)
-@pytest.mark.parametrize("task", [Task("snar", 0.05), Task("snar", 0.0, 4), Task("branin", 0.05)])
+@pairwise(name=CONTESTANTS, task=[Task("snar", 0.05), Task("snar", 0.0, 4), Task("branin", 0.05)])
 def test_a_contestant_searches_twice_alike_or_says_what_it_misses(name, task, made_up):
     contestant = CONTESTANTS[name]
     if contestant.missing or not contestant.takes(task):
@@ -623,11 +623,9 @@ def test_regret_on_boxes_is_floored_and_averaged_geometrically():
 # The page
 
 
-@pytest.fixture
-def written(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made():
     """Both groups at two noises; batches on tables of the choice, noise 0.01 by random only."""
-    monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
-    monkeypatch.setattr(times, "read", list)
     rng = np.random.default_rng(3)
     played = {1: ("snar", "hplc", "branin", "esol", "trid6"), 4: ("snar", "hplc")}
     made = [
@@ -639,15 +637,23 @@ def written(tmp_path, monkeypatch):
         for seed in range(4)
         if CONTESTANTS[name].takes(Task(task, noise, batch))
     ]
-    made += [row(RANDOM, task, 0, 0.1, 0.01) for task in ("snar", "esol")]
+    return made + [row(RANDOM, task, 0, 0.1, 0.01) for task in ("snar", "esol")]
+
+
+@pytest.fixture(scope="module")
+def folder(made, tmp_path_factory):
+    """A folder with the page, the numbers and the figures of these searches."""
+    folder = tmp_path_factory.mktemp("search")
     for one in made:
-        rows.append(tmp_path / "rows.jsonl", one)
-    return tmp_path, made
+        rows.append(folder / "rows.jsonl", one)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result_tables, "RESULTS", folder)
+        patch.setattr(times, "read", list)
+        summary.write(folder / "rows.jsonl")
+    return folder
 
 
-def test_the_page_has_scores_ratios_and_what_was_left_out(written):
-    folder, _ = written
-    summary.write(folder / "rows.jsonl")
+def test_the_page_has_scores_ratios_and_what_was_left_out(folder):
     page = (folder / "search.md").read_text()
     assert "Seeds\n0 to 19" in page or "Seeds 0 to 19" in page
     assert "- BayBE is left out: " in page
@@ -658,9 +664,7 @@ def test_the_page_has_scores_ratios_and_what_was_left_out(written):
         assert (folder / group.figure).read_text().startswith("<?xml")
 
 
-def test_the_groups_are_summed_up_apart_and_what_chose_nothing_comes_first(written):
-    folder, made = written
-    summary.write(folder / "rows.jsonl")
+def test_the_groups_are_summed_up_apart_and_what_chose_nothing_comes_first(folder, made):
     page = (folder / "search.md").read_text()
     honest, chosen = (
         page.index(f"\n## Tables and functions {group.kind}") for group in groups.GROUPS
@@ -688,9 +692,7 @@ def test_the_groups_are_summed_up_apart_and_what_chose_nothing_comes_first(writt
     assert page.count("figures here flatter it") == 1
 
 
-def test_every_entry_of_the_json_has_its_group(written):
-    folder, _ = written
-    summary.write(folder / "rows.jsonl")
+def test_every_entry_of_the_json_has_its_group(folder):
     content = json.loads((folder / "search.json").read_text())
     for part in ("goals", "tables", "boxes"):
         assert [entry["group"] for entry in content[part]] == sorted(
@@ -702,9 +704,7 @@ def test_every_entry_of_the_json_has_its_group(written):
         assert set(entry["by table"][OURS]) <= set(content["groups"][entry["group"]]["tables"])
 
 
-def test_settings_that_only_random_has_played_are_named_in_one_line_and_have_no_section(written):
-    folder, _ = written
-    summary.write(folder / "rows.jsonl")
+def test_settings_that_only_random_has_played_are_named_in_one_line_and_have_no_section(folder):
     page = (folder / "search.md").read_text()
     held_out, development = re.findall("^Not played yet, except by random: .*$", page, re.MULTILINE)
     assert development.endswith(
@@ -717,8 +717,8 @@ def test_settings_that_only_random_has_played_are_named_in_one_line_and_have_no_
     assert sum("batches of 4" in heading for heading in headings) == 3 + 2 + 2
 
 
-def test_a_group_that_nobody_has_played_has_goals_and_no_empty_tables(written):
-    _, made = written
+def test_a_group_that_nobody_has_played_has_goals_and_no_empty_tables(made, monkeypatch):
+    monkeypatch.setattr(times, "read", list)
     of_choice = [one for one in made if one.task not in ("esol", "trid6")]
     page = summary.document(of_choice)
     part = page[: page.index("## Tables and functions of the choice")]
@@ -729,8 +729,7 @@ def test_a_group_that_nobody_has_played_has_goals_and_no_empty_tables(written):
     assert "search.svg" not in part
 
 
-def test_under_noise_the_form_of_logei_that_is_hardest_to_beat_is_the_reference(written):
-    _, made = written
+def test_under_noise_the_form_of_logei_that_is_hardest_to_beat_is_the_reference(made):
     for group in groups.GROUPS:
         goals = {goal.what: goal for goal in summary.list_goals(made, group)}
         searches = scores.select(made, group.tables, 0.05)

@@ -121,7 +121,7 @@ def texts_of(one: Drawing):
     with blank_figure(one.height) as figure, pytest.MonkeyPatch.context() as patch:
         one.place(figure)
         patch.setattr(Text, "draw", recorded)
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         return drawn, figure.bbox.padded(1)
 
 

@@ -286,7 +286,7 @@ def test_an_adaptive_law_keeps_the_bound_of_ucb_on_arms_and_not_on_a_box():
     law, square = kb.AdaptiveBernoulli(floor=0.05), kb.Box((0, 0), (1, 1))
     told = {"noise_scale": 0.05, "gain": 10.0}
     on_box, on_arms, least_chance = (
-        Calculation(one, 1000, kb.RBF(0.2), where, "here", **told).played.mean_square
+        Calculation(one, 1000, kb.RBF(0.2), where, "here", **told).bound_as_played.mean_square
         for one, where in ((law, square), (law, square.cover(20)), (kb.Bernoulli(0.05), square))
     )
     assert on_box == pytest.approx(least_chance)

@@ -426,18 +426,21 @@ def test_names_of_the_legend_have_room():
     assert all(0.75 + 0.08 * len(line.get_label()) <= 4.5 for line in line_handles(lower=True))
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_report_has_no_theory_unless_asked(played, tmp_path):
     report.write_run(played, tmp_path)
     assert "<h2>Theory</h2>" not in (tmp_path / "report.html").read_text()
     assert not (tmp_path / "theory.svg").exists()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_report_without_theory_removes_that_of_an_earlier_run(played, tmp_path):
     report.write_run(played, tmp_path, theory=True)
     report.write_run(played, tmp_path)
     assert not list(tmp_path.glob("theory.*"))
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_report_leaves_the_drawing_of_the_command_theory_alone(played, tmp_path):
     (tmp_path / "theory.svg").write_text("of the command theory")
     report.write_run(played, tmp_path)

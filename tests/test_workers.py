@@ -89,6 +89,7 @@ def test_a_mistake_in_a_worker_reaches_the_caller_with_its_traceback():
         assert list(mapper(abs, [-1, -2, -3])) == [1, 2, 3]
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_run_whose_worker_is_killed_says_so_and_ends_with_the_same_results(tmp_path):
     words = [*RUN, "--horizon", "300", "--engine", "numpy"]
     assert run_command(*words, "--workers", 1, "--output", tmp_path / "alone").returncode == 0

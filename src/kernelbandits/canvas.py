@@ -85,13 +85,7 @@ PANEL = Margins()
 
 
 @contextmanager
-def drawing(
-    rows: int,
-    columns: int,
-    size: tuple[float, float],
-    margins: Margins = PANEL,
-    font_size: float = 10.0,
-) -> Iterator[tuple[Figure, Any]]:
+def styled_figure(size: tuple[float, float], font_size: float = 10.0) -> Iterator[Figure]:
     """A figure on the file back end; the caller's own matplotlib settings stay untouched."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -111,6 +105,19 @@ def drawing(
     with mpl.rc_context(style):
         figure = Figure(figsize=size)
         FigureCanvasAgg(figure)
+        yield figure
+
+
+@contextmanager
+def drawing(
+    rows: int,
+    columns: int,
+    size: tuple[float, float],
+    margins: Margins = PANEL,
+    font_size: float = 10.0,
+) -> Iterator[tuple[Figure, Any]]:
+    """A styled figure with panels in rows and columns."""
+    with styled_figure(size, font_size) as figure:
         spec = margins.shares(size, rows, columns)
         yield figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw=spec)
 

@@ -57,9 +57,14 @@ class ProcessSetting(Generic[T]):
                 self._restore(self._before)
 
 
-@cache
 def blas_libraries() -> list[Any]:
-    """Return the BLAS libraries that are loaded; they are looked up once."""
+    """Return the BLAS libraries that are loaded: that of numpy, and that of scipy once it is."""
+    return find_blas_libraries("scipy.linalg._fblas" in sys.modules)
+
+
+@cache
+def find_blas_libraries(with_scipy: bool) -> list[Any]:
+    """Look through all loaded libraries, which takes milliseconds; again when scipy has come."""
     from threadpoolctl import ThreadpoolController
 
     libraries = ThreadpoolController().lib_controllers

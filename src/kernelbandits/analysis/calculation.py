@@ -150,9 +150,9 @@ class Calculation:
         return smallest_value(as_kernel(self.kernel), self.domain)
 
     @cached_property
-    def played(self) -> PlayedBound:
+    def bound_as_played(self) -> PlayedBound:
         """For the rule as it is played: with the delta given, else 1/2 or min(1, 1/(2DT))."""
-        return self.played_with(self.moments, self.information_gain)
+        return self.bound_as_played_with(self.moments, self.information_gain)
 
     @cached_property
     def high_probability(self) -> HighProbabilityBound:
@@ -164,7 +164,7 @@ class Calculation:
             self.information_gain,
             form="high_probability",
             delta=FAILURE,
-            played_delta=self.played.delta,
+            played_delta=self.bound_as_played.delta,
             smallest=self.smallest,
             **given,
         )
@@ -172,7 +172,7 @@ class Calculation:
     @property
     def least(self) -> RegretBound | PlayedBound:
         """The bound of the expected regret that is the smallest of those proved."""
-        return smaller(self.bound, self.played)
+        return smaller(self.bound, self.bound_as_played)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -315,9 +315,9 @@ class Calculation:
         """The smallest proved bound at the horizon of this gain."""
         moments = self.moments_at(gain.horizon)
         repaired = regret_bound(moments.constants, gain.horizon, gain, **self.bound_settings)
-        return smaller(repaired, self.played_with(moments, gain))
+        return smaller(repaired, self.bound_as_played_with(moments, gain))
 
-    def played_with(self, moments: LawMoments, gain: InformationGain) -> PlayedBound:
+    def bound_as_played_with(self, moments: LawMoments, gain: InformationGain) -> PlayedBound:
         """The smallest bound as played, with the delta given, else with 1/2 or min(1, 1/(2DT))."""
         largest_gap = 2 * self.norm_bound * math.sqrt(self.largest) * gain.horizon
         deltas = (0.5, min(1.0, 1 / largest_gap)) if self.delta is None else (self.delta,)
@@ -348,7 +348,7 @@ class Calculation:
             (
                 gain,
                 regret_bound(each.constants, gain.horizon, gain, **self.bound_settings),
-                self.played_with(each, gain),
+                self.bound_as_played_with(each, gain),
             )
             for each, gain in zip(known, gains, strict=True)
         ]
@@ -397,7 +397,7 @@ def calculation_document(found: Calculation) -> dict[str, Any]:
         "information_gain": asdict(found.information_gain),
         "applies": found.applies,
         "bounds": plain_bound(found.bound),
-        "as_played": plain_proved(found.played),
+        "as_played": plain_proved(found.bound_as_played),
         "high_probability": plain_proved(found.high_probability),
         "least": {"value": found.least.value, "delta": found.least.delta},
         "lower_bound": found.lower_bound,

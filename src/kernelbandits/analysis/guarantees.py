@@ -15,7 +15,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks, widths
 from kernelbandits.catalogue import UserPolicy
@@ -34,6 +33,7 @@ from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.doubling import DOUBLING
 from kernelbandits.policies.martingale_mixtures import ResidualBall
 from kernelbandits.problems import Drifting, Instance, LowerBound
+from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 from kernelbandits.theory import (
     GAINS,
@@ -125,7 +125,7 @@ def guarantees(results: Results) -> dict[str, list[Guarantee]]:
 
     Policies that learn without a ridge, or with a ridge that changes, are left out.
     """
-    with threadpool_limits(limits=1), warnings.catch_warnings():
+    with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {problem.name: on_problem(results, problem.name) for problem in results.problems}
 
@@ -359,7 +359,7 @@ class LawBounds:
 
 def law_bounds(results: Results, labels: Iterable[str]) -> list[LawBounds]:
     """Theorem 1 for policies of the Generic-GP family, on the arms of the first seed."""
-    with threadpool_limits(limits=1), warnings.catch_warnings():
+    with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [
             bounds_of_law([cell for cell in results.cells if cell.contender.label == label])

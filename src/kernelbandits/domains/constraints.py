@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from kernelbandits import checks
 from kernelbandits.domains.variables import as_plain, check_values, is_same_value
@@ -244,7 +244,7 @@ class ConstraintParser:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self.refuse(self.text)
 
-    def refuse(self, got: str, needed: str = "") -> Any:
+    def refuse(self, got: str, needed: str = "") -> NoReturn:
         """Raise an error that quotes the text."""
         hint = needed or (
             "a text such as 'A + B + C == 1', '2*x + y <= 10' or "
@@ -326,12 +326,12 @@ class ConstraintParser:
     def comparison(self, left: ast.expr, relation: ast.cmpop, right: ast.expr) -> Condition:
         """Return one comparison, with all variables on the left."""
         if isinstance(relation, (ast.In, ast.NotIn)):
-            if not isinstance(left, ast.Name) or not isinstance(
-                right, (ast.Tuple, ast.List, ast.Set)
-            ):
-                self.refuse(self.quote(left), "a variable and a list of values beside 'in'")
-            assert isinstance(left, ast.Name)
-            values = tuple(self.constant(value) for value in right.elts)  # type: ignore[attr-defined]
+            needed = "a variable and a list of values beside 'in'"
+            if not isinstance(left, ast.Name):
+                self.refuse(self.quote(left), needed)
+            if not isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+                self.refuse(self.quote(left), needed)
+            values = tuple(self.constant(value) for value in right.elts)
             return OneOf(self.name(left), values, isinstance(relation, ast.NotIn))
         sign = {
             ast.LtE: "<=",

@@ -68,6 +68,9 @@ MOST_LISTED = 100_000
 MOST_EXPANDED = 2**22
 """The most coordinates of partial points while a finite set is listed, 32 MB."""
 
+LinearRow = tuple[Array, float, int]
+"""Factors by coordinate, a bound, and the number of the constraint that they come from."""
+
 
 class FeasibleSet:
     """What the constraints of a mixed box leave of it."""
@@ -121,10 +124,32 @@ class FeasibleSet:
             self.lower[j], self.upper[j] = self.low[j], self.low[j] + self.side[j]
 
     def _compile(self) -> LinearSystem:
-        equalities: list[tuple[Array, float, int]] = []
-        inequalities: list[tuple[Array, float, int]] = []
-        alternatives: list[tuple[Array, float, int]] = []
-        clauses: list[list[Any]] = []
+        """Return the constraints as linear rows, and clauses that choose among some of them."""
+        equalities, inequalities = self._linear_rows()
+        first = len(inequalities)
+        avoiding, clauses = self._avoiding_rows(first)
+        choices = {
+            way.variable: int(self.box.variables[way.variable].levels)
+            for clause in clauses
+            for way in clause.alternatives
+            if way.variable is not None
+        }
+        side = np.where(self.is_tied, self.side, 0.0)
+        return LinearSystem(
+            *self._stack(equalities),
+            *self._stack([*inequalities, *avoiding]),
+            first,
+            clauses,
+            np.where(side > 0, self.low, 0.0),
+            side,
+            np.where(side > 0, self.step, 0.0),
+            choices,
+        )
+
+    def _linear_rows(self) -> tuple[list[LinearRow], list[LinearRow]]:
+        """Return the linear constraints: those with ==, and the others written with <=."""
+        equalities: list[LinearRow] = []
+        inequalities: list[LinearRow] = []
         for owner, constraint in enumerate(self.constraints):
             if isinstance(constraint, LinearConstraint):
                 row, bound = self._row_of(constraint)
@@ -133,56 +158,34 @@ class FeasibleSet:
                 else:
                     sign = -1.0 if constraint.relation == ">=" else 1.0
                     inequalities.append((sign * row, sign * bound, owner))
-            else:
-                ways: list[Any] = []
-                for condition in constraint.conditions:
-                    for way in self._ways_to_avoid(condition):
-                        if isinstance(way, Alternative):
-                            ways.append(way)
-                        else:
-                            ways.append(len(alternatives))
-                            alternatives.append((*way, owner))
-                clauses.append([owner, ways])
-        first = len(inequalities)
-        every = [*inequalities, *alternatives]
+        return equalities, inequalities
 
-        def stack(rows: list[tuple[Array, float, int]]) -> tuple[Array, Array, tuple[int, ...]]:
-            matrix = np.array([row for row, _, _ in rows]).reshape(len(rows), self.dimension)
-            return matrix, np.array([bound for _, bound, _ in rows]), tuple(o for _, _, o in rows)
+    def _avoiding_rows(self, first: int) -> tuple[list[LinearRow], tuple[Clause, ...]]:
+        """Return inequalities that avoid forbidden combinations, and a clause for each of these.
 
-        numbered = tuple(
-            Clause(
-                owner,
-                tuple(
-                    way if isinstance(way, Alternative) else Alternative(None, (), first + way)
-                    for way in ways
-                ),
-            )
-            for owner, ways in clauses
-        )
-        named = {
-            way.variable: int(self.box.variables[way.variable].levels)
-            for clause in numbered
-            for way in clause.alternatives
-            if way.variable is not None
-        }
-        matrix, equal_to, equality_owners = stack(equalities)
-        inequality_matrix, bounds, owners = stack(every)
-        side = np.where(self.is_tied, self.side, 0.0)
-        return LinearSystem(
-            matrix,
-            equal_to,
-            equality_owners,
-            inequality_matrix,
-            bounds,
-            owners,
-            first,
-            numbered,
-            np.where(side > 0, self.low, 0.0),
-            side,
-            np.where(side > 0, self.step, 0.0),
-            named,
-        )
+        A clause names its alternatives: positions of a choice, or the number of an inequality.
+        Inequalities are numbered from `first`.
+        """
+        rows: list[LinearRow] = []
+        clauses = []
+        for owner, constraint in enumerate(self.constraints):
+            if isinstance(constraint, LinearConstraint):
+                continue
+            alternatives: list[Alternative] = []
+            for condition in constraint.conditions:
+                for way in self._ways_to_avoid(condition):
+                    if isinstance(way, Alternative):
+                        alternatives.append(way)
+                    else:
+                        alternatives.append(Alternative(None, (), first + len(rows)))
+                        rows.append((*way, owner))
+            clauses.append(Clause(owner, tuple(alternatives)))
+        return rows, tuple(clauses)
+
+    def _stack(self, rows: list[LinearRow]) -> tuple[Array, Array, tuple[int, ...]]:
+        """Return the factors of rows as a matrix, their bounds, and their constraints."""
+        matrix = np.array([row for row, _, _ in rows]).reshape(len(rows), self.dimension)
+        return matrix, np.array([bound for _, bound, _ in rows]), tuple(o for _, _, o in rows)
 
     def _row_of(self, comparison: Comparison) -> tuple[Array, float]:
         """Return a comparison as factors by coordinate, and its bound without single values."""
@@ -279,7 +282,7 @@ class FeasibleSet:
         self.interior = found
 
     @cached_property
-    def allowed(self) -> dict[Alternative, Mask]:
+    def allowed_positions(self) -> dict[Alternative, Mask]:
         """For each alternative that is a choice, which positions of its variable are allowed."""
         return {
             way: np.isin(np.arange(self.system.choices[way.variable]), way.positions)
@@ -338,7 +341,7 @@ class FeasibleSet:
                 if way.variable is None:
                     avoided |= over[:, way.inequality] <= tolerance
                 else:
-                    avoided |= self.allowed[way][places[way.variable]]
+                    avoided |= self.allowed_positions[way][places[way.variable]]
             good &= avoided
         return np.asarray(good)
 
@@ -386,7 +389,7 @@ class FeasibleSet:
                 continue
             for way in clause.alternatives:
                 if way.variable is not None:
-                    avoided |= self.allowed[way][places[way.variable]]
+                    avoided |= self.allowed_positions[way][places[way.variable]]
             room = -over[:, numbers]
             if rng is not None:
                 room = np.where(room >= -TOLERANCE, 1 + rng.random(room.shape), room)
@@ -445,18 +448,18 @@ class FeasibleSet:
         slack = limits.offsets - here @ limits.normals.T
         limits = PolytopeLimits(limits.normals, limits.offsets + np.maximum(-slack, 0.0))
 
-        def scaled(places: Array) -> tuple[Array, Array]:
+        def evaluate_in_units(places: Array) -> tuple[Array, Array]:
             values = np.clip(places * units, self.lower, self.upper)
             heights, slopes = function(self.to_rows(values))
             return heights, slopes * np.where(self.is_log, 1 / values, 1.0) * units
 
         if not projector.any():
-            heights, _ = evaluate(scaled, here)
+            heights, _ = evaluate(evaluate_in_units, here)
             return rows, heights, len(rows)
         metric = np.matmul(projector * local[:, None, :] ** 2, projector)
         ones = np.ones(self.dimension)
         known: Any = {"beat": beat, "steps": steps, "least": least, "rivals": rivals}
-        found = ascend(scaled, here, limits, ones, metric, halving=halving, **known)
+        found = ascend(evaluate_in_units, here, limits, ones, metric, halving=halving, **known)
         ends = self.to_rows(np.clip(found.rows * units, self.lower, self.upper))
         return ends, found.values, found.evaluations
 

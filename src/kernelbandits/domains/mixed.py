@@ -165,10 +165,10 @@ class MixedBox:
         if not self.constraints:
             count: float = math.prod(variable.levels for variable in self.variables)
             return count
-        return math.inf if self._listed is None else len(self._listed)
+        return math.inf if self._allowed_rows is None else len(self._allowed_rows)
 
     @cached_property
-    def _listed(self) -> Array | None:
+    def _allowed_rows(self) -> Array | None:
         """The rows of all points that the constraints allow, if they are finite and not many."""
         finite = all(math.isfinite(variable.levels) for variable in self.variables)
         return self.feasible.all_rows() if finite else None
@@ -475,8 +475,8 @@ class MixedBox:
         """Return the rows of all points; an error if a variable is real."""
         checks.needs(math.isfinite(self.count), "all_rows", "a box without real variables", self)
         if self.constraints:
-            assert self._listed is not None
-            return self._listed.copy()
+            assert self._allowed_rows is not None
+            return self._allowed_rows.copy()
         return np.array(
             [
                 np.concatenate(parts)

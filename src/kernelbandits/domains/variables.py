@@ -45,7 +45,8 @@ class Variable:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is computed from the fields is computed again where it is read.
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
     @property
     def discrete(self) -> bool:

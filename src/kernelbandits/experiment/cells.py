@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.catalogue import (
@@ -35,6 +34,7 @@ from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import ENGINES, play, resolve_engine
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance, Problem
+from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 
 LARGEST_CELL = 200_000_000
@@ -263,7 +263,7 @@ def play_cell(cell: Cell) -> CellResult:
 
 def play_seeds(cell: Cell, seeds: Sequence[int]) -> CellResult:
     """Play some seeds of the cell in the same way."""
-    with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
+    with one_blas_thread, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         runs = [play_seed(cell, seed) for seed in seeds]
     stacked = {

@@ -7,13 +7,12 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from threadpoolctl import threadpool_limits
-
 from kernelbandits.experiment.cells import Cell
 from kernelbandits.experiment.engines import find_loop, resolve_engine, rounds
 from kernelbandits.policies import Policy
 from kernelbandits.posterior import LARGEST_COVARIANCE
 from kernelbandits.problems import Instance
+from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 
 FIRST_ROUNDS = 16
@@ -71,7 +70,7 @@ def expected_seconds(cell: Cell) -> float:
     """
     streams = Streams(cell.seeds[0])
     instance = cell.problem.instance(streams)
-    with threadpool_limits(limits=1), warnings.catch_warnings():
+    with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
         policy = cell.contender.build(instance, cell.kernel)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from kernelbandits.catalogue import problem
 from kernelbandits.checks import Array
@@ -39,6 +38,7 @@ from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.kernels import RBF
 from kernelbandits.policies import IndexPolicy
 from kernelbandits.problems import DataUnavailable, FixedArms, Problem, Standardised, least_norm
+from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 
 SYNTHETIC = ("holder-table", "cross-in-tray", "ackley4", "hartmann6")
@@ -181,14 +181,14 @@ def final_regrets(
 def measure_times(plan: PaperPlan) -> Mapping[str, Array]:
     """Seconds per round of each policy, on one BLAS thread."""
     (timed,) = (problem for problem in plan.problems if problem.name == TIMED)
-    with threadpool_limits(limits=1):
+    with one_blas_thread:
         return paired_times(timed, PRESET, plan.horizon, plan.seeds, plan.engine)
 
 
 def measure_norms(plan: PaperPlan) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
     """Least norms and width ratios, on one BLAS thread."""
     rounds, seeds = min(plan.horizon, BAND_ROUNDS), min(plan.seeds, BAND_SEEDS)
-    with threadpool_limits(limits=1):
+    with one_blas_thread:
         norms = least_norms(plan.problems, RBF(PRESET.lengthscale), plan.seeds)
         return norms, width_ratios(plan.problems, PRESET, rounds, seeds)
 

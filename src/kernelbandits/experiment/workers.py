@@ -124,7 +124,9 @@ class WorkerPool:
         """Start a process; there are never more than threads."""
         for _ in range(MOST_DEATHS):
             here, there = self.context.Pipe()
-            process = self.context.Process(target=serve, args=(there, work_on), daemon=True)  # type: ignore[attr-defined]
+            process = self.context.Process(  # type: ignore[attr-defined]
+                target=serve, args=(there, work_on), daemon=True
+            )
             try:
                 with one_thread(), ignore_interrupts():
                     process.start()

@@ -544,7 +544,7 @@ class Policy:
         location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
         return location.x if location.arm is None else location.arm
 
-    def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
+    def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice:
         """Return what `recommend` recommends as a choice; its note has the estimate there.
 
         The estimate ("mean" and "sd") is in the units of the rewards.

@@ -221,14 +221,14 @@ class FittedModel:
 
     def _evaluate(self, x: Array, z: Array) -> Array:
         """Return the kernels of all members, (members, n, m); together, if they are of one form."""
-        stacked = self._stacked
+        stacked = self._stacked_kernels
         if stacked is None:
             return np.array([one.kernel(x, z) for one in self.members])
         same = (x[:, None] == z[None]).all(2)
         return np.asarray(stacked(x, z) + stacked.nuggets[:, None, None] * same)
 
     @cached_property
-    def _stacked(self) -> StackedKernels | None:
+    def _stacked_kernels(self) -> StackedKernels | None:
         return StackedKernels.of([one.kernel for one in self.members])
 
     def _gram(self, kernel: Any) -> Array:

@@ -297,7 +297,7 @@ def recommend_measured(policy: Policy) -> Choice:
     policies recommend by their own rules.
     """
     if not isinstance(policy, Auto) or policy.finite or isinstance(policy.domain, Contextual):
-        return policy.recommended()
+        return policy.recommend_choice()
     points = policy.rewards.points
     mean, _ = policy.posterior.at(points)
     return policy.choice(policy.domain.decode(points[int(mean.argmax())]))

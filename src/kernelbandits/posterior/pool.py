@@ -271,11 +271,6 @@ class PoolPosterior(Posterior):
         return 8 * (len(self.points) * (distinct + ARRAYS) + 4 * distinct**2)
 
     @property
-    def is_plausible(self) -> bool:
-        """Whether no variance is more negative than rounding makes it."""
-        return bool(self.variance.min() >= self._least_variance)
-
-    @property
     def distinct(self) -> int:
         """The number of distinct arms played."""
         return len(self._slot)

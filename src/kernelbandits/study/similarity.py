@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kernelbandits import checks
@@ -24,7 +25,7 @@ def name_arms(arms: Arms) -> Candidates:
     return name_candidates(arms.points, [text_of(one) for one in arms.values or range(len(arms))])
 
 
-def refuse_table_options(options: dict[str, Any], target: str | list[str]) -> None:
+def refuse_table_options(options: Mapping[str, Any], target: str | list[str]) -> None:
     """Refuse what belongs to the columns of a table."""
     for name, given in options.items():
         needed = f"no {name} with a Gram matrix or a graph, which has no columns"

@@ -180,16 +180,9 @@ class Study:
             desirability is what the policy maximises.
         """
         from kernelbandits.study.driver import build_driver
-        from kernelbandits.study.points import Points, find_space
+        from kernelbandits.study.points import Points
         from kernelbandits.study.rules import make_settings
-        from kernelbandits.study.similarity import find_similarity, refuse_table_options
 
-        place: Place
-        targets = settings.get("targets")
-        names: Any = target
-        if targets is not None:
-            checks.needs(target == "value", "Study", "target or targets, not both", target)
-            names = [one.name for one in read_targets(targets)]
         options: dict[str, Any] = {
             "columns": columns,
             "cost": cost,
@@ -199,18 +192,7 @@ class Study:
             "worksheet": worksheet,
             "label": label,
         }
-        similar = find_similarity(candidates)
-        space = find_space(candidates) if similar is None else None
-        if similar is not None:
-            refuse_table_options(options, names)
-            place = similar
-        elif space is None:
-            place = read_candidates(candidates, target=names, **options)
-        else:
-            refuse_options(options)
-            for one in [names] if isinstance(names, str) else names:
-                refuse_target(one, space.names)
-            place = Points(space)
+        place = read_place(candidates, name_targets(target, settings.get("targets")), options)
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
@@ -1213,6 +1195,35 @@ def as_list(given: Any) -> list[Any]:
     if given is None:
         return []
     return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+
+
+def name_targets(target: str, targets: Any) -> str | list[str]:
+    """Return the name of the target, or the names of several; an error if both are given."""
+    if targets is None:
+        return target
+    checks.needs(target == "value", "Study", "target or targets, not both", target)
+    return [one.name for one in read_targets(targets)]
+
+
+def read_place(candidates: Any, names: str | list[str], options: Mapping[str, Any]) -> Place:
+    """Read what may be measured: candidates by their similarity, a table, or the points of a space.
+
+    `names` are those of the targets, which are no columns. `options` are those of a table.
+    """
+    from kernelbandits.study.points import Points, find_space
+    from kernelbandits.study.similarity import find_similarity, refuse_table_options
+
+    similar = find_similarity(candidates)
+    if similar is not None:
+        refuse_table_options(options, names)
+        return similar
+    space = find_space(candidates)
+    if space is None:
+        return read_candidates(candidates, target=names, **options)
+    refuse_options(options)
+    for one in [names] if isinstance(names, str) else names:
+        refuse_target(one, space.names)
+    return Points(space)
 
 
 def refuse_options(options: Mapping[str, Any]) -> None:

@@ -149,6 +149,16 @@ class Layout:
         return own | {*self.described.values(), *self.labels.values()}
 
 
+def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
+    """The table with the results, of a file or in memory; what was noticed in it is a warning."""
+    table = read_table(source, worksheet, SHEETS)
+    table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
+    if len(table):
+        for notice in table.notices:
+            warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=4)
+    return table
+
+
 def read_results(
     source: Source | pd.DataFrame,
     candidates: Described,
@@ -162,12 +172,9 @@ def read_results(
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that
     is none of these; its result has `x` and no row.
     """
-    table = read_table(source, worksheet, SHEETS)
-    table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
+    table = read_lines(source, worksheet)
     if not len(table):
         return []
-    for notice in table.notices:
-        warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
     layout = replace(layout_of(table, candidates, target), off_table=off_table)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]

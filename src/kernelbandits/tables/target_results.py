@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice
 from kernelbandits.tables.export import (
     COMBINED,
     FRONT,
@@ -18,7 +16,6 @@ from kernelbandits.tables.export import (
 )
 from kernelbandits.tables.headers import find, find_strictly
 from kernelbandits.tables.results import (
-    SHEETS,
     Described,
     Layout,
     Result,
@@ -32,10 +29,10 @@ from kernelbandits.tables.results import (
     notice_skipped,
     read_details,
     read_exported,
+    read_lines,
     value_of,
     whole_number,
 )
-from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import Table
 
 
@@ -53,12 +50,9 @@ def read_target_results(
     Each result has its values by target in `details`, under "values", and the standard errors of
     columns such as "stability sem" under "sems".
     """
-    table = read_table(source, worksheet, SHEETS)
-    table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
+    table = read_lines(source, worksheet)
     if not len(table):
         return []
-    for notice in table.notices:
-        warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
     there = find_targets(table, candidates, targets)
     checks.needs(
         bool(there),

@@ -435,19 +435,12 @@ def write_workbook(path: str | Path, sheets: Sequence[Sheet], force: bool = Fals
 
 
 def add_sheet(book: Workbook, sheet: Sheet) -> None:
+    """Add a sheet to a workbook, with a frame around the cells to fill in."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Border, Font, PatternFill, Side
-    from openpyxl.utils import get_column_letter
 
     there: Any = book.create_sheet(sheet.name)
-    there.freeze_panes = "A2"
-    there.page_setup.orientation, there.page_setup.fitToHeight = "landscape", 0
-    there.sheet_properties.pageSetUpPr.fitToPage = True
-    there.print_title_rows = "1:1"
-    sample = [[*map(str, cells)] for cells in (sheet.header, *sheet.rows[:50])]
-    for i in range(len(sheet.header)):
-        width = max(len(cells[i]) for cells in sample) + 2
-        there.column_dimensions[get_column_letter(i + 1)].width = min(width, WIDEST)
+    lay_out_page(there, sheet)
     line = Side(style="thin", color="808080")
     frame, colour = Border(line, line, line, line), PatternFill("solid", fgColor="FFF8DC")
 
@@ -477,6 +470,20 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
     for cells in sheet.rows:
         named = zip(sheet.header, cells, strict=True)
         there.append([make_cell(value, False, name in sheet.to_fill) for name, value in named])
+
+
+def lay_out_page(there: Any, sheet: Sheet) -> None:
+    """Keep the header in sight, print all columns on one page, fit columns to their first rows."""
+    from openpyxl.utils import get_column_letter
+
+    there.freeze_panes = "A2"
+    there.page_setup.orientation, there.page_setup.fitToHeight = "landscape", 0
+    there.sheet_properties.pageSetUpPr.fitToPage = True
+    there.print_title_rows = "1:1"
+    sample = [[*map(str, cells)] for cells in (sheet.header, *sheet.rows[:50])]
+    for i in range(len(sheet.header)):
+        width = max(len(cells[i]) for cells in sample) + 2
+        there.column_dimensions[get_column_letter(i + 1)].width = min(width, WIDEST)
 
 
 def is_written_as_is(plain: Any) -> bool:

@@ -9,10 +9,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from kernelbandits import checks
 from kernelbandits.experiment.workers import Mapper
+from kernelbandits.runtime import one_blas_thread
 from kernelbandits.verification.as_played import check_as_played, check_high_probability
 from kernelbandits.verification.constants import check_constants
 from kernelbandits.verification.coverage import check_coverage
@@ -91,7 +90,7 @@ def slowest_first(topics: Iterable[str]) -> list[str]:
 def check_topic(effort: Effort, topic: str) -> list[CheckedStatement]:
     """Check all statements of one topic; an error of the program counts as a failed statement."""
     found: list[CheckedStatement] = []
-    with threadpool_limits(limits=1), warnings.catch_warnings():
+    with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             found.extend(TOPICS[topic](effort))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -337,7 +337,6 @@ def run(
     from kernelbandits.analysis import ranking_of
     from kernelbandits.catalogue import read_kernel, read_noise, read_problem
     from kernelbandits.experiment import forget_cells, plan_experiment
-    from kernelbandits.experiment.dry_run import try_policies
 
     size = read_figure_size(figure_size)
     screen.listen(quiet)
@@ -363,12 +362,8 @@ def run(
         return plan_experiment(chosen, policies, **shared)
 
     named = leave_out(policy_names(policies), policy_names(without))
-    with progress.waiting("looking", quiet):
-        trial = try_policies(
-            [*named, *(policy or [])], plan_cells, optional=named if is_all(policies) else ()
-        )
-    for name, sentence in trial.refused.items():
-        screen.notice(f"left out {name}: {sentence}", quiet)
+    optional = named if is_all(policies) else []
+    trial = try_out([*named, *(policy or [])], optional, plan_cells, quiet)
     plan = plan_cells(trial.willing)
     folder = output or Path("results") / screen.folder_name(plan)
     screen.going_on(plan, folder, quiet)
@@ -389,6 +384,22 @@ def run(
     if not quiet:
         screen.show_ranking(results, ranking, table)
         screen.show_folder(folder)
+
+
+def try_out(
+    policies: list[str],
+    optional: list[str],
+    plan_cells: Callable[[Iterable[str]], tuple[Cell, ...]],
+    quiet: bool,
+) -> DryRun:
+    """Play a few rounds with each policy; optional ones that refuse are left out with a note."""
+    from kernelbandits.experiment.dry_run import try_policies
+
+    with progress.waiting("looking", quiet):
+        trial = try_policies(policies, plan_cells, optional=optional)
+    for name, sentence in trial.refused.items():
+        screen.notice(f"left out {name}: {sentence}", quiet)
+    return trial
 
 
 def choose_mapper(workers: int, dask: str | None) -> AbstractContextManager[Mapper]:

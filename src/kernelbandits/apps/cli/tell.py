@@ -231,26 +231,16 @@ def tell(
     given = [text for text in (trial, value) if text is not None]
     named = {"--row": row, "--label": label, "--line": line}
     result = {"failed": failed, "missing": missing, "values": values, "sem": sem}
-    alone = not given and not any([*named.values(), *result.values(), at, note, by])
-    checks.needs(file is None or alone, "tell", f"one of {FORMS}", "--file and more")
-    alone = alone and file is None and key is None and worksheet is None
-    checks.needs(sheet is None or alone, "tell", f"one of {FORMS}", "--sheet and more")
-    checks.needs(file is not None or not worksheet, "tell", "--file FILE with --worksheet", "none")
-    checks.needs(
-        bool(file or sheet) or not (corrected or replicates),
-        "tell",
-        "--file or --sheet with --corrected or --replicates",
-        "none",
-    )
-    checks.needs(bool(file) or not off_table, "tell", "--file FILE with --off-table", "none")
-    single = {} if file or sheet else read_result(given, named, result, at)
+    of_one = bool(given) or any([*named.values(), *result.values(), at, note, by])
+    repeats = {"corrected": corrected, "replicates": replicates}
+    check_form(of_one, file, sheet, worksheet, key, repeats=any(repeats.values()), new=off_table)
+    single: dict[str, Any] = {}
     if not (file or sheet):
-        single |= {"note": note, "by": by}
+        single = read_result(given, named, result, at) | {"note": note, "by": by}
     with open_study(place, quiet) as study:
         if at:
             single["x"] = study.read_point(read_assignments("tell", "--at", at))
         try:
-            repeats = {"corrected": corrected, "replicates": replicates}
             told: Told | list[Told]
             if sheet is not None:
                 told = study.tell_sheet(sheet, worker=worker, **repeats)
@@ -261,8 +251,7 @@ def tell(
                     worker=worker,
                     worksheet=worksheet,
                     off_table=off_table,
-                    corrected=corrected,
-                    replicates=replicates,
+                    **repeats,
                 )
             else:
                 told = study.tell(**single, key=key, worker=worker)
@@ -270,6 +259,32 @@ def tell(
             print_stored_result(form, late)
             raise
     print_sentence(form, told, describe_results(told) if isinstance(told, list) else told.sentence)
+
+
+def check_form(
+    of_one: bool,
+    file: Path | None,
+    sheet: Path | None,
+    worksheet: str | None,
+    key: str | None,
+    repeats: bool,
+    new: bool,
+) -> None:
+    """Refuse options that do not go together: of one result, of a file, and of a sheet.
+
+    `repeats` and `new` say whether options are given for other values and for new candidates.
+    """
+    checks.needs(file is None or not of_one, "tell", f"one of {FORMS}", "--file and more")
+    alone = not of_one and file is None and key is None and worksheet is None
+    checks.needs(sheet is None or alone, "tell", f"one of {FORMS}", "--sheet and more")
+    checks.needs(file is not None or not worksheet, "tell", "--file FILE with --worksheet", "none")
+    checks.needs(
+        bool(file or sheet) or not repeats,
+        "tell",
+        "--file or --sheet with --corrected or --replicates",
+        "none",
+    )
+    checks.needs(bool(file) or not new, "tell", "--file FILE with --off-table", "none")
 
 
 def read_result(

@@ -11,7 +11,6 @@ import typer
 from rich import box as frames
 from rich.markup import escape
 from rich.table import Table
-from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.apps.cli import progress, screen
@@ -19,6 +18,7 @@ from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
 from kernelbandits.domains import Arms, Box
 from kernelbandits.formatting import format_number, to_json
 from kernelbandits.problems import LowerBound
+from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def theory(
     files = folder(output or (FILES if plot else None))
     if plot:
         screen.engine_notice("numpy", quiet)
-    with threadpool_limits(limits=1), progress.waiting("calculating", quiet):
+    with one_blas_thread, progress.waiting("calculating", quiet):
         place = place_of(problem, box, dimension, candidates, seed)
         found = Calculation(
             read_law(law),
@@ -264,8 +264,8 @@ def bounds_table(found: Calculation) -> Table:
             value = getattr(bound, name)
             shown.add_row(escape(f"{label}{played_at(name, bound.delta)}"), *share(value))
     for name, label in PLAYED.items():
-        value = getattr(found.played, name)
-        shown.add_row(f"{label}, delta = {found.played.delta:.4g}", *share(value))
+        value = getattr(found.bound_as_played, name)
+        shown.add_row(f"{label}, delta = {found.bound_as_played.delta:.4g}", *share(value))
     shown.add_row(escape(found.labels["trivial"]), *share(bound.trivial))
     known = "known: the least that is proved" + (
         " if gamma_T <= the gain given" if found.gain is not None else ""

@@ -12,7 +12,7 @@ from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.canvas import LONGEST, METADATA, PANEL, Margins, drawing
+from kernelbandits.canvas import LONGEST, METADATA, PANEL, Margins, styled_figure
 from kernelbandits.report.studies.marks import Mark, find_marks
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ HEADING, LINE, GAP = 0.42, 0.18, 0.22
 """Heights of a heading, a line of a caption and the space below it, in inches."""
 LETTERS, TITLE = 138, 72
 """The most letters in a line of a caption and in a line of the title."""
-BARE = Margins(0.0, 0.0, 0.0, 0.0)
 DPI, FINE = 140, 300
 """Pixels in an inch of marks that are stored as an image; a page can show them 3.5 times as large,
 and they stay sharp."""
@@ -111,11 +110,10 @@ def blank_figure(height: float) -> Iterator[Figure]:
 
     with (
         warnings.catch_warnings(),
-        drawing(1, 1, (WIDTH, height), BARE) as (figure, grid),
+        styled_figure((WIDTH, height)) as figure,
         mpl.rc_context(PLAIN),
     ):
         warnings.filterwarnings("ignore", message="Glyph")
-        grid[0, 0].remove()
         yield figure
 
 

@@ -185,8 +185,8 @@ def draw_front(axis: Axes, view: View, across: TargetSeries, up: TargetSeries) -
     if len(view.targets) == 2 and across.target.aim is None and up.target.aim is None:
         order = np.argsort(x)
         # From the left, a front holds its height as long as the target across gets better.
-        where = "pre" if across.target.direction == "maximize" else "post"
-        axis.step(x[order], y[order], where=where, color=ORANGE, lw=1.4, zorder=2)  # type: ignore[arg-type]
+        where: Any = "pre" if across.target.direction == "maximize" else "post"
+        axis.step(x[order], y[order], where=where, color=ORANGE, lw=1.4, zorder=2)
 
 
 def draw_best_estimate(axis: Axes, across: TargetSeries, up: TargetSeries) -> None:
