@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from kernelbandits.checks import Array
-from kernelbandits.domains.bfgs import PATIENT, STEPS
+from kernelbandits.domains.bfgs import PATIENT, STEPS, USUAL, Halving
 from kernelbandits.kernels import Kernel
 from kernelbandits.posterior import SearchForm, StackedPosteriors, members_of
 
@@ -534,6 +534,9 @@ class ScoreSurface:
 
     posterior: Any
     acquisition: Acquisition
+    quick: bool = False
+    halving: Halving = USUAL
+    """How its search ends and drops starts (`domains.maximise`)."""
 
     def values(self, rows: Array) -> Array:
         return self.acquisition.score(*self.posterior.at(rows))
@@ -549,11 +552,10 @@ class ScoreSurface:
 class SearchSurface:
     """An acquisition as a search evaluates it: the numbers of `ScoreSurface` up to rounding."""
 
-    quick = True
-    halving = PATIENT
-
     form: SearchForm
     acquisition: Acquisition
+    quick: bool = True
+    halving: Halving = PATIENT
 
     def values(self, rows: Array) -> Array:
         return self.acquisition.score(*self.form.at(rows))
@@ -564,11 +566,16 @@ class SearchSurface:
 
 
 def speed_up(surface: Surface) -> Surface:
-    """The same surface in the form that a search evaluates fastest, if there is one."""
+    """The same surface in the form that a search evaluates fastest, if there is one.
+
+    Starts are dropped later in either form: what is found does not depend on the kernel's form.
+    """
     if not isinstance(surface, ScoreSurface):
         return surface
     form = SearchForm.of(surface.posterior)
-    return surface if form is None else SearchSurface(form, surface.acquisition)
+    if form is None:
+        return replace(surface, quick=True, halving=PATIENT)
+    return SearchSurface(form, surface.acquisition)
 
 
 @dataclass(frozen=True)
