@@ -49,10 +49,16 @@ class ArmList:
     numbers: Indices | None = None
     """Which of these arms may be played, where not all of them may."""
 
-    @cached_property
+    @property
     def rows(self) -> Array:
-        """The points of the arms that may be played; few rules need those of a million arms."""
-        return self.points if self.numbers is None else self.points[self.numbers]
+        """The points of the arms that may be played."""
+        return self.points if self.numbers is None else self._some_rows
+
+    @cached_property
+    def _some_rows(self) -> Array:
+        # Gathered when they are first needed: few rules need those of a million arms.
+        rows: Array = self.points[self.numbers]
+        return rows
 
     @property
     def survey(self) -> Array:
