@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
+RESULTS = DOCS.parent / "benchmarks" / "results"
 PAGES = {
     "theory.md": 6,
     "boxes.md": 10,
@@ -67,3 +69,29 @@ def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkey
 @pytest.mark.parametrize(("page", "least"), PAGES.items())
 def test_a_page_has_a_snippet_for_every_quantity(page, least):
     assert len(sections(page)) >= least
+
+
+@pytest.mark.parametrize(
+    ("beginning", "section", "what"),
+    [
+        ("SimpleUCB, 100 arms,", "arms", "SimpleUCB, 100 arms"),
+        ("SimpleUCB, 1000 arms,", "arms", "SimpleUCB, 1000 arms"),
+        ("SimpleUCB, 10 000 arms,", "arms", "SimpleUCB, 10000 arms"),
+        ("SimpleUCB, 100 000 arms,", "arms", "SimpleUCB, 100000 arms"),
+        ("SimpleUCB, 1 000 000 arms,", "arms", "SimpleUCB, 10^6 arms"),
+        ("GP-TS, 1 000 000 arms,", "policies", "gp-ts, 1000000 arms"),
+        ("`Auto`, 100 000 arms,", "policies", "auto, 100000 arms"),
+        ("`Auto`, 1 000 000 arms,", "policies", "auto, 1000000 arms"),
+    ],
+)
+def test_the_page_on_scale_shows_the_times_of_the_last_benchmark(beginning, section, what):
+    text = (DOCS / "scale.md").read_text(encoding="utf-8")
+    shown_time = re.search(
+        rf"^\| {re.escape(beginning)}.*?\| ([\d.]+) (µs|ms|s)\b", text, re.MULTILINE
+    )
+    assert shown_time is not None
+    stored = json.loads((RESULTS / "scale.json").read_text(encoding="utf-8"))[section]["rows"]
+    (row,) = (row for row in stored if row["what"] == what)
+    microseconds = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
+    measured = row["value"] * microseconds[row["unit"]]
+    assert float(shown_time[1]) * microseconds[shown_time[2]] == pytest.approx(measured, rel=0.03)
