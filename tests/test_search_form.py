@@ -94,6 +94,21 @@ def test_where_nothing_is_uncertain_the_sd_has_no_slope() -> None:
     assert slopes.tolist() == [[0.0, 0.0, 0.0]]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-310, 1e-160, 1e-50, 1e-3])
+@pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern])
+def test_far_from_the_only_point_played_nothing_is_known(kernel: Any, scale: float) -> None:
+    # The squares of distances in lengthscales overflow in the first two cases.
+    plain = ScoreSurface(learn_posterior(kernel(scale), 1), StandardDeviation())
+    surface, rows = speed_up(plain), sample_rows(20, 5)
+    assert surface.values(rows).tolist() == [1.0] * 20
+    assert not surface.slopes(rows)[1].any()
+    policy = kb.SimpleUCB(kb.Box((0.0,), (1.0,)), kernel(scale), **BOUNDS)
+    first = policy.ask(1, kb.Streams(0))
+    policy.tell(first, -1.0)
+    assert policy.ask(2, kb.Streams(0)).x != first.x, "every other point has a greater index"
+
+
 @pytest.mark.parametrize(
     "kernel",
     [

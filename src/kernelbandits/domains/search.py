@@ -292,6 +292,8 @@ def evaluate_without_gradient(values: Values, rows: Array) -> Array:
     return np.where(np.isnan(heights), -np.inf, heights)
 
 
+# Far more scales than a float can square are still far.
+@np.errstate(over="ignore", invalid="ignore")
 def separate_rows(rows: Array, heights: Array, scale: Array, count: int) -> npt.NDArray[np.intp]:
     """Return the numbers of the best rows such that no two are within half a scale.
 

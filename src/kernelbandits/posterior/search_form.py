@@ -19,6 +19,9 @@ NUMBERS_AT_ONCE, LEAST_ROWS = 16384, 16
 FARTHEST_SQUARE = 1e4
 """The greatest squared distance of a point played from the middle of all, in lengthscales. Squared
 distances are exact to 1e-16 of it."""
+SHORTEST_LENGTH = 1e-50
+"""The shortest lengthscale. A side of a box may be 1e100 long, and the square of so many
+lengthscales must not overflow: infinity times 0 is no number."""
 
 
 class SearchForm:
@@ -67,6 +70,8 @@ class SearchForm:
             return None
         parts = split_kernel(posterior.kernel)
         if parts is None or parts.additive + parts.nugget:
+            return None
+        if np.min(parts.smooth.lengthscale) < SHORTEST_LENGTH:
             return None
         form = cls(posterior, parts)
         return form if form.farthest_square <= FARTHEST_SQUARE else None
