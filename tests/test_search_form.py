@@ -18,6 +18,7 @@ from kernelbandits.policies.acquisition import (
     speed_up,
 )
 from kernelbandits.policies.doubling import Doubling
+from kernelbandits.policies.place import Region
 from kernelbandits.posterior import PointPosterior, SearchForm
 from kernelbandits.study.rules import build_policy, make_settings
 
@@ -170,9 +171,9 @@ def test_who_keeps_the_search_of_before_evaluates_the_posterior_itself() -> None
     assert isinstance(epochs, Doubling)
     acquisition, posterior = UpperConfidence(1.0, 1.0), learn_posterior(kb.RBF(SCALES), 5)
     for policy in (study, epochs.inner, epochs._make_policy(2), kb.Auto(BOX)):
-        assert type(policy._surface(acquisition, posterior)) is ScoreSurface
+        assert type(policy._surface(acquisition, posterior, Region(BOX, None))) is ScoreSurface
     named = kb.SimpleUCB(BOX, kb.RBF(SCALES), **BOUNDS)
-    assert type(named._surface(acquisition, posterior)) is SearchSurface
+    assert type(named._surface(acquisition, posterior, Region(BOX, None))) is SearchSurface
 
 
 def test_asks_after_a_repeated_point_and_with_pending_ones_are_those_of_a_fresh_policy() -> None:
@@ -189,3 +190,18 @@ def test_asks_after_a_repeated_point_and_with_pending_ones_are_those_of_a_fresh_
         one = kept.ask(21, kb.Streams(5), pending=waiting)
         other = fresh.ask(21, kb.Streams(5), pending=waiting)
         np.testing.assert_array_equal(one.x, other.x)
+
+
+@pytest.mark.parametrize("kernel", [kb.RBF(0.4), kb.Matern(0.4)], ids=str)
+def test_arms_beside_a_context_are_scored_by_the_posterior_itself(kernel: Any) -> None:
+    rng = np.random.default_rng(6)
+    points = rng.random((50, 2))
+    policy = kb.SimpleUCB(kb.Contextual(kb.Arms(points), 1), kernel, **BOUNDS)
+    for t in range(1, 13):
+        context = rng.random(1)
+        choice = policy.ask(t, kb.Streams(0), context=context)
+        rows = np.hstack([points, np.broadcast_to(context, (50, 1))])
+        acquisition = UpperConfidence(choice.note["weight"], choice.note["width"])
+        scores = acquisition.score(*policy.posterior.at(rows))
+        assert choice.note["index"] == scores[choice.arm] == scores.max()
+        policy.tell(choice, float(np.sin(9 * points[choice.arm]).sum()))

@@ -359,15 +359,20 @@ class Policy:
     def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
         """The maximiser of the acquisition off a fixed list of arms: a box, or beside a context."""
         tie = now.draw_tie()
-        surface = self._surface(acquisition, now.posterior)
+        surface = self._surface(acquisition, now.posterior, now.place)
         steps = acquisition.search_steps
         location = self._search(surface, now.place, self.ties, tie, steps)
         return self._choice_at(location, now, acquisition.round_note)
 
-    def _surface(self, acquisition: Acquisition, posterior: Any) -> Surface:
-        """The acquisition as a search on a box evaluates it."""
+    def _surface(self, acquisition: Acquisition, posterior: Any, place: Place) -> Surface:
+        """The acquisition as it is maximised in a place: in its fastest form on a box.
+
+        On a list of arms it is exact, so that equal arms have equal scores.
+        """
         surface = acquisition.surface(posterior)
-        return speed_up(surface) if self.speeds_up_searches else surface
+        if isinstance(place, ArmList) or not self.speeds_up_searches:
+            return surface
+        return speed_up(surface)
 
     def search_as_before(self) -> None:
         """Search boxes as releases before the fast form did, to the last bit.

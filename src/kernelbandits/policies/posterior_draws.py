@@ -170,7 +170,7 @@ class PIMS(GPTS):
         best = self.highest_value(now, tie)
         acquisition = LogProbabilityOfImprovement(best)
         if not self.finite:
-            surface = self._surface(acquisition, now.posterior)
+            surface = self._surface(acquisition, now.posterior, now.place)
             location = self._search(surface, now.place, self.ties, tie)
             return self._choice_at(location, now, {"best": best})
         scores = acquisition.score(self.posterior.mean, now.sd)
