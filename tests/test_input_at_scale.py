@@ -193,6 +193,6 @@ def test_commands_say_what_they_compute_where_a_table_is_large(tmp_path, monkeyp
     for words in (["ask"], ["status"], ["estimates"], ["explain"]):
         monkeypatch.setattr(output, "MANY_ROWS", 40)
         done = run_command("study", *words, path)
-        assert "note: computing the estimates of 40 rows" in done.stderr, words
+        assert "note: computing the model of 40 rows" in done.stderr, words
         monkeypatch.setattr(output, "MANY_ROWS", 41)
         assert "computing" not in run_command("study", *words, path).stderr
