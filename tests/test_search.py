@@ -763,7 +763,7 @@ def test_what_is_no_list_of_values_is_refused(told):
         ({"starts": 10**9}, r"maximise needs starts <= 2\^20, got 1000000000"),
         ({"candidates": "x"}, "maximise needs a whole number candidates >= 1, got 'x'"),
         ({"scale": [[1.0], [1.0, 2.0]]}, "maximise needs lengthscale > 0, got"),
-        ({"near": [[1.0], [1.0, 2.0]]}, r"maximise needs an \(n, d\) array of numbers, got list"),
+        ({"near": [[1.0], [1.0, 2.0]]}, r"numbers, got a row 0 of 1 and a row 1 of 2"),
         ({"near": np.array(5.0)}, "maximise needs an"),
     ],
 )

@@ -206,10 +206,7 @@ def points(owner: str, values: Any) -> Array:
             raise TypeError
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        got = type(values).__name__
-        if isinstance(values, np.ndarray) and not np.ma.is_masked(values):
-            kinds = {"U": "text", "S": "bytes", "M": "dates"}
-            got = kinds.get(values.dtype.kind, str(values.dtype))
+        got = describe_bad_points(values)
         raise ValueError(f"{owner} needs an (n, d) array of numbers, got {got}") from None
     if array.ndim == 1 and array.size:
         raise ValueError(
@@ -229,6 +226,23 @@ def points(owner: str, values: Any) -> Array:
             f"{owner} needs finite points, got {array[row, column]} in row {row}, column {column}"
         )
     return array
+
+
+def describe_bad_points(values: Any) -> str:
+    """What is wrong with points that are no array of numbers: the first row at fault, if any is."""
+    if isinstance(values, np.ndarray) and not np.ma.is_masked(values):
+        kinds = {"U": "text", "S": "bytes", "M": "dates"}
+        return kinds.get(values.dtype.kind, str(values.dtype))
+    if isinstance(values, (list, tuple)):
+        for number, row in enumerate(values):
+            if not isinstance(row, (list, tuple)):
+                continue
+            if isinstance(values[0], (list, tuple)) and len(row) != len(values[0]):
+                return f"a row 0 of {len(values[0])} and a row {number} of {len(row)}"
+            for column, cell in enumerate(row):
+                if not isinstance(cell, Real):
+                    return f"{cell!r} in row {number}, column {column}"
+    return type(values).__name__
 
 
 def reward(value: Any) -> float:
