@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import kernelbandits as kb
 from kernelbandits.checks import StudyConflict
 from kernelbandits.policies import working_set
 from kernelbandits.study import checkup, decisions
+from kernelbandits.study.driver import Driver
 
 WEIGHTS = {
     "ask": 6,
@@ -93,11 +95,9 @@ def test_two_who_share_a_study_know_what_its_events_say(tmp_path, monkeypatch, s
     first = kb.Study.create(where, make_table(draws, rows), target="yield", seed=seed)
     both = [first, kb.Study.open(where)]
     for step in range(48):
-        try:
+        # What does not fit the state of now is refused, and changes nothing either.
+        with suppress(StudyConflict, ValueError):
             take_step(draws.choice(both), draws)
-        except (StudyConflict, ValueError):
-            # What does not fit the state of now is refused; that changes nothing either.
-            pass
         if step % 6 == 5:
             with kb.Study.open(where) as fresh:
                 now = fresh._session.refresh()
@@ -107,3 +107,28 @@ def test_two_who_share_a_study_know_what_its_events_say(tmp_path, monkeypatch, s
     assert all(finding.ok for finding in first.doctor())
     asked = [trial.number for trial in first._session.state.trials.values() if trial.asked]
     assert all(first.replay(trial).same for trial in np.array(asked)[::4].tolist())
+
+
+def test_fits_that_were_read_before_an_interrupt_do_not_outlive_a_correction(tmp_path, monkeypatch):
+    """The fit is void then, and the policy that was to learn by it has learnt nothing."""
+    where = tmp_path / "a.db"
+    points = np.linspace(0, 1, 12)[:, None]
+    # With units of its own a correction would change these, and the policy be built again.
+    writer = kb.Study.create(where, points, seed=1, centre=1.0, spread=1.0)
+    for row in range(8):
+        writer.tell(row=row, value=float(row % 3))
+    writer.ask()
+    assert writer._session.state.fits
+    reader = kb.Study.open(where)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "_learn", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            reader.best()
+    writer.correct(1, 9.0)
+    with kb.Study.open(where) as fresh:
+        now = fresh._session.refresh()
+        assert describe(reader, now) == describe(fresh, now)
