@@ -118,6 +118,7 @@ def test_a_result_is_refused_in_the_same_way(write, cell):
         (("5mM", "6mM", "5mM"), "are numbers with a unit, write the unit in the header"),
         (("20 °C", "30 °C", "20 °C"), "has the unit °C in every cell"),
         (("DMF", "dmf", "DMF"), "has 'DMF' and 'dmf', which are read as different"),
+        (("DMF", "\u200bDMF", "DMF"), r"has 'DMF' and '\u200bDMF', which are read as different"),
         (("007", "008", "009"), "has numbers with leading zeros, such as '007'"),
         (("A1", "A2", "A3"), "only names the rows and is left out"),
         (("", "", ""), "is empty and is left out"),

@@ -125,3 +125,44 @@ with one_blas_thread:
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stdout == "{1}\n"
+
+
+FORKED = """
+import gc, os, threading
+from kernelbandits.runtime import gc_paused
+
+inside, done = threading.Event(), threading.Event()
+
+def other():
+    with gc_paused:
+        inside.set()
+        done.wait(10)
+
+thread = threading.Thread(target=other)
+thread.start()
+inside.wait(10)
+with {block}:
+    child = os.fork()
+    if not child:
+        within = gc.isenabled()
+if not child:
+    with gc_paused:
+        paused = not gc.isenabled()
+    os._exit(within + 2 * paused + 4 * gc.isenabled())
+done.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), gc.isenabled())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(
+    ("block", "within"), [("__import__('contextlib').nullcontext()", 1), ("gc_paused", 0)]
+)
+def test_a_forked_process_does_not_keep_the_setting_of_other_threads(block, within):
+    """They do not exist there, and would never restore it; a block of its own goes on."""
+    code = FORKED.format(block=block)
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.split() == [str(within + 2 + 4), "True"], ran.stderr

@@ -382,3 +382,18 @@ def test_the_posterior_does_not_depend_on_when_it_is_read(small_sets):
     assert (read.posterior.means == unread.posterior.means).all()
     assert (read.posterior.variances == unread.posterior.variances).all()
     assert read.ask() == unread.ask()
+
+
+def test_a_failure_outside_the_set_leaves_an_open_study_with_answers(small_sets, tmp_path):
+    """It makes the set larger, and the model that questions are answered from with it."""
+    where = tmp_path / "large.db"
+    pool = make_pool()
+    with kb.Study.create(where, pool, target="yield", seed=5) as study:
+        for row in range(12):
+            study.tell(row=row, value=value_of(pool[row]))
+        study.best()
+        known = {*study._session.updated_driver().policy.working.numbers.tolist()}
+        study.tell(row=next(row for row in range(N) if row not in known), failed=True)
+        with kb.Study.open(where) as again:
+            assert study.best() == again.best()
+            assert study.estimates().equals(again.estimates())

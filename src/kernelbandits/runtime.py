@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -27,7 +28,8 @@ class ProcessSetting(Generic[T]):
     """Change a setting of the whole process for as long as any block uses it.
 
     The first block that enters applies the change and the last one that leaves restores what was
-    there before. Blocks may be nested, and blocks of several Python threads may overlap.
+    there before. Blocks may be nested, and blocks of several Python threads may overlap. A forked
+    process has only the thread that forked, and no block of the others.
 
     Parameters
     ----------
@@ -42,19 +44,35 @@ class ProcessSetting(Generic[T]):
     def __init__(self, change: Callable[[], T], restore: Callable[[T], None]) -> None:
         self._change, self._restore = change, restore
         self._lock = Lock()
-        self._users = 0
+        self._users: list[int] = []
+        """The thread of each block."""
+        if hasattr(os, "register_at_fork"):
+            # Held meanwhile, so that no other thread is just entering or leaving a block.
+            os.register_at_fork(
+                before=self._lock.acquire,
+                after_in_parent=self._lock.release,
+                after_in_child=self._forget_other_threads,
+            )
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._users == 0:
+            if not self._users:
                 self._before = self._change()
-            self._users += 1
+            self._users.append(get_ident())
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._users -= 1
-            if self._users == 0:
+            self._users.remove(get_ident())
+            if not self._users:
                 self._restore(self._before)
+
+    def _forget_other_threads(self) -> None:
+        """In a forked process: nobody is left to end the blocks of the other threads."""
+        was_changed = bool(self._users)
+        self._users = [user for user in self._users if user == get_ident()]
+        if was_changed and not self._users:
+            self._restore(self._before)
+        self._lock.release()
 
 
 def blas_libraries() -> list[Any]:

@@ -504,7 +504,9 @@ class Calibrator:
         totals = [self.rewards.counts, self.rewards.sums, self.rewards.squares]
         if self.rewards.has_errors:
             totals += self._precisions_of_differences()
-        source = self.calibration, *(total.tobytes() for total in totals)
+        # A failure outside the working set makes it larger, and changes no total.
+        arms = b"" if self.working is None else self.working.numbers.tobytes()
+        source = self.calibration, arms, *(total.tobytes() for total in totals)
         if self._answers is None or self._answers[0] != source:
             self._answers = source, self._fit_answers()
         return self._answers[1]

@@ -130,7 +130,8 @@ class Driver:
             self._begin(*setting)
         fresh = state.results[self.learnt :]
         if fresh:
-            self.version = INTERRUPTED
+            # Interrupted from here on, it has fits that may be void when it goes on.
+            self.version, self._begun_with = INTERRUPTED, None
             self._adopt_fits(state)
             self._learn(fresh, state.scale)
         self.version, self.learnt = state.version, len(state.results)

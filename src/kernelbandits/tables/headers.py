@@ -28,8 +28,19 @@ def unit_of(name: str) -> str:
 
 
 def loose(name: str) -> str:
-    """Return a name in lower case, with single blanks, for comparison."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    """Return a name in lower case, with single blanks, for comparison.
+
+    Characters that cannot be seen, such as those that come with text copied from a page, are left
+    out.
+    """
+    text = unicodedata.normalize("NFKC", name)
+    visible = text if text.isascii() else "".join(c for c in text if not is_invisible(c))
+    return " ".join(visible.casefold().split())
+
+
+def is_invisible(character: str) -> bool:
+    """Whether a character only tells how others are shown: a joiner, a mark of direction."""
+    return unicodedata.category(character) == "Cf"
 
 
 def loose_bare(name: str) -> str:
