@@ -96,3 +96,17 @@ def test_a_flat_list_of_points_is_refused_with_the_remedy():
 def test_a_point_that_is_not_finite_is_refused_with_its_row_and_column(bad):
     with pytest.raises(ValueError, match=f"needs finite points, got {bad} in row 2, column 1"):
         kb.Arms([[0.0, 1.0], [2.0, 3.0], [4.0, bad]])
+
+
+@pytest.mark.parametrize(
+    ("points", "got"),
+    [
+        ([[1.0, 2.0], [3.0]], "a row 0 of 2 and a row 1 of 1"),
+        ([[1.0, 2.0], [3.0, "high"]], "'high' in row 1, column 1"),
+        (np.array([["a", "b"]]), "text"),
+        ("1 2", "str"),
+    ],
+)
+def test_points_that_are_no_numbers_are_refused_with_the_row_at_fault(points, got):
+    with pytest.raises(ValueError, match=f"array of numbers, got {got}"):
+        kb.Arms(points)

@@ -243,6 +243,7 @@ def test_what_the_parser_refuses_has_exit_code_two_and_nothing_on_standard_outpu
      (("ask", "films.db", "--quiet=yes"), "--quiet needs no value, got one"),
      (("change", "films.db", "--delta", "much"), "--delta needs a number, got 'much'"),
      (("status", "films.db", "20", "21"), "study status takes no more arguments, got 20 21"),
+     (("create", "new.db", "films.db", "--target", "y"), "got films.db; if that is the table of candidates, write --candidates"),
      (("history", "films.db", "--limit", "0"), "--limit needs a whole number from 1 on, got '0'"),
      (("replay", "films.db"), "study replay needs --at, got none"),
      (("status", "films.db", "postgresql://a:geheim@h/d"), "got postgresql://a:***@h/d")],

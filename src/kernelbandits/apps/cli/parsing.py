@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
+from os.path import exists
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -56,9 +57,10 @@ class Command(TyperCommand):
             allowed, ctx.allow_extra_args = ctx.allow_extra_args, True
             left: list[str] = super().parse_args(ctx, args)
             if left and not allowed:
-                raise exceptions.UsageError(
-                    f"{words(ctx)} takes no more arguments, got {' '.join(left)}"
-                )
+                said = f"{words(ctx)} takes no more arguments, got {' '.join(left)}"
+                if any(param.name == "candidates" for param in self.params) and exists(left[0]):
+                    said += "; if that is the table of candidates, write --candidates before it"
+                raise exceptions.UsageError(said)
             return left
 
 
