@@ -215,7 +215,9 @@ class Answers:
     @cached_property
     def caution(self) -> str:
         """Say that the model is no better than the mean of the results; "" if it is."""
-        return "" if self.describe_early() else describe_poor_model(self.driver.leave_one_out())
+        if self.describe_early():
+            return ""
+        return describe_poor_model(self.driver.leave_one_out(self.view.policy))
 
     def may_be_luck(self, arm: int) -> bool:
         """Whether this arm, measured once, may be ahead of the other measured ones by luck.

@@ -84,7 +84,7 @@ class Driver:
     def _begin(self, settings: Settings, spread: float) -> None:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
         self._begun_with: tuple[Settings, float] | None = None
-        self._left_out: tuple[LeaveOneOut | None] | None = None
+        self._left_out: tuple[Policy, LeaveOneOut | None] | None = None
         self._reasons: Reasons | None = None
         self._fits_seen = 0
         self._choices: dict[int, tuple[Trial, Choice]] = {}
@@ -411,11 +411,15 @@ class Driver:
         """Of f at some arms, in the policy's units squared."""
         return self.policy.covariance(arms)
 
-    def leave_one_out(self) -> LeaveOneOut | None:
-        """Predict each result from the others; computed once after each result."""
-        if self._left_out is None:
-            self._left_out = (self.policy.leave_one_out(),)
-        return self._left_out[0]
+    def leave_one_out(self, policy: Policy | None = None) -> LeaveOneOut | None:
+        """Predict each result from the others; computed once after each result.
+
+        A policy on another working set (`Auto.restrict_to`) has a posterior of its own.
+        """
+        policy = policy or self.policy
+        if self._left_out is None or self._left_out[0] is not policy:
+            self._left_out = policy, policy.leave_one_out()
+        return self._left_out[1]
 
     def _listening(self) -> Any:
         return Listening(self.notices)

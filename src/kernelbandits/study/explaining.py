@@ -87,7 +87,8 @@ class Reasons:
 
     def __init__(self, driver: Driver, state: State) -> None:
         self.driver, self.state = driver, state
-        self.answers = answers_of(driver, state, policy_view(driver))
+        view = policy_view(driver, state.pending.values())
+        self.answers = answers_of(driver, state, view)
         self.scale = state.scale
 
     @property
@@ -211,7 +212,8 @@ class Reasons:
     @cached_property
     def _noise_answers(self) -> Answers:
         """Answers by the results alone, at the fitted noise: a failure changes none of them."""
-        return answers_of(self.driver, self.state, noise_view(self.driver))
+        view = noise_view(self.driver, self.state.pending.values())
+        return answers_of(self.driver, self.state, view)
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""
