@@ -397,3 +397,25 @@ def test_a_failure_outside_the_set_leaves_an_open_study_with_answers(small_sets,
         with kb.Study.open(where) as again:
             assert study.best() == again.best()
             assert study.estimates().equals(again.estimates())
+
+
+def test_an_opened_study_builds_one_posterior_for_a_choice_and_its_reason(
+    small_sets, built, tmp_path
+):
+    """Rows that are pending outside the set are part of the set of both."""
+    where, pool = tmp_path / "large.db", make_pool()
+    with kb.Study.create(where, pool, target="yield", seed=5) as study:
+        first = study.ask(12)
+        for row in range(24):
+            if row not in [one.row for one in first]:
+                study.tell(row=row, value=value_of(pool[row]))
+        study.ask()
+    with kb.Study.open(where) as again:
+        working = again._session.updated_driver().policy.working
+        assert (working.seats([one.row for one in first]) < 0).any()
+    with kb.Study.open(where) as again:
+        built.clear()
+        (choice,) = again.ask()
+        assert len(built) == 1
+        assert "working set" in choice.why
+        assert again.replay(choice.trial).same
