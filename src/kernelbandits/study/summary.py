@@ -214,8 +214,8 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
         else f"{candidates.name(row)} (another release or machine may round differently)"
     )
     text = (
-        f"Trial {number} was {candidates.name(trial.row)}. Recomputed from the {trial.decided} "
-        f"events known then: {same}."
+        f"Trial {number} was {candidates.name(trial.row)}. Recomputed from the "
+        f"{format_count(trial.decided, 'event')} known then: {same}."
     )
     space = candidates.space is not None
     return Replayed(
