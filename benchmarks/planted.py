@@ -8,16 +8,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import kernelbandits as kb
-from benchmarks import machine, tables
-from benchmarks.json_lines import append_object, read_objects
+from benchmarks import tables
+from benchmarks.stored_games import play_missing, read_games
 from benchmarks.working_sets import waves
 from kernelbandits.checks import Array, Indices
 from kernelbandits.experiment.engines import load_loops
@@ -165,25 +163,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(given: Any) -> None:
     """Play the games that are missing, and write results/planted.md."""
-    end = time.monotonic() + 60 * given.minutes
-    warnings.simplefilter("ignore")
     load_loops()  # Compiled here, and not in the time of the first game.
-    with machine.threads.threadpool_limits(1):
-        for game in list_games(given):
-            if time.monotonic() > end:
-                break
-            if game.key not in read_games(ROWS):
-                append_object(ROWS, play(game))
-    text = document(read_games(ROWS))
+    play_missing(ROWS, list_games(given), play, given.minutes)
+    text = document(read_games(ROWS, Game._fields))
     (tables.RESULTS / "planted.md").write_text(text)
     print(text)
-
-
-def read_games(path: Path) -> dict[Any, dict[str, Any]]:
-    """The games played so far, by their keys."""
-    return {
-        (*(row[name] for name in Game._fields), row["revision"]): row for row in read_objects(path)
-    }
 
 
 # ---------------------------------------------------------------- the table

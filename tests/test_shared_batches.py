@@ -143,8 +143,8 @@ def test_a_part_of_a_space_keeps_what_its_constraints_demand_of_the_rest():
             rest = {"B": float(rng.random()), "acid": str(rng.choice(["x", "y", "z"]))}
             assert (rest in part.box) == (part.complete(rest) in whole)
             assert np.array_equal(
-                part.expand(part.box.unconstrained.encode(rest)[None])[0],
-                whole.unconstrained.encode(part.complete(rest)),
+                part.expand(part.box.without_constraints.encode(rest)[None])[0],
+                whole.without_constraints.encode(part.complete(rest)),
             )
     with pytest.raises(ValueError, match=r"Part needs a number in \[0\.0, 1\.0\] for 'A', got 2"):
         Part(whole, {"A": 2})

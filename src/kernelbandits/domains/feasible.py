@@ -627,7 +627,7 @@ class FeasibleSet:
         """Points spread over the set, in search coordinates; the same for equal spaces."""
         rng = Streams(0).generator()
         starts = self._first_points(rng)
-        drawn = self.box.unconstrained.from_unit(rng.random((POOL, self.box.sides)))
+        drawn = self.box.without_constraints.from_unit(rng.random((POOL, self.box.sides)))
         chains = self.to_search(drawn)
         chosen = rng.integers(len(starts), size=POOL)
         chains[:, self.is_tied] = starts[chosen][:, self.is_tied]
@@ -639,7 +639,9 @@ class FeasibleSet:
         parts = self.system.clauses or (self.step[self.is_tied] > 0).any()
         for _ in range(CORNERS if parts else 0):
             solutions.append(self.programme.extreme_point(rng.normal(size=self.programme.width)))
-        base = self.to_search(self.box.unconstrained.from_unit(np.full((1, self.box.sides), 0.5)))
+        base = self.to_search(
+            self.box.without_constraints.from_unit(np.full((1, self.box.sides), 0.5))
+        )
         found = np.vstack(
             [
                 self.repair(self._with_solution(base, one.values, one.positions))
@@ -655,7 +657,7 @@ class FeasibleSet:
     def sample(self, count: int, rng: np.random.Generator, moves: int = FRESH) -> Array:
         """Return rows of points spread over the set at random."""
         chains = self.pool[rng.integers(len(self.pool), size=count)]
-        free = self.box.unconstrained.from_unit(rng.random((count, self.box.sides)))
+        free = self.box.without_constraints.from_unit(rng.random((count, self.box.sides)))
         chains[:, ~self.is_tied] = free[:, ~self.is_tied]
         return self.to_rows(self.walk(chains, moves, rng))
 
@@ -774,7 +776,9 @@ class FeasibleSet:
         """Return rows that differ in one separate value, or in few where equalities tie them."""
         tried = [
             self.to_search(rows)
-            for rows in self.box.unconstrained.changes(row, skip=tuple(self.column_variables()))
+            for rows in self.box.without_constraints.changes(
+                row, skip=tuple(self.column_variables())
+            )
         ]
         here = self.to_search(row[None])[0]
         for move in self.lattice:

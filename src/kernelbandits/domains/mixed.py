@@ -189,7 +189,7 @@ class MixedBox:
         return FeasibleSet(self, self.constraints)
 
     @cached_property
-    def unconstrained(self) -> MixedBox:
+    def without_constraints(self) -> MixedBox:
         """The same variables without constraints."""
         return MixedBox(self.variables, self.names) if self.constraints else self
 

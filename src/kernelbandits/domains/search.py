@@ -252,7 +252,7 @@ def candidate_rows(
     # the points played, in places that few Sobol points reach.
     around = rows_around(near, scale, about, u)
     if is_constrained(box):
-        around = box.feasible.pull_inside(box.unconstrained.nearest(around))
+        around = box.feasible.pull_inside(box.without_constraints.nearest(around))
     else:
         around = box.nearest(around)
     return np.vstack([spread, known, around])

@@ -47,7 +47,7 @@ def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> L
         target = place.rows.min(0) + unit * np.ptp(place.rows, axis=0)
         return place.location(int((((place.rows - target) / sides) ** 2).sum(1).argmin()))
     unit = middle_fifth(randomness.normal("sample", t, place.box.sides))
-    whole = place.box.unconstrained if isinstance(place.box, MixedBox) else place.box
+    whole = place.box.without_constraints if isinstance(place.box, MixedBox) else place.box
     # Under constraints the location is moved to the nearest allowed point.
     return place.location(place.box.nearest(whole.from_unit(unit[None]))[0])
 

@@ -68,7 +68,7 @@ class Answers:
     @property
     def estimated_arms(self) -> Indices:
         """Those of them that are estimated: all, or of a very large table its working set."""
-        return self.allowed_arms[self.view.estimated[self.allowed_arms]]
+        return self.allowed_arms[self.view.has_estimate[self.allowed_arms]]
 
     @property
     def allowed_count(self) -> float:

@@ -39,7 +39,7 @@ class PosteriorView:
         return None
 
     @property
-    def estimated(self) -> npt.NDArray[np.bool_]:
+    def has_estimate(self) -> npt.NDArray[np.bool_]:
         """Which arms are estimated: all, or those of a working set."""
         return np.ones(len(self.mean), dtype=np.bool_)
 
@@ -65,7 +65,7 @@ class WorkingView(PosteriorView):
         return self.restricted
 
     @property
-    def estimated(self) -> npt.NDArray[np.bool_]:
+    def has_estimate(self) -> npt.NDArray[np.bool_]:
         return ~np.isnan(self.mean)
 
     def include(self, arm: int) -> None:
@@ -73,7 +73,7 @@ class WorkingView(PosteriorView):
             self._fill(np.array([arm]), self.estimate(np.array([arm])))
 
     def complete(self) -> PosteriorView:
-        arms = np.flatnonzero(~self.estimated)
+        arms = np.flatnonzero(~self.has_estimate)
         for some in np.array_split(arms, 1 + len(arms) // BLOCK):
             if len(some):
                 self._fill(some, self.estimate(some))
