@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-cluster test-browser screenshots test-versions package lint bench regret search samplers clean help
+.PHONY: paper test test-benchmarks test-cluster test-browser screenshots test-versions package lint bench regret search samplers clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
 	@echo "make test    run all tests"
+	@echo "make test-benchmarks  the tests of the benchmarks"
 	@echo "make test-cluster  experiments on a Dask cluster of processes of this machine"
 	@echo "make test-browser  the lab page in Debian's chromium (installed if it is missing)"
 	@echo "make screenshots   the same, and keep pictures of every view in docs/lab"
@@ -37,6 +38,10 @@ paper: $(VENV)/experiments.installed
 
 test: $(VENV)/test.installed
 	@$(BIN)/python -m pytest -n 2 -q
+
+# Benchmarks are code too; their tests take long and concern whoever measures.
+test-benchmarks: $(VENV)/test.installed
+	@$(BIN)/python -m pytest -n 2 -q benchmarks/tests
 
 test-cluster: $(VENV)/cluster-test.installed
 	@$(BIN)/python -m pytest -q tests_cluster

@@ -37,7 +37,7 @@ def try_none(folder: Path) -> None:
         assert study.best().row == asked.row
     for extra in ("optuna", "sklearn", "gest"):
         said = error_of(lambda name=extra: getattr(kb, name))
-        assert f'pip install "kernelbandits[{extra}]"' in said, said
+        assert f'pip install ".[{extra}]"' in said, said
 
 
 def error_of(call: Callable[[], object]) -> str:
@@ -70,7 +70,7 @@ def try_cluster(folder: Path) -> None:
 def try_postgres(folder: Path) -> None:
     # There is no server here: the driver is found, and says that nobody answers.
     said = error_of(lambda: kb.Study.open("postgresql://nobody@127.0.0.1:1/none?study=a"))
-    assert "kernelbandits[postgres]" not in said, said
+    assert "[postgres]" not in said, said
 
 
 def try_excel(folder: Path) -> None:

@@ -22,7 +22,7 @@ from benchmarks import tables
 from benchmarks.rows import Goal, Row
 from kernelbandits.catalogue.problems import named_function
 from kernelbandits.domains.search import separate_rows
-from kernelbandits.policies.acquisition import UpperConfidence, speed_up
+from kernelbandits.policies.acquisition import Surface, UpperConfidence
 from kernelbandits.policies.place import Region
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -107,20 +107,23 @@ class Case:
             posterior.update(point, reward)
         return posterior
 
+    @cached_property
+    def surface(self) -> Surface:
+        """The index as a function of the point."""
+        return Surface(self.posterior, UpperConfidence(self.reach, 1.0))
+
     def values(self, rows: Array) -> Array:
         mean, sd = self.posterior.at(rows)
         return mean + self.reach * sd
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
-        mean, sd, mean_slope, sd_slope = self.posterior.gradients(rows)
-        return mean + self.reach * sd, mean_slope + self.reach * sd_slope
+        return self.surface.slopes(rows)
 
     def search(self) -> float:
         """As a policy with this index searches."""
         near = self.points[np.argsort(-self.posterior.at(self.points)[0])]
         scale, u = np.full(self.box.dimension, self.lengthscale), self.number / CASES
-        surface = speed_up(UpperConfidence(self.reach, 1.0).surface(self.posterior))
-        found = Region(self.box, None).best(surface, "random", u, near, scale)
+        found = Region(self.box, None).best(self.surface, "random", u, near, scale)
         return float(self.values(found.row[None])[0])
 
     def multistart(self) -> float:

@@ -63,13 +63,13 @@ def run(given: argparse.Namespace) -> None:
 
 
 @contextmanager
-def serving(place: Path) -> Any:
+def serving(place: Path, *options: str) -> Any:
     """A server in a process of its own: address, token, a browser that was let in, its number."""
     state = {"KERNELBANDITS_LAB_STATE": str(place.parent / "state")}
     command = [sys.executable, "-m", "kernelbandits", "lab", str(place)]
     environment = os.environ | state
     process = subprocess.Popen(
-        [*command, "--no-browser", "--port", "0"],
+        [*command, "--no-browser", "--port", "0", *options],
         stdout=subprocess.PIPE,
         text=True,
         env=environment,

@@ -19,7 +19,7 @@ from kernelbandits.experiment import (
     process_mapper,
     run_cells,
 )
-from kernelbandits.experiment.workers import Mapper
+from kernelbandits.processes import Mapper
 from kernelbandits.runtime import is_installed
 
 SECONDS = 60.0

@@ -114,7 +114,7 @@ def regret(task: tuple[str, str, int]) -> float:
     warnings.simplefilter("ignore")
     variant, pool, seed = task
     here = candidates(pool, kb.Streams(10_000 + seed))
-    policy = kb.Auto(here.domain, **{"opening": "random"} | dict(VARIANTS[variant]()))
+    policy = kb.Auto(here.domain, goal="earn", **{"opening": "random"} | dict(VARIANTS[variant]()))
     lost = 0.0
     for t in range(1, ROUNDS + 1):
         choice = policy.ask(t, here.streams)

@@ -31,7 +31,7 @@ from benchmarks import box, game, machine, native, scale_figure, tables
 from benchmarks.processes import python
 from benchmarks.rows import Goal, Row
 from kernelbandits.experiment import engines
-from kernelbandits.posterior import ArmPosterior, PoolPosterior
+from kernelbandits.posterior import ArmPosterior, RowPosterior
 from kernelbandits.problems import GaussianNoise, Instance
 
 DIMENSION, LENGTHSCALE, NOISE = 3, 0.3, 0.1
@@ -65,7 +65,7 @@ def new_instance(arms: int, dimension: int = DIMENSION) -> Instance:
 def new_policy(name: str, instance: Instance, horizon: int) -> Any:
     settings: dict[str, Any] = {"noise_scale": NOISE, "norm_bound": 1.0}
     if name == "auto":
-        return kb.Auto(instance.domain, seed=0)
+        return kb.Auto(instance.domain, goal="earn", seed=0)
     if name == "gp-ts":
         settings["horizon"] = horizon
     return kb.policy(name, instance.domain, kb.Matern(LENGTHSCALE), **settings)
@@ -96,7 +96,7 @@ def measure_play(
     for _ in range(repeats):
         rule = new_policy(policy, instance, rounds)
         if form:
-            shape = {"covariance": ArmPosterior, "rows": PoolPosterior}[form]
+            shape = {"covariance": ArmPosterior, "rows": RowPosterior}[form]
             rule.posterior = shape(rule.posterior.kernel, instance.domain, rule.posterior.ridge)
         start = time.process_time()
         record = kb.play(rule, instance, rounds, streams)

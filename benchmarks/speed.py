@@ -105,7 +105,7 @@ def ask_row(title: str) -> Row:
 
 
 def scikit_learn_rows(quick: bool) -> list[Row]:
-    install = 'pip install "kernelbandits[bench]"'
+    install = 'pip install ".[bench]"'
     return [refit_row("scikit-learn", "sklearn", refit.scikit_learn, quick, install)]
 
 

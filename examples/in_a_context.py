@@ -28,4 +28,4 @@ for _ in range(30):
     choice = offers.ask(arms=today)
     offers.tell(choice, 3 * choice.x[0] - 2 * choice.x[1] ** 2 + 0.1 * rng.normal())
 tomorrow = np.array([[0.2, 0.9], [0.9, 0.2], [0.5, 0.5]])
-print("tomorrow:", offers.explain(offers.ask(arms=tomorrow), arms=tomorrow))
+print("tomorrow:", kb.insight.explain(offers, offers.ask(arms=tomorrow), arms=tomorrow))

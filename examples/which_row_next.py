@@ -29,8 +29,8 @@ for _ in range(10):
         else:
             policy.tell(choice, measure_yield(choice.arm))
 
-print("next:", policy.explain(policy.ask()))
+print("next:", kb.insight.explain(policy, policy.ask()))
 best = policy.recommend()
-print("recommended:", policy.explain(policy.choice(best)))
+print("recommended:", kb.insight.explain(policy, policy.choice(best)))
 print(f"the true yield of row {best}: {yields[best]:.2f}; of the best row: {yields.max():.2f}")
 print(policy.settings["calibration"])

@@ -271,3 +271,18 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "films.db")
     return f"{request.getfixturevalue('postgres')}&study=films_{uuid.uuid4().hex}"
+
+
+def single_members(posterior: Any) -> list[Any]:
+    """Each member of a posterior as a posterior of its own, built from counts and sums."""
+    if isinstance(posterior, kb.posterior.PointPosterior):
+        return [posterior.of_member(number) for number in range(len(posterior.kernels))]
+    if not isinstance(posterior, kb.posterior.RowPosterior):
+        return [posterior]
+    members = []
+    for kernel, ridge in zip(posterior.kernels, posterior.ridges.tolist(), strict=True):
+        member = kb.posterior.RowPosterior(kernel, posterior.points, ridge)
+        if posterior.events:
+            member.learn(posterior.counts, posterior.tally.sums)
+        members.append(member)
+    return members

@@ -1,9 +1,11 @@
-"""Functions that worker processes measure; the module imports little, so that they start fast."""
+"""Functions that worker processes call; the module imports little, so that they start fast."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
+from decimal import Decimal
 
 
 def dose_response(x):
@@ -24,3 +26,50 @@ def deadly(x):
 
 def endless(x):
     threading.Event().wait(60)
+
+
+def decimal_response(x):
+    return Decimal(dose_response(x))
+
+
+def worded_response(x):
+    return str(dose_response(x))
+
+
+def rest(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def append_line(path, item):
+    with open(path, "a") as file:
+        print(item, file=file)
+
+
+def fall(code):
+    """End the process with this exit code, or by the signal -code; None lets it live."""
+    if code is not None and code < 0:
+        os.kill(os.getpid(), -code)
+    if code is not None:
+        os._exit(code)
+
+
+class Unreadable(Exception):
+    """Can be written by pickle, and not be read."""
+
+    def __init__(self, first, second):
+        super().__init__(first, second)
+        self.args = (first,)
+
+    def __repr__(self):
+        return "Unreadable('a', 'b')"
+
+
+def raise_unreadable(item):
+    raise Unreadable("a", "b")
+
+
+def count_reads(path):
+    """What a process gets as its work; it notes that it has read it."""
+    append_line(path, "read")
+    return abs

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,20 @@ def test_the_page_on_scale_shows_the_times_of_the_last_benchmark(beginning, sect
     microseconds = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
     measured = row["value"] * microseconds[row["unit"]]
     assert float(shown_time[1]) * microseconds[shown_time[2]] == pytest.approx(measured, rel=0.03)
+
+
+def test_every_command_to_install_is_one_that_works():
+    """kernelbandits is on no index, so an extra is installed from its sources: ".[lab]"."""
+    root = DOCS.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    files = [root / "README.md", *DOCS.glob("*.md"), *(root / "src").rglob("*.py")]
+    commands = [
+        one for file in files for one in re.findall(r'pip install "[^"]*"', file.read_text())
+    ]
+    assert len(commands) > 10
+    for command in commands:
+        named = re.fullmatch(r'pip install "\.\[([\w,-]+|\{extra\})\]"', command)
+        assert named, command
+        assert set(named[1].split(",")) <= {*extras, "{extra}"}, command

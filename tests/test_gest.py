@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from gest_api.vocs import VOCS
 
@@ -70,6 +71,15 @@ def test_a_refused_result_changes_nothing():
         generator.ingest([good, {**good, "_id": 99}])
     assert generator.policy.n_rewards == 0
     assert list(generator.pending) == [point["_id"]]
+
+
+def test_a_result_is_a_number_of_any_type_and_no_text():
+    generator = make_generator(seed=1)
+    [point] = generator.suggest(1)
+    with pytest.raises(TypeError, match=r"^ingest needs a number as 'loss', got '0.5' \(str\)$"):
+        generator.ingest([{**point, "loss": "0.5"}])
+    generator.ingest([{**point, "loss": np.array([0.5])}])
+    assert generator.policy.n_rewards == 1
 
 
 def test_foreign_points_and_failures_are_learnt():

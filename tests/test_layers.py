@@ -37,6 +37,7 @@ LAYER = {
     "problems": 2,
     "policies": 2,
     "catalogue": 3,
+    "insight": 3,
     "storage": 3,
     "experiment": 4,
     "verification": 4,
@@ -57,6 +58,7 @@ NEIGHBOURS = {
     "canvas": {"checks", "outputs", "runtime"},
     "markup": {"formatting"},
     "measuring": {"checks", "processes"},
+    "processes": {"checks", "runtime"},
     "domains": {"tables"},
     "posterior": {"kernels", "domains"},
     "calibration": {"kernels", "domains", "posterior"},
@@ -221,7 +223,7 @@ def test_a_policy_waits_for_no_package_that_it_does_not_need():
     heavy = {*HEAVY, "scipy.optimize", "scipy.stats", "scipy.integrate"}
     parts = {
         f"kernelbandits.{name}"
-        for name in ("experiment", "verification", "report", "study", "apps")
+        for name in ("insight", "experiment", "verification", "report", "study", "apps")
     }
     theory = {f"kernelbandits.theory.{name}" for name in ("bounds", "designer", "information")}
     loaded = loaded_by("import kernelbandits as kb; kb.Auto, kb.policy, kb.SimpleUCB")

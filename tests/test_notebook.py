@@ -71,7 +71,7 @@ def shown(tmp_path_factory):
         "told": rows.tell(row=3, value=2.0),
         "curve": space.partial_dependence(SCRIPT),
         "outcome": outcome,
-        "explanation": outcome.policy.explain(outcome.trials[-1].choice),
+        "explanation": kb.insight.explain(outcome.policy, outcome.trials[-1].choice),
     }
 
 

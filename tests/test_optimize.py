@@ -6,17 +6,28 @@ import json
 import math
 import pickle
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 from multiprocessing import connection
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from kernelbandits import measuring
+from kernelbandits import processes
 from kernelbandits.widths import Width
-from measured_functions import deadly, dose_response, endless, fragile
+from measured_functions import (
+    deadly,
+    decimal_response,
+    dose_response,
+    endless,
+    fragile,
+    worded_response,
+)
 
 BOX = kb.Box((0.0, 0.0), (1.0, 1.0))
 ARMS = kb.Arms(np.random.default_rng(4).random((40, 2)))
@@ -66,7 +77,7 @@ def test_the_outcome_is_the_measured_point_with_the_best_estimate():
     points = np.array([trial.x for trial in found.trials])
     mean, _ = found.policy.posterior.at(points)
     np.testing.assert_array_equal(found.x, points[mean.argmax()])
-    why = found.policy.explain(found.policy.choice(found.x))
+    why = kb.insight.explain(found.policy, found.policy.choice(found.x))
     assert (found.mean, found.sd, found.chance) == (why.mean, why.sd, why.chance)
     assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
 
@@ -95,7 +106,7 @@ def test_a_policy_that_is_given_keeps_its_own_goal_and_recommendation():
     policy = kb.SimpleUCB(BOX, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
     found = kb.optimize(hill, BOX, 6, policy=policy)
     np.testing.assert_array_equal(found.x, policy.recommend_choice().x)
-    assert kb.optimize(hill, BOX, 3, policy=kb.Auto(BOX)).policy.goal == "earn"
+    assert kb.optimize(hill, BOX, 3, policy=kb.Auto(BOX, goal="earn")).policy.goal == "earn"
 
 
 @pytest.mark.parametrize("word", ["minimize", "min", "minimise", "MIN"])
@@ -136,22 +147,18 @@ def test_it_is_ask_and_tell_in_a_loop():
 def broken(kind, x):
     if kind == "raises":
         raise RuntimeError("the pump stopped")
-    return {"nan": math.nan, "inf": math.inf, "minus-inf": -math.inf, "none": None, "text": "0.7", "list": [1.0],
-            "true": True, "too-large": 1e200, "complex": 1j}[kind]  # fmt: skip
+    return {
+        "nan": math.nan,
+        "inf": math.inf,
+        "minus-inf": -math.inf,
+        "too-large": 1e200,
+        "masked": np.ma.masked,
+        "array": np.array([math.nan]),
+        "decimal": Decimal("nan"),
+    }[kind]
 
 
-KINDS = (
-    "nan",
-    "inf",
-    "minus-inf",
-    "none",
-    "text",
-    "list",
-    "true",
-    "too-large",
-    "complex",
-    "raises",
-)
+KINDS = ("nan", "inf", "minus-inf", "too-large", "masked", "array", "decimal", "raises")
 
 
 @pytest.mark.parametrize(
@@ -179,6 +186,137 @@ def test_what_is_no_finite_number_is_a_failure_and_the_run_goes_on(domain, kind)
     assert found.policy.rewards.counts.sum() == 10
 
 
+class Tensor:
+    """A number as torch has it: it is no `numbers.Real`, and several refuse to be one."""
+
+    def __init__(self, *numbers):
+        self.numbers = numbers
+
+    def item(self):
+        if len(self.numbers) != 1:
+            raise RuntimeError(f"a Tensor with {len(self.numbers)} elements cannot be a scalar")
+        return self.numbers[0]
+
+    def __float__(self):
+        return float(self.item())
+
+
+NUMBERS = {
+    "tensor": Tensor,
+    "0-d array": np.array,
+    "array of one": lambda y: np.array([[y]], dtype=np.float32),
+    "series of one": lambda y: pd.Series([y]),
+    "decimal": Decimal,
+    "fraction": Fraction,
+}
+TRUTHS = {
+    "numpy truth value": lambda y: np.bool_(y > 0.9),
+    "truth value": lambda y: bool(y > 0.9),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS | TRUTHS)
+def test_an_objective_may_return_a_number_of_any_type(kind):
+    given = (NUMBERS | TRUTHS)[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        found = kb.optimize(lambda x: given(hill(x)), BOX, 4)
+    expected = [
+        float(np.asarray(given(hill(trial.x)), dtype=object).item()) for trial in found.trials
+    ]
+    assert [trial.reward for trial in found.trials] == expected
+    assert {type(trial.reward) for trial in found.trials} == {float}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_number_of_any_type_is_a_reward_wherever_rewards_are_told(kind, tmp_path):
+    given = NUMBERS[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        for policy in (
+            kb.Auto(ARMS),
+            kb.SimpleUCB(ARMS, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0),
+        ):
+            policy.tell(policy.choice(3), given(0.95))
+            policy.tell_all([(policy.choice(4), given(0.95))])
+            assert policy.n_rewards == 2
+        with kb.Study.create(tmp_path / "a.db", [[0.0], [1.0]], target="y") as study:
+            told = study.tell(row=0, value=given(0.95))
+            assert told.value == float(np.asarray(given(0.95), dtype=object).item())
+
+
+NO_NUMBERS = {
+    "None (NoneType)": None,
+    "'0.7' (str)": "0.7",
+    "[1.0] (list)": [1.0],
+    "array([1., 2.]) (ndarray)": np.array([1.0, 2.0]),
+    "(Tensor)": Tensor(1.0, 2.0),
+    "1j (complex)": 1j,
+    "np.complex128(1j) (complex128)": np.complex128(1j),
+    "array(None, dtype=object) (ndarray)": np.array(None),
+    "(timedelta64)": np.timedelta64(3, "s"),
+    "{'y': 1.0} (dict); values by name need study= with a study of several targets": {"y": 1.0},
+}
+
+
+@pytest.mark.parametrize("given", NO_NUMBERS)
+def test_what_is_no_number_is_a_type_error_at_the_first_call(given):
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        return NO_NUMBERS[given]
+
+    policy = kb.Auto(BOX)
+    with pytest.raises(TypeError) as refusal:
+        kb.optimize(objective, BOX, 5, policy=policy, catch=Exception)
+    needed = "optimize needs an objective that returns a number, or float('nan') for a measurement that failed"
+    assert str(refusal.value).startswith(f"{needed}, got ")
+    assert str(refusal.value).endswith(given)
+    assert (len(calls), policy.n_rewards, len(policy.failed)) == (1, 0, 0)
+
+
+def test_worker_processes_read_numbers_of_any_type_and_refuse_what_is_none():
+    space = {"dose": kb.Real(0, 1), "salt": kb.Category((True, False))}
+    found = kb.optimize(decimal_response, space, 4, workers=2)
+    assert [trial.reward for trial in found.trials] == [
+        dose_response(trial.x) for trial in found.trials
+    ]
+    with pytest.raises(TypeError, match=r"returns a number, .* got '-0\.\d+' \(str\)$"):
+        kb.optimize(worded_response, space, 4, workers=2)
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_three_failures_without_any_result_are_said_at_once(batch, monkeypatch):
+    calls, heard = [], []
+
+    def objective(x):
+        calls.append(x)
+        return math.nan
+
+    def listen(message, *rest, **more):
+        heard.append((len(calls), str(message)))
+
+    monkeypatch.setattr(warnings, "showwarning", listen)
+    warnings.simplefilter("always")
+    with pytest.raises(ValueError, match="8 failures"):
+        kb.optimize(objective, BOX, 8, batch=batch)
+    [(number, sentence)] = heard
+    assert number == 3
+    assert sentence == (
+        "optimize: the first 3 measurements of this call have failed, "
+        "the last of them: no finite number: nan"
+    )
+
+
+def test_failures_after_a_result_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = iter([math.nan, math.nan, 1.0, *[math.nan] * 5])
+        found = kb.optimize(lambda x: next(results), BOX, 8)
+    assert found.failures == 7
+
+
 def test_the_reason_of_a_failure_is_kept():
     def objective(x):
         return hill(x) if x[0] < 0.6 else broken("raises", x)
@@ -192,7 +330,7 @@ def test_places_that_fail_are_not_asked_for_ever(domain):
     """The top of the hill cannot be measured."""
 
     def objective(x):
-        return hill(x) if math.hypot(x[0] - 0.3, x[1] - 0.7) > 0.2 else None
+        return hill(x) if math.hypot(x[0] - 0.3, x[1] - 0.7) > 0.2 else math.nan
 
     found = kb.optimize(objective, domain, 40)
     rows = [tuple(trial.x) for trial in found.trials if trial.reward is None]
@@ -341,7 +479,9 @@ def test_any_policy_of_the_domain_is_played(domain):
 
 def test_a_failure_is_a_round_of_any_policy():
     policy = kb.SimpleUCB(ARMS, kb.RBF(0.3), noise_scale=0.05, norm_bound=2.0)
-    found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else None, ARMS, 8, policy=policy, batch=3)
+    found = kb.optimize(
+        lambda x: hill(x) if x[0] < 0.5 else math.nan, ARMS, 8, policy=policy, batch=3
+    )
     assert [trial.t for trial in found.trials] == list(range(1, 9))
     assert policy.turn == 9
     assert policy.n_rewards + len(policy.failed) == 8
@@ -425,7 +565,7 @@ def near_the_top(seed, share):
 
     def objective(x):
         noise, luck = rng.normal(), rng.random()
-        return None if luck < share else hill(x) + 0.03 * noise
+        return math.nan if luck < share else hill(x) + 0.03 * noise
 
     return hill(kb.optimize(objective, BOX, 40, seed=seed).x)
 
@@ -439,7 +579,7 @@ def test_failures_by_chance_leave_the_recommendation_near_the_top():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(seed):
-    found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else None, BOX, 40, seed=seed)
+    found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else math.nan, BOX, 40, seed=seed)
     rounds = [trial.t for trial in found.trials if trial.reward is None]
     assert 1 <= len(rounds) <= 15
     assert sum(t > 25 for t in rounds) <= 5
@@ -450,7 +590,7 @@ def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(se
 
 
 def test_the_rounds_are_rows_of_a_table():
-    found = kb.optimize(lambda x: recipe(x) if x["heat"] < 0.9 else None, MIXED, 6)
+    found = kb.optimize(lambda x: recipe(x) if x["heat"] < 0.9 else math.nan, MIXED, 6)
     records = found.records()
     assert [record["t"] for record in records] == [1, 2, 3, 4, 5, 6]
     assert set(records[0]) == {"t", "arm", "heat", "acid", "reward", "failure"}
@@ -488,7 +628,7 @@ def test_the_outcome_reads_well():
         *({"progress": bad} for bad in (1, "yes")),
         {"each": 3},
         {"workers": 2, "mapper": map},
-        *({"direction": bad} for bad in (None, 1, "down")),
+        *({"direction": bad} for bad in (0, 1, "down")),
         *({"catch": bad} for bad in (None, "RuntimeError", int, (RuntimeError, 3))),
     ],
     ids=lambda bad: f"{next(iter(bad))}-{str(next(iter(bad.values())))[:12]}",
@@ -567,6 +707,15 @@ def test_a_timeout_ends_the_run_and_says_so(monkeypatch):
     assert str(found).endswith("0 failed; ended by the timeout")
 
 
+def test_a_timeout_ends_a_run_with_a_mapper_after_the_batch_that_was_begun(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    found = kb.optimize(hill, BOX, 50, batch=2, mapper=map, timeout=5)
+    assert found.ended == "timeout"
+    assert len(found.trials) % 2 == 0
+    assert 2 <= len(found.trials) <= 10
+
+
 def test_a_timeout_ends_workers_in_the_middle_of_a_measurement():
     with pytest.raises(
         ValueError, match="optimize needs one reward at least, got 0 failures; ended by the timeout"
@@ -602,11 +751,12 @@ def test_an_interrupt_while_workers_measure_returns_what_was_done(monkeypatch):
 
     def interrupted(*arguments, **more):
         calls.append(1)
-        if len(calls) == 8:
+        # Two processes tell that they have started before they tell of results.
+        if len(calls) == 10:
             raise KeyboardInterrupt
         return wait(*arguments, **more)
 
-    monkeypatch.setattr(measuring, "connection", SimpleNamespace(wait=interrupted))
+    monkeypatch.setattr(processes, "connection", SimpleNamespace(wait=interrupted))
     found = kb.optimize(dose_response, SPACE, 50, workers=2)
     assert found.ended == "interrupted"
     assert 7 <= len(found.trials) <= 14

@@ -17,6 +17,7 @@ MODULES = {
     "calibration",
     "domains",
     "exploration",
+    "insight",
     "kernels",
     "policies",
     "posterior",
@@ -68,6 +69,7 @@ def test_all_modules_are_there_without_being_imported_first():
     ("name", "place"),
     [
         ("AMMUCB", "kb.policies.AMMUCB"),
+        ("Explanation", "kb.insight.Explanation"),
         ("Polynomial", "kb.kernels.Polynomial"),
         ("Frozen", "kb.exploration.Frozen"),
         ("ArmPosterior", "kb.posterior.ArmPosterior"),
@@ -83,6 +85,12 @@ def test_a_name_that_is_not_at_the_root_is_found_in_its_module(name, place):
         getattr(kb, name)
     assert str(caught.value) == message
     assert eval(place) is not None
+
+
+def test_a_policy_has_the_contract_and_no_insight():
+    functions = {"explain", "leave_one_out", "relevance", "partial_dependence", "fitted_model"}
+    assert functions <= set(dir(kb.insight))
+    assert functions & {*dir(kb.Policy), *dir(kb.Auto)} == set()
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import doctest
 import gc
+import importlib.metadata
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier, Event
 
 import pytest
@@ -99,7 +101,9 @@ def test_the_garbage_collector_rests_until_the_outer_block_ends_and_is_then_as_i
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     assert not is_installed("psycopg")
-    with pytest.raises(ValueError, match=r"a study needs psycopg.*kernelbandits\[postgres\]"):
+    with pytest.raises(
+        ValueError, match=r"a study needs psycopg.*pip install \"\.\[postgres\]\" in"
+    ):
         require("psycopg", extra="postgres", owner="a study")
 
 
@@ -166,3 +170,18 @@ def test_a_forked_process_does_not_keep_the_setting_of_other_threads(block, with
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60
     )
     assert ran.stdout.split() == [str(within + 2 + 4), "True"], ran.stderr
+
+
+@pytest.mark.parametrize(("found", "safe"), [("14.0.0", False), ("14.0.1", True), ("26.0.1", True)])
+def test_a_version_that_runs_code_of_files_is_refused(monkeypatch, found, safe):
+    monkeypatch.setattr(importlib.metadata, "version", lambda package: found)
+    if safe:
+        require("pyarrow", extra="parquet", owner="a.parquet")
+    else:
+        with pytest.raises(ImportError, match=r"needs pyarrow 14\.0\.1 or newer, got 14\.0\.0, "):
+            require("pyarrow", extra="parquet", owner="a.parquet")
+
+
+def test_no_version_that_is_refused_may_be_installed():
+    stated = Path(__file__).parents[1].joinpath("pyproject.toml").read_text()
+    assert all(f'"{package}>={oldest}"' in stated for package, oldest in runtime.SAFE.items())

@@ -7,11 +7,13 @@ import os
 import re
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Error as PlaywrightError
 
 import kernelbandits as kb
 from kernelbandits.apps.web.access import READ
@@ -20,6 +22,8 @@ SHOTS = os.environ.get("KERNELBANDITS_SCREENSHOTS")
 """The folder in which screenshots are kept; none are made without it."""
 HOSTILE = "<img src=x onerror=\"document.title='stolen'\">"
 FILMS = 94
+ERROR_PAGE = "#main-frame-error"
+"""What chromium shows if a server does not answer."""
 
 
 def stability(row: int) -> float:
@@ -40,16 +44,21 @@ def films_table(measured: int = 4) -> str:
 def create_films(page, server) -> None:
     page.goto(f"{server.address}/new")
     page.fill("#pasted", films_table())
-    page.click("text=Look at the table")
+    send(page, "text=Look at the table")
     page.fill("[name=name]", server.name)
     page.click("text=Create the study")
     page.wait_for_selector("text=4 results of the table were told to it")
 
 
+def send(page, button: str) -> None:
+    """Send a form, and wait for the page that answers it."""
+    with page.expect_navigation():
+        page.click(button)
+
+
 def suggest(page, n: int = 1) -> None:
     page.fill("#n", str(n))
-    page.click("button.main")
-    page.wait_for_load_state()
+    send(page, "button.main")
 
 
 def tell_first(page) -> str:
@@ -233,7 +242,7 @@ def test_several_results_and_a_refused_one(server, open_page):
         for i in range(12)
     ]
     page.fill("#pasted", "\n".join(["binder\tpigment\tgloss\thaze", *rows]))
-    page.click("text=Look at the table")
+    send(page, "text=Look at the table")
     page.select_option("[name=more-direction] >> nth=0", "minimize")
     for one in page.locator("details.more summary").all():
         one.click()
@@ -306,7 +315,7 @@ def test_a_reader(server, open_page):
     page = open_page()
     create_films(page, server)
     page.goto(f"{server.study}/share")
-    page.click("text=Link to read")
+    send(page, "text=Link to read")
     assert "/enter?code=read." in page.inner_text("code >> nth=0")
     reader = open_page(READ)
     reader.goto(server.study)
@@ -374,7 +383,8 @@ def test_the_server_is_killed_in_the_middle_of_a_tell(own_server, open_page, sto
     page.fill("#pending input[name=value]", "0.5")
     if stopped:
         server.process.send_signal(signal.SIGSTOP)
-    page.locator("#pending >> text=Tell").click(no_wait_after=True)
+    # Sent at once: the script would first ask whether the server answers.
+    form.evaluate("(form) => { setTimeout(() => form.submit()); }")
     page.wait_for_timeout(5)
     server.kill()
     server.start()
@@ -391,17 +401,114 @@ def test_the_server_is_killed_in_the_middle_of_a_tell(own_server, open_page, sto
     assert len(stored(server)) == 5
 
 
-def test_what_is_typed_survives_a_restart(own_server, open_page):
-    server, page = own_server, open_page()
+def suggest_and_type(page, server, typed: str) -> None:
+    """Create the films, ask for trial 5 and type its result."""
     create_films(page, server)
     suggest(page)
-    page.fill("#value-5", "0.66")
+    page.fill("#value-5", typed)
+
+
+def go_back(page, selector: str) -> None:
+    """Go back from an error page, which loads itself again from time to time."""
+    end = time.monotonic() + 30
+    while not page.locator(selector).count():
+        assert time.monotonic() < end, page.url
+        with suppress(PlaywrightError):
+            page.go_back()
+
+
+def test_what_is_typed_survives_a_restart(own_server, open_page):
+    """Sent while the server is away, by two presses; then sent again: it is stored once."""
+    server, page = own_server, open_page()
+    suggest_and_type(page, server, "0.66")
     server.kill()
-    page.wait_for_selector("text=The server does not answer")
+    page.wait_for_selector("text=The server does not answer. What you type stays here.")
+    for _ in range(2):
+        page.press("#value-5", "Enter")
+    page.wait_for_selector("#trial-5 >> text=What you typed is still here")
     keep(page, "restart")
+    assert page.url == server.study
+    assert page.input_value("#value-5") == "0.66"
+    page.press("#value-5", "Enter")
+    page.wait_for_timeout(200)
+    assert page.input_value("#value-5") == "0.66"
     server.start()
-    page.click("#trial-5 >> text=Tell")
+    page.press("#value-5", "Enter")
     page.wait_for_selector("text=0.66 recorded")
+    assert stored(server)["value"].tolist().count(0.66) == 1
+    # Once it is acknowledged, it is typed nowhere any more.
+    page.click("text=Undo: trial 5: result 0.66")
+    page.wait_for_selector("#value-5")
+    assert page.input_value("#value-5") == ""
+
+
+def test_what_is_typed_survives_a_server_that_hangs(own_server, open_page):
+    server, page = own_server, open_page()
+    suggest_and_type(page, server, "0.66")
+    server.process.send_signal(signal.SIGSTOP)
+    page.press("#value-5", "Enter")
+    page.wait_for_selector("#trial-5 >> text=What you typed is still here")
+    server.process.send_signal(signal.SIGCONT)
+    page.press("#value-5", "Enter")
+    page.wait_for_selector("text=0.66 recorded")
+
+
+def test_what_is_typed_survives_an_error_page(own_server, open_page):
+    """The values of all forms, and of fields that are folded, come back with the page."""
+    server, page = own_server, open_page()
+    suggest_and_type(page, server, "0.8125")
+    page.click("#trial-5 summary")
+    page.fill("#note-5", "warm day")
+    page.fill("#n", "3")
+    page.select_option("#same", "solvent")
+    page.click("text=Results from a file")
+    page.fill("#pasted", "row,value\n7,0.5")
+    page.check("[name=differing][value=replicates]")
+    server.kill()
+    with pytest.raises(PlaywrightError):
+        page.goto(f"{server.study}/history")
+    page.wait_for_selector(ERROR_PAGE, state="attached")
+    server.start()
+    go_back(page, "#value-5")
+    page.reload()
+    assert page.input_value("#value-5") == "0.8125"
+    assert page.locator("#note-5").is_visible()
+    assert page.input_value("#note-5") == "warm day"
+    assert page.input_value("#n") == "3"
+    assert page.input_value("#same") == "solvent"
+    assert page.input_value("#pasted") == "row,value\n7,0.5"
+    assert page.is_checked("[name=differing][value=replicates]")
+    page.press("#value-5", "Enter")
+    page.wait_for_selector("text=0.8125 recorded")
+    assert stored(server)["value"].tolist().count(0.8125) == 1
+    assert page.input_value("#n") == "3", "only what was sent is done with"
+
+
+def test_a_result_whose_answer_was_lost_counts_once(server, open_page):
+    """Sent again after the error page, it has the key of the first time."""
+    page = open_page()
+    create_films(page, server)
+    page.goto(f"{server.study}/candidates")
+    page.fill("#row", "7")
+    page.fill("#value-any", "0.8125")
+
+    def lose_answer(route):
+        route.fetch(max_redirects=0)
+        page.context.clear_cookies(name=re.compile("-said$"))
+        route.abort("connectionreset")
+
+    page.route("**/tell", lose_answer)
+    page.press("#value-any", "Enter")
+    page.wait_for_selector(ERROR_PAGE, state="attached")
+    assert stored(server)["value"].tolist().count(0.8125) == 1
+    page.unroute("**/tell")
+    go_back(page, "#row")
+    assert page.input_value("#row") == "7"
+    page.press("#value-any", "Enter")
+    page.wait_for_selector("text=0.8125")
+    assert stored(server)["value"].tolist().count(0.8125) == 1
+    page.goto(f"{server.study}/candidates")
+    assert page.input_value("#row") == ""
 
 
 def test_keyboard_only(server, open_page):

@@ -17,7 +17,7 @@ from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.experiment import cluster, dask_mapper, plan_experiment, run_cells
 from kernelbandits.experiment.blocks import SeedBlock, play_block
 from kernelbandits.experiment.cluster import SchedulerLost
-from kernelbandits.experiment.workers import WorkersLost
+from kernelbandits.processes import WorkersLost
 
 GAME = {"horizon": 25, "seeds": 4, "noise_scale": 0.5, "norm_bound": 1.0}
 PLAN = partial(plan_experiment, "branin", ["simple-bernoulli", "gp-ts", "auto"], **GAME)
@@ -73,7 +73,7 @@ def test_a_cell_whose_workers_are_always_killed_is_named_and_a_second_run_comple
     assert same_bits(finished, run_cells(plan))
 
 
-def test_a_block_that_is_played_twice_has_one_key_and_one_result(client):
+def test_a_block_that_is_played_twice_has_one_result(client):
     (cell,) = plan_experiment("branin", "gp-ts", horizon=10, seeds=3)
     blocks = [SeedBlock(cell, 0, 2), SeedBlock(cell, 0, 2), SeedBlock(cell, 2, 3)]
     with dask_mapper(client) as mapper:

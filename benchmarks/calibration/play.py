@@ -163,9 +163,9 @@ def judge_answers(answers: Answers, values: Array) -> Statements:
     results = np.array([trial.value for trial in answers.state.results])
     errors = values[unmeasured] - mean[unmeasured]
     away = values[unmeasured] - results.mean()
-    left_out = answers.driver.policy.leave_one_out()
+    left_out = kb.insight.leave_one_out(answers.driver.policy)
     known = left_out is not None and not math.isnan(left_out.skill)
-    model = answers.driver.policy.fitted_model()
+    model = kb.insight.fitted_model(answers.driver.policy)
     within, untested = judge_draws(answers, arm, values)
     return Statements(
         results=len(results),

@@ -1,6 +1,6 @@
 """Durability: workers killed, races to tell one trial, many workers at once, damaged stores.
 
-SQLite and PostgreSQL.
+SQLite and PostgreSQL; and a folder of studies behind a server, with commands beside it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,16 @@ import argparse
 
 from benchmarks.durability.places import BACKENDS
 
-SECTIONS = ("kills", "races", "workers", "damage", "space_kills", "space_races", "space_workers")
+SECTIONS = (
+    "kills",
+    "races",
+    "workers",
+    "damage",
+    "space_kills",
+    "space_races",
+    "space_workers",
+    "lab",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The four experiments on both back ends, as rows of one table."""
+"""The experiments on both back ends, as rows of one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine, tables
-from benchmarks.durability import SECTIONS, cells, crowds, damage, kills, races
+from benchmarks.durability import SECTIONS, cells, crowds, damage, kills, labs, races
 from benchmarks.durability.films import Table, films, space
 from benchmarks.durability.nursery import Nursery
 from benchmarks.durability.places import BACKENDS, places, scratch
@@ -57,9 +57,11 @@ class Size:
     """Of each worker on a space."""
     space_span: tuple[int, int] = (150, 250)
     """The results over which their speed is measured."""
+    tells: int = 10_000
+    """Results of robots and commands in a folder."""
 
 
-QUICK = Size(20, 100, 4, 25, 10, 30, 20, 6, (10, 20))
+QUICK = Size(20, 100, 4, 25, 10, 30, 20, 6, (10, 20), 300)
 
 
 @dataclass
@@ -215,6 +217,20 @@ class Bench:
             Row(f"{title}, faults", found.verdict.faults, "", NONE),
         ]
 
+    def lab(self) -> list[Row]:
+        """A folder of studies behind a server; those of PostgreSQL are in no folder."""
+        if self.backend != "SQLite":
+            return []
+        with self.console.status(f"{self.backend}: a folder, {self.size.tells} tells"):
+            found = labs.run(self.nursery, self.table, self.folder / "lab", self.size.tells)
+        note = (
+            f"{labs.ROBOTS} robots at a server of {labs.SERVERS} processes, "
+            f"{found.commands} tells by commands, {found.listings} listings and {found.created} "
+            f"new studies meanwhile, {found.rate:.3g} tells a second; {found.verdict}"
+        )
+        title = f"{self.backend}: a folder, faults after {found.tells} tells"
+        return [Row(title, found.verdict.faults, "", NONE, note)]
+
     def damage(self) -> list[Row]:
         return self.file_damage() if self.backend == "SQLite" else self.cell_damage()
 
@@ -316,7 +332,7 @@ def on_backend(backend: str, given: argparse.Namespace, console: Console, end: f
                 facts = machine.facts() | circumstances()
                 rows = getattr(bench, section)()
                 Console().print(tables.as_table(rows))
-                if not given.quick:
+                if rows and not given.quick:
                     keep(f"{backend} {section}", rows, facts)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 import mmap
 import os
 import struct
 import time
 from collections.abc import Mapping
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,14 @@ from benchmarks.durability import records
 from benchmarks.durability.aims import BETWEEN, Aim
 from benchmarks.durability.bare import Bare
 from benchmarks.durability.films import read_candidates
+from kernelbandits.apps.client import LabClient
 from kernelbandits.storage import NoStudy, StudyExists
 from kernelbandits.study import AlreadyTold, Study
 
+AT_ONCE = 5
+"""Candidates that a robot asks for."""
+LISTS_EACH, MOST_CREATED = 5, 30
+"""A study is created after so many lists, at most so many."""
 PLAYERS: Mapping[str, Any] = {"study": Study, "bare": Bare}
 
 
@@ -146,6 +154,62 @@ def crowd(
         spent.append(time.process_time() - before)
     end = time.monotonic()
     records.append(out, side=side, start=start, end=end, done=done, spent=spent)
+
+
+def send_results(
+    address: str, token: str, study: str, folder: str, name: str, tells: int, end: float
+) -> None:
+    """A robot: ask a server for some candidates and tell it their results, again and again."""
+    remote, left = LabClient(address, token).study(study), tells
+    while left > 0 and time.monotonic() < end:
+        for suggestion in remote.ask(n=min(AT_ONCE, left), worker=name):
+            trial, left = suggestion["trial"], left - 1
+            value = measured(suggestion["row"], trial)
+            tell(remote, Path(folder), name, trial, value, f"{name}-{trial}")
+
+
+def call_tell(place: str, folder: str, name: str, rows: int, tells: int, end: float) -> None:
+    """Tell results of rows by commands, each of which opens the study anew."""
+    here = Path(folder)
+    for number in range(tells):
+        if time.monotonic() > end:
+            break
+        key, row = f"{name}-{number}", number % rows
+        value = measured(row, number)
+        words = ("tell", place, "--row", row, f"{value!r}", "--key", key, "--format", "json", "-q")
+        trial = call(*words)["trial"]
+        records.append(here / f"intents-{name}", trial=trial, value=value, key=key)
+        records.append(here / f"acks-{name}", trial=trial, value=value, key=key)
+
+
+def list_and_create(address: str, token: str, out: str, stop: str) -> None:
+    """List the studies of a server, and now and then create another, until a file is there."""
+    client, lists, created = LabClient(address, token), 0, 0
+    while not os.path.exists(stop):
+        lists += bool(client.studies())
+        if lists % LISTS_EACH == 0 and created < MOST_CREATED:
+            created += 1
+            client.create(f"new{created}", target="y", rows=[{"x": 0.0}, {"x": 1.0}])
+    records.append(out, lists=lists, created=created)
+
+
+def call_list(shelf: str, out: str, stop: str) -> None:
+    """List the studies of a folder by commands, until a file is there."""
+    lists = 0
+    while not os.path.exists(stop):
+        for place in sorted(Path(shelf).glob("*.db")):
+            lists += bool(call("list", place, "--format", "json"))
+    records.append(out, lists=lists)
+
+
+def call(*words: object) -> Any:
+    """The JSON that a command on a study prints; the command runs in this process."""
+    from kernelbandits.apps.cli import app
+
+    out = io.StringIO()
+    with redirect_stdout(out), suppress(SystemExit):
+        app(["study", *map(str, words)])
+    return json.loads(out.getvalue())
 
 
 class Gate:

@@ -97,7 +97,12 @@ CONTESTANTS: Mapping[str, Contestant] = {
     contestant.name: contestant
     for contestant in (
         Contestant(
-            OURS, "kb.Auto", "kernelbandits", "default", {}, "kb.Auto(domain), nothing else given"
+            OURS,
+            "kb.Auto",
+            "kernelbandits",
+            "default",
+            {},
+            'kb.Auto(domain, goal="earn"), nothing else given',
         ),
         Contestant(
             "random",

@@ -1,4 +1,4 @@
-"""The default of this package: kb.Auto(domain), nothing else given."""
+"""The default of this package for the goal "earn", nothing else given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernelbandits.tables.candidates import read_candidates
 class Default:
     def __init__(self, instance: PoolInstance) -> None:
         self.instance = instance
-        self.policy = kb.Auto(domain_of(instance))
+        self.policy = kb.Auto(domain_of(instance), goal="earn")
         self.choice: Any = None
 
     def ask(self, t: int) -> Any:

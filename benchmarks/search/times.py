@@ -18,22 +18,12 @@ from typing import Any
 
 import kernelbandits as kb
 from benchmarks import machine
-from benchmarks.opponents import OURS, version_of
+from benchmarks.opponents import version_of
 from benchmarks.pools import PoolInstance
 from benchmarks.search.contestants import CONTESTANTS, SearchContestant
 from benchmarks.search.tasks import Task
 
 TIMES = Path(__file__).parents[1] / "results" / "search_times.json"
-FIRST_RELEASE = SearchContestant(
-    "auto-0.1",
-    "kernelbandits 0.1",
-    "kernelbandits",
-    "first_release",
-    {},
-    "the default of release 0.1, repeats forbidden; its rule as this version computes it",
-    on_boxes=False,
-)
-"""It is only timed."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +123,12 @@ def measure(names: Sequence[str], label: str | None = None, path: Path = TIMES) 
     """Time the contestants and write the file; those that are left out keep their times."""
     timed = {(one.contestant, one.task, one.results): one for one in read(path)}
     contestants = [CONTESTANTS[name] for name in names if name != "random"]
-    if OURS in names:
-        contestants.append(FIRST_RELEASE)
     for place in PLACES:
         for results in place.results:
             for contestant in contestants:
                 if contestant.missing or not contestant.takes(place.task):
                     continue
-                version = version_of(CONTESTANTS.get(contestant.name, CONTESTANTS[OURS]), label)
+                version = version_of(contestant, label)
                 one = time_contestant(contestant, place, results, version)
                 timed[contestant.name, place.name, results] = one
                 text = f"{place.name:34} {contestant.name:20} {results:4}"

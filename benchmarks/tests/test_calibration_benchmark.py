@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import kernelbandits as kb
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from benchmarks import tables as result_tables
 from benchmarks.calibration import figure, play, rows, scores, summary
 from benchmarks.calibration.rows import (
@@ -28,7 +23,6 @@ from benchmarks.calibration.rows import (
 )
 from benchmarks.search import tables
 from benchmarks.search.tasks import Task
-
 from kernelbandits.study.cautions import NO_BETTER
 
 
@@ -98,7 +92,7 @@ def test_coverage_of_a_perfectly_known_gaussian_model_is_95_and_50_percent():
     found = []
     for _ in range(functions):
         f = root @ rng.normal(size=120)
-        posterior = kb.posterior.PoolPosterior(kernel, arms, ridge=noise**2)
+        posterior = kb.posterior.RowPosterior(kernel, arms, ridge=noise**2)
         for arm in range(20):
             posterior.update(arm, f[arm] + noise * rng.normal())
         found.append(play.compare_intervals(posterior.mean[20:], posterior.sd[20:], f[20:]))

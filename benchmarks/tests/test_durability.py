@@ -15,20 +15,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks.durability import aims, cells, crowds, damage, kills, looks, races, records, tasks
+from benchmarks.durability import (
+    aims,
+    cells,
+    crowds,
+    damage,
+    kills,
+    labs,
+    looks,
+    races,
+    records,
+    tasks,
+)
 from benchmarks.durability.bare import Bare
 from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared, waits
 from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
-
 from kernelbandits.storage import log
 from kernelbandits.storage.session import Transaction
 from kernelbandits.study import Study
 
 TABLE = simplex(20)
-HERE = f"tests.{Path(__file__).stem}"
+HERE = f"benchmarks.tests.{Path(__file__).stem}"
 """Where workers find the broken ones below."""
 IMPORTED = (
     "benchmarks.durability.tasks",
@@ -314,6 +322,17 @@ def test_the_checker_sees_a_commit_that_was_left_out(nursery, where, tmp_path):
     with Study.open(where) as study:
         verdict = compared(study.history(), acks, intents)
     assert verdict.lost + len(records.read(tmp_path / "errors")) > 0
+
+
+# A folder behind a server
+
+
+def test_listings_and_new_studies_beside_writers_lose_nothing(nursery, tmp_path):
+    outcome = labs.run(nursery, TABLE, tmp_path / "lab", 17)
+    assert outcome.verdict == Verdict()
+    assert outcome.tells == 18
+    assert outcome.commands == 6
+    assert outcome.listings > 0
 
 
 # Damage

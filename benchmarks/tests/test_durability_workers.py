@@ -19,8 +19,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+import kernelbandits as kb
 from benchmarks.durability import records, tasks
 from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared
@@ -28,14 +27,12 @@ from benchmarks.durability.nursery import Nursery, until
 from benchmarks.durability.places import restart, scratch, server
 from benchmarks.durability.races import together
 from benchmarks.durability.tasks import Gate, measured
-
-import kernelbandits as kb
 from kernelbandits.storage import StorageFull
 from kernelbandits.storage.sqlite import SqliteBackend
 
 TABLE = simplex(20)
 POINTS = np.array(TABLE.cells)
-HERE = f"tests.{Path(__file__).stem}"
+HERE = f"benchmarks.tests.{Path(__file__).stem}"
 TASKS = "benchmarks.durability.tasks"
 IMPORTED = (
     TASKS,

@@ -8,16 +8,12 @@ import math
 import sys
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 import kernelbandits as kb
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from benchmarks import pools, regret, regret_figure, regret_summary, tables
 from benchmarks.opponents import CONTESTANTS, OURS, Contestant, source_hash
 from benchmarks.opponents.history import History
@@ -25,7 +21,6 @@ from benchmarks.regret_pairs import common, games_of, mean_and_error, pair
 from benchmarks.regret_rows import MARKS, Played, append, latest, read
 from benchmarks.rows import Goal
 from benchmarks.search import tables as real_tables
-
 from kernelbandits.problems.base import Instance
 
 FREE = tuple(pool for pool in pools.POOLS if pool not in real_tables.NAMES)

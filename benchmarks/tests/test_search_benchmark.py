@@ -7,7 +7,6 @@ import io
 import json
 import math
 import re
-import sys
 import tarfile
 import warnings
 import zipfile
@@ -22,10 +21,6 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_rel
 
 import kernelbandits as kb
-from conftest import pairwise
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from benchmarks import pools, race, search
 from benchmarks import tables as result_tables
 from benchmarks.opponents import OURS
@@ -44,7 +39,7 @@ from benchmarks.search import (
 from benchmarks.search.contestants import CONTESTANTS, LOGEI, LOGNEI, RANDOM
 from benchmarks.search.opponents.scikit_learn import expected_improvement
 from benchmarks.search.tasks import MARKS, Task
-
+from conftest import pairwise
 from kernelbandits.problems.perovskite import DataUnavailable
 
 
@@ -765,8 +760,6 @@ def test_a_suggestion_is_timed_after_so_many_results(made_up, monkeypatch):
         assert one.task == "snar, 60 rows" + (", own results" if name == OURS else "")
         assert (one.results, one.rounds) == (20, times.ROUNDS)
         assert one.mean > 0
-    first = times.time_contestant(times.FIRST_RELEASE, times.Place(Task("snar", 0.05)), 20, "1")
-    assert first.mean > 0
     box = times.time_contestant(CONTESTANTS[OURS], times.Place(Task("branin", 0.05)), 20, "1")
     assert box.mean > 0
 

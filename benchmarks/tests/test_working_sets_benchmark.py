@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks import working_sets
-
 import kernelbandits as kb
+from benchmarks import working_sets
 from kernelbandits.policies import working_set
 
 

@@ -34,6 +34,7 @@ modules in reading order:
     theory        constants, information gain, regret bounds, confidence bands
     problems      functions and tables to test policies on
     policies      the policies: `ask` suggests, `tell` learns
+    insight       why this choice, can the model be trusted, which variables matter
     catalogue     policies, problems, kernels and laws by name
     experiment    problems x policies x seeds
     verification  the theory checked by simulation
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         calibration,
         domains,
         exploration,
+        insight,
         kernels,
         policies,
         posterior,
@@ -165,6 +167,7 @@ SEARCHED = (
     "theory",
     "problems",
     "policies",
+    "insight",
     "experiment",
     "study",
     "storage",
@@ -217,6 +220,7 @@ __all__ = [
     "calibration",
     "domains",
     "exploration",
+    "insight",
     "kernels",
     "optimize",
     "play",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.outputs import replace_file
-from kernelbandits.runtime import is_installed
+from kernelbandits.runtime import is_installed, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 def available() -> bool:
-    """Whether figures can be drawn: they need matplotlib, from the extra `experiments`."""
+    """Tell whether figures can be drawn: they need matplotlib, from the extra `experiments`."""
     return is_installed("matplotlib")
 
 
@@ -68,7 +68,7 @@ class Margins:
         return Margins(*(factor * inches for inches in vars(self).values()))
 
     def shares(self, size: tuple[float, float], rows: int, columns: int) -> dict[str, float]:
-        """The same as shares of a figure of that size, as matplotlib wants them."""
+        """Return the margins as shares of a figure of that size, as matplotlib wants them."""
         width, height = size
         across, between = self.left + self.right, self.above + self.below
         return {
@@ -86,7 +86,8 @@ PANEL = Margins()
 
 @contextmanager
 def styled_figure(size: tuple[float, float], font_size: float = 10.0) -> Iterator[Figure]:
-    """A figure on the file back end; the caller's own matplotlib settings stay untouched."""
+    """Yield a figure on the file back end, and leave the caller's matplotlib settings untouched."""
+    require("matplotlib", extra="experiments", owner="a figure")
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -116,7 +117,7 @@ def drawing(
     margins: Margins = PANEL,
     font_size: float = 10.0,
 ) -> Iterator[tuple[Figure, Any]]:
-    """A styled figure with panels in rows and columns."""
+    """Yield a styled figure, and its panels in rows and columns."""
     with styled_figure(size, font_size) as figure:
         spec = margins.shares(size, rows, columns)
         yield figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw=spec)
@@ -136,7 +137,7 @@ def shorten_label(label: str) -> str:
 
 
 def plain_ticks(low: float, high: float, most: int = 12) -> list[float]:
-    """Ticks of a logarithmic axis that read as plain numbers.
+    """Return ticks of a logarithmic axis that read as plain numbers.
 
     These are 1, 2 and 5 of each decade, or 1 only where those would be more than `most`.
     """
@@ -158,13 +159,15 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg")) ->
 
 
 def grid_of(panels: int) -> tuple[int, int]:
-    """Rows and columns: three panels a row, but two where four make a square."""
+    """Return numbers of rows and columns: three panels a row, but two where four make a square."""
     columns = 2 if panels == 4 else min(3, panels)
     return -(-panels // columns), columns
 
 
-def draw_legend(axis: Axes, source: Axes, title: str) -> None:
+def draw_legend(axis: Axes, source: Axes, title: str, letters: float = 10.0) -> None:
+    """Draw the legend of a panel in place of another one, with letters of so many points."""
     axis.set_axis_off()
     handles, labels = source.get_legend_handles_labels()
     names = [shorten_label(label) for label in labels]
-    axis.legend(handles, names, loc="center", title=title, frameon=False)
+    sizes = {"fontsize": letters, "title_fontsize": letters}
+    axis.legend(handles, names, loc="center", title=title, frameon=False, **sizes)

@@ -14,8 +14,9 @@ ValueError: RBF needs lengthscale > 0, got -1
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from numbers import Complex, Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +43,8 @@ DIRECTIONS = {
 """How a direction may be written -> how it is stored."""
 LARGEST_REWARD = 1e150
 """The square of a larger reward overflows."""
+LARGEST_COORDINATE = 1e6
+"""Points with a larger coordinate are certainly not scaled to the unit cube."""
 
 
 class TheoryWarning(UserWarning):
@@ -54,6 +57,10 @@ class NumericsWarning(UserWarning):
 
 class DataNotice(UserWarning):
     """The data were accepted, and something about them is worth knowing."""
+
+
+class NoNumber(TypeError, ValueError):
+    """A result is of a type that is no number."""
 
 
 class StudyConflict(Exception):
@@ -75,7 +82,27 @@ class StorageReadOnly(StorageError):
 def needs(condition: bool, owner: str, needed: str, got: object) -> None:
     """Raise "owner needs ..., got ..." unless the condition holds."""
     if not condition:
-        raise ValueError(f"{owner} needs {needed}, got {got!r}")
+        raise ValueError(f"{owner} needs {needed}, got {quote_given(got)}")
+
+
+LONGEST_QUOTE = 200
+"""The most characters of what was given that an error quotes."""
+
+
+def quote_given(got: object) -> str:
+    """Return what was given as an error quotes it: its beginning, if it is long.
+
+    >>> quote_given("a"), len(quote_given("a" * 24_000)) < 250
+    ("'a'", True)
+    """
+    return cut_quote(repr(got))
+
+
+def cut_quote(text: str) -> str:
+    """Return a text of at most `LONGEST_QUOTE` characters, and how many there were."""
+    if len(text) <= LONGEST_QUOTE:
+        return text
+    return f"{text[:LONGEST_QUOTE]}... ({len(text)} characters)"
 
 
 def is_number(value: Any) -> bool:
@@ -90,6 +117,43 @@ def as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def to_number(value: Any) -> float | None:
+    """Return a single number of any type as a float; None if the value is no single number.
+
+    Scalars and arrays of one element (numpy, torch, JAX, pandas), decimal numbers, fractions and
+    truth values are numbers. Text, complex numbers, lists and longer arrays are none.
+
+    >>> to_number(np.array([0.5])), to_number(np.True_), to_number("0.5"), to_number([0.5])
+    (0.5, 1.0, None, None)
+    """
+    if isinstance(value, np.timedelta64):
+        # A type of whole numbers to numpy; but the number depends on the unit, so it is no result.
+        return None
+    if isinstance(value, Real):
+        return as_float(value)
+    try:
+        plain = value.item() if callable(getattr(value, "item", None)) else value
+        if np.ma.is_masked(value):
+            # `item` gives the number under the mask, which is no result.
+            return math.nan
+        single = hasattr(plain, "__float__") and (
+            isinstance(plain, Real) or not isinstance(plain, Complex)
+        )
+        return as_float(plain) if single else None
+    except (TypeError, ValueError, RuntimeError):
+        # numpy and torch raise different errors for an array of several elements.
+        return None
+
+
+def describe_value(value: Any) -> str:
+    """Return a value and its type, briefly, for a message.
+
+    >>> describe_value("0.5"), describe_value(None)
+    ("'0.5' (str)", 'None (NoneType)')
+    """
+    return f"{' '.join(reprlib.repr(value).split())} ({type(value).__name__})"
 
 
 def is_whole(value: Any) -> bool:
@@ -169,16 +233,16 @@ def direction(owner: str, text: Any) -> str:
     return DIRECTIONS[text.strip().lower()]
 
 
-def lengthscales(owner: str, value: Any) -> float | tuple[float, ...]:
+def lengthscales(owner: str, value: Any, name: str = "lengthscale") -> float | tuple[float, ...]:
     """Check for one positive length, or one for each dimension."""
     if (
         isinstance(value, (Sequence, np.ndarray))
         and not isinstance(value, str)
         and np.ndim(value) == 1
     ):
-        needs(len(value) > 0, owner, "at least one lengthscale", value)
-        return tuple(positive(owner, f"lengthscale[{i}]", item) for i, item in enumerate(value))
-    return positive(owner, "lengthscale", value)
+        needs(len(value) > 0, owner, f"at least one {name}", value)
+        return tuple(positive(owner, f"{name}[{i}]", item) for i, item in enumerate(value))
+    return positive(owner, name, value)
 
 
 def weights(owner: str, values: Iterable[Any]) -> tuple[float, ...]:
@@ -229,7 +293,7 @@ def points(owner: str, values: Any) -> Array:
 
 
 def describe_bad_points(values: Any) -> str:
-    """What is wrong with points that are no array of numbers: the first row at fault, if any is."""
+    """Say why points are no array of numbers: name the first row at fault, if any is."""
     if isinstance(values, np.ndarray) and not np.ma.is_masked(values):
         kinds = {"U": "text", "S": "bytes", "M": "dates"}
         return kinds.get(values.dtype.kind, str(values.dtype))
@@ -249,14 +313,13 @@ def reward(value: Any) -> float:
     """Check for a reward that a posterior can learn from: finite and at most 1e150 in size."""
     # Called at every `tell`: a plain float, the usual case, skips the slower checks of its type.
     if type(value) is not float:
-        needs(
-            isinstance(value, Real) and not isinstance(value, (bool, np.bool_)),
-            "tell",
-            "a number as reward",
-            value,
-        )
+        # A truth value is what a program tells by mistake; one that an objective of `optimize`
+        # returns was made a number there.
+        number = None if isinstance(value, (bool, np.bool_)) else to_number(value)
+        if number is None:
+            raise NoNumber(f"tell needs a number as reward, got {describe_value(value)}")
         # A reward with a standard error (`policies.Measurement`) is a float that has more to say.
-        value = value if hasattr(value, "sem") else as_float(value)
+        value = value if isinstance(value, float) and hasattr(value, "sem") else number
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
         hint = (
             "a measurement that failed has none (failed=True in a study, fail(choice) with kb.Auto)"

@@ -25,7 +25,10 @@ compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract
 
 @compiled
 def fill_index(index: Any, mean: Any, variance: Any, scale: float) -> None:
-    """index = mean + scale * sd."""
+    """Fill the index of all arms.
+
+    index = mean + scale * sd
+    """
     for i in range(len(mean)):
         index[i] = mean[i] + scale * np.sqrt(max(variance[i], 0.0))
 
@@ -55,9 +58,11 @@ def best_arm(index: Any, lowest: bool, u: float) -> int:
 
 @compiled
 def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
-    """mean += c (y - mean[arm]) / e, cov -= c c' / e, with c = cov[arm] and e = c[arm] + ridge.
+    """Condition mean and covariance on a reward y; return the increase of the log-determinant.
 
-    Return the increase of the log-determinant. `column` is memory for c / sqrt(e).
+    mean += c (y - mean[arm]) / e,  cov -= c c' / e,  with c = cov[arm] and e = c[arm] + ridge
+
+    `column` is memory for c / sqrt(e).
     """
     n = len(mean)
     variance = cov[arm, arm]
@@ -137,7 +142,7 @@ WAITING = 8
 
 @compiled
 def subtract_products(row: Any, columns: Any, place: int) -> None:
-    """row[j] -= c[place] c[j] for each of the columns c, one after the other."""
+    """Subtract c[place] c from a row, for each of the columns c, one after the other."""
     for i in range(len(columns)):
         column = columns[i]
         factor = column[place]
@@ -147,7 +152,7 @@ def subtract_products(row: Any, columns: Any, place: int) -> None:
 
 @compiled
 def subtract_waiting(cov: Any, waiting: Any) -> None:
-    """cov -= c c' for each of the `WAITING` columns c.
+    """Subtract c c' from the covariance, for each of the `WAITING` columns c.
 
     Each number is read and written once. It is rounded as if one column had been subtracted from
     the whole covariance before the next.
@@ -259,7 +264,12 @@ def learn_row(
 def fill_sample(
     sample: Any, mean: Any, cov: Any, counts: Any, ridge: float, scale: float, g: Any, e: Any
 ) -> None:
-    """sample = mean + scale [g - cov ((n / ridge) g + sqrt(n / ridge) e)], by Matheron's rule."""
+    """Draw a sample of the posterior by Matheron's rule.
+
+    sample = mean + scale [g - cov ((n / ridge) g + sqrt(n / ridge) e)]
+
+    Here g is a draw of the prior, e is standard normal, and n are the counts.
+    """
     n = len(mean)
     for i in range(n):
         sample[i] = g[i]
@@ -313,7 +323,10 @@ where longer pieces are read faster, because each begins on another page."""
 
 @compiled
 def combine_rows(out: Any, rows: Any, weights: Any, start: int) -> None:
-    """out[j] += sum_i weights[i] rows[i, start + j], for as many arms from `start` on."""
+    """Add a weighted sum of rows to `out`, for as many arms from `start` on.
+
+    out[j] += sum_i weights[i] rows[i, start + j]
+    """
     m, size = len(weights), len(out)
     i = 0
     # Eight rows at a time, so that `out` is read and written an eighth as often.
@@ -443,7 +456,7 @@ def find_slot(arms: Any, arm: int) -> int:
 
 @compiled
 def explain_projection(out: Any, core: Any, projection: Any) -> None:
-    """out = S p."""
+    """Write S p, the core times the projection, into `out`."""
     m = len(projection)
     for i in range(m):
         out[i] = 0.0
@@ -454,7 +467,10 @@ def explain_projection(out: Any, core: Any, projection: Any) -> None:
 
 @compiled
 def fill_coordinates(state: Any, rise: Any, slot: int, arm: int) -> Any:
-    """q = (row of L) - S V(arm), so that cov(., arm) = V' q; return the variance of the arm."""
+    """Fill q, for which cov(., arm) = V' q, and return the variance of the arm.
+
+    q = (row of L) - S V(arm)
+    """
     rows, factor, core = state[2], state[3], state[4]
     q, projection, explained = rise
     for i in range(len(q)):
@@ -492,7 +508,7 @@ def add_arm(state: Any, rise: Any, prior: Any, arm: int, ridge: float) -> Any:
 
 @compiled
 def fill_column(state: Any, column: Any, rise: Any, prior: Any, start: int) -> None:
-    """column = cov(., arm) = V' q on some arms from `start` on.
+    """Fill the column with cov(., arm) = V' q on some arms from `start` on.
 
     For the first play of an arm, with k = k(., arm) as `prior`, column = k - V' S p and the new row
     (k - V' p) / l are computed in one pass over the other rows.
@@ -556,7 +572,7 @@ def pass_over_rows(
 
 @compiled
 def add_to_core(core: Any, q: Any, weight: float) -> None:
-    """S += weight q q'."""
+    """Add weight q q' to the core S."""
     for i in range(len(q)):
         scaled = weight * q[i]
         for j in range(len(q)):
@@ -614,7 +630,7 @@ def play_pool(
     outside: Any,
     fresh: Any,
 ) -> Any:
-    """Play rounds first..last of an index policy on the state of a `PoolPosterior`.
+    """Play rounds first..last of an index policy on the state of a `RowPosterior`.
 
     It stops before a round whose arm has no row yet. The caller evaluates the kernel and calls
     again with `fresh`, the arm and its column k(., arm); the last row of the state is then for this

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -149,6 +150,37 @@ def format_share(share: float | None) -> str:
     return "> 99 %" if share >= 0.995 else f"{100 * share:.0f} %"
 
 
+def format_point(x: Any) -> str:
+    """Write a point in few digits, with the names of its variables if it has any.
+
+    >>> format_point({"heat": 1 / 3, "acid": "b"}), format_point((1 / 3, 2.0))
+    ('heat = 0.3333, acid = b', '(0.3333, 2)')
+    """
+    if isinstance(x, dict):
+        return ", ".join(f"{name} = {format_coordinate(value)}" for name, value in x.items())
+    return "(" + ", ".join(format_coordinate(value) for value in x) + ")"
+
+
+def name_coordinates(x: Any) -> list[tuple[str, Any]]:
+    """Return the coordinates of a point with their names; without names they are x1, x2, ...
+
+    >>> name_coordinates((1 / 3, 2.0))
+    [('x1', '0.3333'), ('x2', '2')]
+    """
+    if isinstance(x, dict):
+        return list(x.items())
+    return [(f"x{j}", format_coordinate(value)) for j, value in enumerate(x, 1)]
+
+
+def format_coordinate(value: Any) -> str:
+    """Write the value of a variable: a number that may be a fraction in four digits.
+
+    >>> format_coordinate(1 / 3), format_coordinate(12), format_coordinate("DMF")
+    ('0.3333', '12', 'DMF')
+    """
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
 def format_ranks(first: int, last: int) -> str:
     """Write a range of ranks: "3", or "2–5"."""
     return f"{first}–{last}" if first < last else f"{first}"
@@ -194,26 +226,44 @@ def format_time(at: float) -> str:
         return f"{at:g} s"
 
 
-def mask_password(text: str, *, is_address: bool = False) -> str:
-    """Replace the passwords of all database addresses in a text by ***.
+def mask_password(text: str) -> str:
+    """Replace the passwords of all database addresses in a text by ***, wherever they stand.
 
-    An address may be malformed: an @ inside a password does not end it. With `is_address` the whole
-    text is one address, and blanks belong to it.
+    An address may be malformed: an @ inside a password does not end it. Of its options only those
+    are shown that say where a study is, because any other may hold a password by mistake.
 
-    >>> mask_password("cannot open postgresql://ann:secret@lab/db")
-    'cannot open postgresql://ann:***@lab/db'
+    >>> mask_password("cannot open postgresql://ann:secret@lab/db?connect_timeout=secret")
+    'cannot open postgresql://ann:***@lab/db?***'
     """
-    letters = "." if is_address else r"\S"
-    start = r"(?i)(://[^\s:/@]*:|\bpostgres\w*(?:\+\w+)?:(?!//)/?)"
-    hidden = re.sub(rf"{start}{letters}*(?:@|%40)", r"\1***@", text)
-    if is_address:
-        # Whatever the scheme looks like, what stands between a user and the last @ is a password.
-        hidden = re.sub(
-            r"^([\w+.-]*:?/{0,2}[^\s:/@]*:|[^\s:/@]*:)(?!//).*(@|%40)", r"\1***\2", hidden
-        )
-    return re.sub(
-        r"(?i)((?:pass\w*|\bpwd)\s*=\s*)('[^']*'?|\"[^\"]*\"?|[^\s&'\"]*)", r"\1***", hidden
-    )
+    secrets: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        whole = match["secret"].strip("'\"")
+        secrets.extend((whole, whole.partition("@")[0]))
+        return f"{match['before']}***{'@' if match['after'] else ''}"
+
+    for form in PASSWORDS:
+        text = form.sub(hide, text)
+    text = OPTIONS.sub(r"\1?***", text)
+    for secret in sorted({form for one in secrets for form in (one, unquote(one))}, key=len):
+        # Shorter ones would hide half of the text.
+        text = text.replace(secret, "***") if len(secret) > 2 else text
+    return text
+
+
+PASSWORDS = (
+    re.compile(
+        r"(?i)(?P<before>(?:://|\b)[^\s:/@]*(?::|%3a))(?!//)(?P<secret>\S*)(?P<after>@|%40)"
+    ),
+    re.compile(
+        r"(?i)(?P<before>(?:pass\w*|\bpwd)\s*=\s*)"
+        r"(?P<secret>'[^']*'?|\"[^\"]*\"?|[^\s&'\"]*)(?P<after>)"
+    ),
+)
+"""user:password@ in an address, and password=... in an option."""
+PLACE_OPTIONS = r"(?:(?:(?:study|host|hostaddr)=[\w./%-]*|port=\d+)&?)+(?![^\s;,:'\"`)\]])"
+OPTIONS = re.compile(rf"(?i)((?:://|\bpostgres\w*:|\*\*\*@)[^\s?#]*)(?:#|\?(?!{PLACE_OPTIONS}))\S+")
+"""The options of an address, unless they only say where a study is."""
 
 
 def did_you_mean(name: Any, known: Iterable[str], quote: str = "'") -> str:

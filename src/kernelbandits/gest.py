@@ -10,7 +10,7 @@
 >>> abs(generator.suggest(1)[0]["x"] - 0.3) < 0.2
 True
 
-`pip install "kernelbandits[gest]"` brings gest-api.
+`pip install ".[gest]"` brings gest-api.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from gest_api.vocs import (  # noqa: E402
     MinimizeObjective,
 )
 
-from kernelbandits.domains import Category, MixedBox, Ordered, Real  # noqa: E402
+from kernelbandits.domains import MixedBox, Real  # noqa: E402
+from kernelbandits.domains.entries import as_choices  # noqa: E402
 from kernelbandits.domains.variables import Variable  # noqa: E402
 from kernelbandits.policies import Auto, Choice  # noqa: E402
 
@@ -126,9 +127,12 @@ class KernelBanditGenerator(Generator):
         return self.policy.choice({name: result[name] for name in names})
 
     def _reward(self, result: Mapping[str, Any]) -> float | None:
-        """What is maximised; None for a failure."""
+        """Return the number that is maximised; None for a failure."""
         checks.needs(self.objective in result, "ingest", f"a value of {self.objective!r}", result)
-        value = float(result[self.objective])
+        value = checks.to_number(result[self.objective])
+        if value is None:
+            got = checks.describe_value(result[self.objective])
+            raise checks.NoNumber(f"ingest needs a number as {self.objective!r}, got {got}")
         return self.sign * value if math.isfinite(value) else None
 
 
@@ -142,6 +146,4 @@ def as_variable(name: str, variable: Any) -> Variable:
     discrete = isinstance(variable, DiscreteVariable)
     checks.needs(discrete, owner, f"a range or a set of values for {name!r}", variable)
     # A set has no order of its own: sorted, equal seeds give equal suggestions.
-    if all(checks.is_number(value) for value in variable.values):
-        return Ordered(tuple(sorted(variable.values)))
-    return Category(tuple(sorted(variable.values, key=repr)))
+    return as_choices(name, sorted(variable.values, key=repr))

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
-import pickle
 import reprlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from multiprocessing import connection
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from kernelbandits import checks
-from kernelbandits.processes import ignore_interrupts, serve
+from kernelbandits.processes import Death, Mapper, ProcessPool
 
-Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""`map`, or a function with its arguments, such as the map of a process pool."""
-Result = tuple[float | None, str]
-"""A reward and no text, or no reward and the reason."""
+Measured = float | dict[str, float]
+"""A reward, or the values of several targets by their names."""
+Result = tuple[Measured | None, str]
+"""What was measured and no text, or nothing and the reason."""
 
 
 class OutOfTime(Exception):
@@ -44,14 +39,54 @@ class Attempt:
             value = self.objective(copy.copy(x))
         except self.catch as error:
             return None, describe_error(error)
-        try:
-            return checks.reward(value), ""
-        except ValueError:
-            return None, f"no finite number: {reprlib.repr(value)}"
+        return read_result(value)
+
+
+RETURNS = (
+    "optimize needs an objective that returns a number, or float('nan') for a measurement that "
+    "failed"
+)
+
+
+def read_result(value: Any) -> Result:
+    """Return what an objective has returned as a result.
+
+    A number that is not finite is a failure. What is no number is an error, because it is a mistake
+    in the program: it would fail at every point.
+
+    >>> read_result(0.5), read_result(float("nan")), read_result({"gloss": 3})
+    ((0.5, ''), (None, 'no finite number: nan'), ({'gloss': 3.0}, ''))
+    """
+    measured: Measured
+    if isinstance(value, Mapping):
+        measured = {str(name): read_number(number) for name, number in value.items()}
+        numbers = list(measured.values())
+    else:
+        measured = read_number(value)
+        numbers = [measured]
+    if not all(abs(number) <= checks.LARGEST_REWARD for number in numbers):
+        return None, f"no finite number: {reprlib.repr(value)}"
+    return measured, ""
+
+
+def read_number(value: Any) -> float:
+    """Return one number that an objective has returned, which may be NaN, as a float."""
+    number = checks.to_number(value)
+    if number is None:
+        raise checks.NoNumber(f"{RETURNS}, got {checks.describe_value(value)}")
+    return number
+
+
+def single_reward(measured: Measured) -> float:
+    """Return the reward of a run that measures one number; several by name are an error."""
+    if isinstance(measured, dict):
+        several = "values by name need study= with a study of several targets"
+        raise checks.NoNumber(f"{RETURNS}, got {checks.describe_value(measured)}; {several}")
+    return measured
 
 
 def describe_error(error: BaseException) -> str:
-    """The type and the message of an error."""
+    """Return the type and the message of an error."""
     # The message comes from the user's class, whose __str__ may raise as well.
     try:
         return f"{type(error).__name__}: {error}"
@@ -114,11 +149,13 @@ class SerialMeasurer:
 
 @dataclass(frozen=True)
 class MapperMeasurer(SerialMeasurer):
-    """Measures by the user's mapper."""
+    """Measures by the user's mapper. The deadline counts between batches."""
 
     mapper: Mapper
 
     def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
+        if time.monotonic() >= deadline:
+            raise OutOfTime
         needed = f"a mapper that gives one result for each of {len(points)} points, in their order"
         results = self.mapper(self.attempt, points)
         checks.needs(isinstance(results, Iterable), "optimize", needed, results)
@@ -130,120 +167,24 @@ class MapperMeasurer(SerialMeasurer):
         checks.needs(number == len(points), "optimize", needed, number)
 
 
-@dataclass
-class MeasuringProcess:
-    """A process that measures, this process's end of the pipe to it, and what it measures now."""
+@dataclass(frozen=True)
+class ProcessMeasurer(SerialMeasurer):
+    """Measures in several processes; one that dies has failed to measure its point."""
 
-    process: BaseProcess
-    pipe: Connection
-    number: int | None = None
-    answered: bool = False
-    """Whether it has ever answered: if not, it may be unable to read the objective."""
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
-
-
-@dataclass
-class ProcessMeasurer:
-    """Measures in several processes.
-
-    A process that dies while it measures a point has failed to measure it; another takes its place.
-    """
-
-    attempt: Attempt
-    workers: int
-    processes: list[MeasuringProcess] = field(default_factory=list)
+    pool: ProcessPool
 
     def __post_init__(self) -> None:
-        try:
-            pickle.dumps(self.attempt)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise ValueError(
-                "optimize with workers needs an objective that can be sent to other processes, "
-                f"such as a function at the top level of a module, got {error}"
-            ) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for one in self.processes:
-            one.stop()
-        self.processes.clear()
-
-    def start(self) -> MeasuringProcess:
-        """Start a process."""
-        context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe()
-        process = context.Process(target=serve, args=(there, self.attempt), daemon=True)
-        with ignore_interrupts():
-            process.start()
-        there.close()
-        started = MeasuringProcess(process, here)
-        self.processes.append(started)
-        return started
+        self.pool.pack_work(self.attempt)
 
     def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
-        waiting, measured = list(range(len(points))), 0
-        while measured < len(points):
-            self._hand_out(points, waiting)
-            for one in self._wait(deadline):
-                number = one.number
-                assert number is not None
-                yield number, self._answer(one)
-                measured += 1
-
-    def _hand_out(self, points: Sequence[Any], waiting: list[int]) -> None:
-        """Give each idle process a point, and start a process while points are waiting."""
-        while waiting:
-            idle = next((one for one in self.processes if one.number is None), None)
-            if idle is None and len(self.processes) == self.workers:
-                return
-            idle = self.start() if idle is None else idle
-            idle.number = waiting.pop(0)
-            try:
-                idle.pipe.send(points[idle.number])
-            except OSError:
-                # It died before: its end of the pipe is closed, which `_wait` notices.
-                continue
-
-    def _wait(self, deadline: float) -> list[MeasuringProcess]:
-        """Return the processes that have an answer, or are dead."""
-        busy = {one.pipe: one for one in self.processes if one.number is not None}
-        left = deadline - time.monotonic()
-        if left <= 0:
+        measured = 0
+        for number, result in self.pool.run(self.attempt, points, deadline):
+            if isinstance(result, Death):
+                result = None, f"the worker process ended with exit code {result.exit_code}"
+            yield number, result
+            measured += 1
+        if measured < len(points):
             raise OutOfTime
-        # Waits of a year are too long for the system's timers.
-        ready = connection.wait(list(busy), timeout=min(left, 1e6))
-        return [busy[pipe] for pipe in ready]  # type: ignore[index]
 
-    def _answer(self, one: MeasuringProcess) -> Result:
-        """Return the result of a process; an exception of the objective is raised here."""
-        one.number = None
-        try:
-            done, result = one.pipe.recv()
-        except (EOFError, OSError):
-            return self._replace_dead(one)
-        one.answered = True
-        if not done:
-            raise result
-        checked: Result = result
-        return checked
-
-    def _replace_dead(self, one: MeasuringProcess) -> Result:
-        """Return the failure of a process that died."""
-        one.process.join()
-        self.processes.remove(one)
-        one.pipe.close()
-        code = one.process.exitcode
-        if code == 1 and not one.answered:
-            # A process that cannot import the objective ends like this, with its own message.
-            raise ValueError(
-                "optimize with workers needs an objective that other processes can import: "
-                "define it in a module or script, not in an interactive session, and call optimize "
-                "under `if __name__ == '__main__':`; the message of the process stands above"
-            )
-        return None, f"the worker process ended with exit code {code}"
+    def __exit__(self, *error: object) -> None:
+        self.pool.close()

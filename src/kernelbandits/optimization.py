@@ -21,7 +21,6 @@ from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_d
 from kernelbandits.formatting import format_count
 from kernelbandits.measuring import (
     Attempt,
-    Mapper,
     MapperMeasurer,
     Measurer,
     ProcessMeasurer,
@@ -29,7 +28,7 @@ from kernelbandits.measuring import (
 )
 from kernelbandits.policies import Auto, OptimizationTrial, Outcome, Policy
 from kernelbandits.policies.optimization import ENDS, Run
-from kernelbandits.runtime import MOST_WORKERS
+from kernelbandits.processes import Mapper, ProcessPool, check_workers
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
@@ -41,16 +40,19 @@ if TYPE_CHECKING:
 Catch = type[BaseException] | tuple[type[BaseException], ...]
 """The exceptions that mean a failed measurement."""
 
+FAILURES = 3
+"""So many measurements that fail before any has a result are probably a mistake in the program."""
+
 log = logging.getLogger("kernelbandits.optimize")
 
 
 @overload
 def optimize(
-    objective: Callable[[dict[str, Any]], SupportsFloat],
+    objective: Callable[[dict[str, Any]], SupportsFloat | Mapping[str, SupportsFloat]],
     domain: MixedBox | Mapping[str, Any] | pd.DataFrame | str | PathLike[str],
     rounds: int,
     *,
-    direction: Direction = "maximize",
+    direction: Direction | None = None,
     seed: int | None = None,
     policy: Policy | None = None,
     batch: int | None = None,
@@ -68,11 +70,11 @@ def optimize(
 
 @overload
 def optimize(
-    objective: Callable[[Array], SupportsFloat],
+    objective: Callable[[Array], SupportsFloat | Mapping[str, SupportsFloat]],
     domain: Box | Arms | npt.ArrayLike,
     rounds: int,
     *,
-    direction: Direction = "maximize",
+    direction: Direction | None = None,
     seed: int | None = None,
     policy: Policy | None = None,
     batch: int | None = None,
@@ -93,7 +95,7 @@ def optimize(
     domain: Any,
     rounds: int,
     *,
-    direction: str = "maximize",
+    direction: str | None = None,
     seed: int | None = None,
     policy: Policy | None = None,
     batch: int | None = None,
@@ -118,9 +120,12 @@ def optimize(
     ----------
     objective
         A function of a point x (an array, or a dict on a `kb.MixedBox`; of a DataFrame a dict with
-        the values of a row) that returns a number. A
-        result that is no finite number, such as NaN, is a failure: it is counted, it is no
-        observation, and the run goes on. An exception ends the run, unless `catch` names it.
+        the values of a row) that returns a number: a float, a scalar or an array of one element of
+        numpy, torch or JAX, a decimal number, a truth value. With a study of several targets it
+        returns a dictionary with a number for each, and the desirability is the reward. NaN, or
+        another number that is not finite, is a failure: it is counted, it is no observation, and
+        the run goes on. What is no number (None, text, a list) is a TypeError. An exception ends
+        the run, unless `catch` names it.
     domain
         Where to search: a `kb.Box`, a `kb.MixedBox`, or a list of candidates (`kb.Arms`, an (n, d)
         array or a DataFrame). A list of pairs [(low, high), ...] is a box, a dictionary of
@@ -128,7 +133,7 @@ def optimize(
     rounds
         How many measurements are made; with a study, those of earlier calls included.
     direction
-        "maximize" ("max") or "minimize" ("min").
+        "maximize" ("max"), which is the default, or "minimize" ("min").
     seed
         Of the randomness of the policy. By default 0, or that of the study where there is one.
     policy
@@ -143,7 +148,7 @@ def optimize(
         the top level of a module or script. A process that dies has failed to measure its point.
     timeout
         Seconds after which no further point is measured. Processes are ended in the middle of a
-        measurement; one worker finishes the one that it has begun.
+        measurement; one worker finishes the one that it has begun, a mapper its batch.
     tolerance
         End the run when the recommended point is within this much of the best with probability
         0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee.
@@ -165,7 +170,8 @@ def optimize(
         with all commands of `kernelbandits study`, and goes on with `Study.ask` too.
     target
         The name of what is measured, in a study ("value" unless given), or in a DataFrame, whose
-        column of that name then describes no candidate.
+        column of that name then describes no candidate. It may have the direction, too:
+        "cost:minimize".
 
     Examples
     --------
@@ -205,7 +211,7 @@ def optimize(
     3
     """
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
-    towards = checks.direction("optimize", direction)
+    name, towards = read_aim(target, direction)
     sign = 1.0 if towards == "maximize" else -1.0
     attempt = Attempt(objective, check_exceptions(catch))
     n_rounds = checks.whole("optimize", "rounds", rounds)
@@ -218,11 +224,11 @@ def optimize(
     checks.needs(shown, "optimize", "progress True, False or None", progress)
     if tolerance is not None:
         checks.positive("optimize", "tolerance", tolerance)
-        known = policy is None or isinstance(policy, Auto)
+        known = policy is None or policy.fits_scales
         checks.needs(known, "optimize", "kb.Auto for a tolerance", policy)
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:
-        player = choose_policy(policy, domain, n_rounds, seed, target)
+        player = choose_policy(policy, domain, n_rounds, seed, name)
         streams = getattr(player, "streams", Streams(0 if seed is None else seed))
         begun = nullcontext(Run(player, streams, sign, measurer, deadline))
     else:
@@ -231,10 +237,10 @@ def optimize(
         from kernelbandits.study.optimization import open_run
 
         place = read_domain(domain)
-        begun = open_run(study, place, n_rounds, towards, target, seed, measurer, deadline)
+        begun = open_run(study, place, n_rounds, towards, name, seed, measurer, deadline)
     with measurer, begun as run, show_progress(n_rounds, run.done, sign, progress) as advance:
         try:
-            for trial in run.play(n_rounds, size, tolerance):
+            for trial in report_failures(run.play(n_rounds, size, tolerance)):
                 log.info("trial %d: %s", trial.t, trial.record())
                 advance(trial)
                 if each is not None and each(trial) is True:
@@ -247,10 +253,37 @@ def optimize(
     return outcome
 
 
+def read_aim(target: str | None, direction: str | None) -> tuple[str | None, str]:
+    """Return the name of what is measured, if it has one, and its direction."""
+    if target is None:
+        return None, checks.direction("optimize", "maximize" if direction is None else direction)
+    # Imported here, because most runs have no target, and a study imports much.
+    from kernelbandits.study.targets import read_measured
+
+    measured = read_measured("optimize", target, direction)
+    needed = "NAME or NAME:minimize as target; for more give a kb.Study as study="
+    checks.needs("target" in measured, "optimize", needed, target)
+    return measured["target"], measured["direction"]
+
+
+def report_failures(
+    trials: Iterator[OptimizationTrial[Any]],
+) -> Iterator[OptimizationTrial[Any]]:
+    """Yield the trials; warn if the first of them all fail, while the objective can be mended."""
+    rewarded = False
+    for number, trial in enumerate(trials, start=1):
+        rewarded = rewarded or trial.reward is not None
+        if number == FAILURES and not rewarded:
+            first = f"the first {FAILURES} measurements of this call have failed"
+            text = f"optimize: {first}, the last of them: {trial.failure}"
+            warnings.warn(text, DataNotice, stacklevel=3)
+        yield trial
+
+
 def choose_policy(
     policy: Policy | None, domain: Any, rounds: int, seed: int | None, target: str | None
 ) -> Policy:
-    """The policy of a run in memory: that of the user, or `kb.Auto`."""
+    """Return the policy of a run in memory: that of the user, or `kb.Auto`."""
     if policy is None:
         place = read_domain(domain)
         if is_dataframe(place):
@@ -266,7 +299,7 @@ def choose_policy(
 
 
 def read_domain(domain: Any) -> Any:
-    """A domain, or a DataFrame as it is; bounds and space files become domains."""
+    """Return a domain, or a DataFrame as it is; bounds and space files become domains."""
     if isinstance(domain, (str, PathLike)):
         return read_space(domain)
     place = as_domain("optimize", domain)
@@ -275,12 +308,12 @@ def read_domain(domain: Any) -> Any:
 
 
 def is_dataframe(given: Any) -> bool:
-    """Whether this is a DataFrame; pandas is not imported to find out."""
+    """Tell whether this is a DataFrame; pandas is not imported to find out."""
     return hasattr(given, "columns") and hasattr(given, "itertuples")
 
 
 def table_arms(frame: Any, target: str | None) -> Arms:
-    """The rows of a DataFrame as arms, scaled as in a study, with their values as dicts."""
+    """Return the rows of a DataFrame as arms, scaled as in a study, with their values as dicts."""
     from kernelbandits.tables.candidates import read_candidates
 
     table = read_candidates(frame, target="value" if target is None else target)
@@ -291,18 +324,20 @@ def table_arms(frame: Any, target: str | None) -> Arms:
 
 
 def choose_measurer(attempt: Attempt, workers: Any, mapper: Mapper | None) -> Measurer:
-    """How the points of a batch are measured."""
-    count = checks.whole("optimize", "workers", workers)
-    checks.needs(count <= MOST_WORKERS, "optimize", f"workers <= {MOST_WORKERS}", workers)
+    """Return the object that measures the points of a batch."""
+    count = check_workers("optimize", workers)
     if mapper is not None:
         checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
         checks.needs(count == 1, "optimize", "workers or a mapper, not both", workers)
         return MapperMeasurer(attempt, mapper)
-    return SerialMeasurer(attempt) if count == 1 else ProcessMeasurer(attempt, count)
+    if count == 1:
+        return SerialMeasurer(attempt)
+    pool = ProcessPool(count, "optimize with workers needs an objective")
+    return ProcessMeasurer(attempt, pool)
 
 
 def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:
-    """An exception class or several, as a tuple."""
+    """Return an exception class, or several, as a tuple."""
     classes = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     known = all(isinstance(one, type) and issubclass(one, BaseException) for one in classes)
     checks.needs(known, "optimize", "an exception class or a tuple of them as catch", catch)
@@ -310,7 +345,7 @@ def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:
 
 
 def same_domain(one: Any, other: Any) -> bool:
-    """Whether the points are the same, in the same order where there is one.
+    """Tell whether the points are the same, in the same order where there is one.
 
     A rule that plays on a finite cover of a box has the cover as its domain: it is one of that box.
     """

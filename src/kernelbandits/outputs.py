@@ -5,10 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import sqlite3
+import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from kernelbandits import checks
 from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly, StudyConflict
@@ -23,10 +29,19 @@ COMPANIONS = ("-wal", "-journal", "-shm")
 DRAFT = ".kernelbandits-{}.part"
 STALE = 3600.0
 """Seconds after which nobody can still be writing a draft."""
+READER = """
+import sys
+try:
+    with open(sys.argv[1], "rb") as file:
+        sys.stdout.buffer.write(file.read(int(sys.argv[2])))
+except OSError as error:
+    sys.exit(error.errno)
+"""
+"""A program that prints the beginning of a file."""
 
 
 def check_output(owner: str, path: str | os.PathLike[str], force: bool = False) -> Path:
-    """The file that a path leads to, if it may be written.
+    """Return the file that a path leads to, if it may be written.
 
     A study is never replaced, and any other file that exists only with `force`.
     """
@@ -60,23 +75,76 @@ def check_path(owner: str, path: str | os.PathLike[str]) -> None:
 
 
 def is_study(path: Path) -> bool:
-    """Whether a file is a study, by its content, or one that SQLite keeps beside a study."""
+    """Tell whether a file is a study, by its content, or one that SQLite keeps beside a study."""
     for end in COMPANIONS:
         if path.name.endswith(end) and is_study(path.with_name(path.name.removesuffix(end))):
             return True
     try:
-        with path.open("rb") as file:
-            head = file.read(65536)
+        about = path.stat()
+    except (OSError, ValueError):
+        return False
+    if not stat.S_ISREG(about.st_mode) or about.st_size == 0:
+        return False
+    state = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
+    try:
+        return has_mark(path) or looks_like_study(path, state)
     except OSError:
         return False
+
+
+def has_mark(path: Path) -> bool:
+    """Tell whether SQLite reads our mark in a file.
+
+    Closing any handle of a file frees all POSIX locks that this process has on it, and another
+    process may then write at the same time. SQLite keeps its handles open while it has locks, so
+    a file that may be a study is opened by SQLite only. `immutable` reads without a lock and
+    without waiting for those who have one.
+    """
+    if not path.is_file():
+        return False
+    address = sqlite_address(path, mode="ro", immutable="1")
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    except sqlite3.Error:
+        return False
+    return bool(mark == STUDY_MARK)
+
+
+@lru_cache(maxsize=1024)
+def looks_like_study(path: Path, state: tuple[int, ...]) -> bool:
+    """Tell whether the beginning of a file is that of a study that SQLite does not recognise.
+
+    `state` changes with the file: its device, number, size and time.
+    """
+    head = read_apart(path, 65536)
     marked = head.startswith(SQLITE) and int.from_bytes(head[68:72], "big") == STUDY_MARK
     return marked or all(word in head for word in SCHEMA)
+
+
+def sqlite_address(path: Path, **options: str) -> str:
+    """Return the address under which SQLite opens a file, with options such as mode="ro"."""
+    given = "&".join(f"{name}={value}" for name, value in options.items())
+    return f"file:{quote(os.fsencode(path.absolute()))}?{given}"
+
+
+def read_apart(path: Path, most: int = -1) -> bytes:
+    """Return the bytes of a file, read by another process; at most so many from its beginning.
+
+    This process keeps the locks that SQLite has on the file; see `has_mark`.
+    """
+    command = [sys.executable, "-I", "-S", "-c", READER, str(path.absolute()), str(most)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        number = done.returncode if done.returncode > 0 else errno.EIO
+        raise OSError(number, os.strerror(number), str(path))
+    return done.stdout
 
 
 def replace_file(
     path: str | os.PathLike[str], content: bytes, owner: str = "an export", force: bool = False
 ) -> None:
-    """The file has the new content, or, whatever happens in between, still the old one."""
+    """Give the file new content; whatever happens in between, it has the old content or the new."""
     target = check_output(owner, path, force)
     try:
         publish(owner, target, force, lambda draft: write_through(draft, content, mode_of(target)))
@@ -99,7 +167,7 @@ def publish(owner: str, target: Path, force: bool, write: Callable[[Path], None]
 
 
 def mode_of(target: Path) -> int:
-    """Who may read and write the file that is replaced, if there is one."""
+    """Return who may read and write the file that is replaced, as a mode; 0o666 for a new file."""
     if not target.exists():
         return 0o666
     if not os.access(target, os.W_OK):
@@ -129,7 +197,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Drafts whose writers were stopped are removed."""
+    """Remove drafts whose writers were stopped."""
     for draft in folder.glob(DRAFT.format("*")):
         with suppress(FileNotFoundError):
             if time.time() - draft.stat().st_mtime > STALE:
@@ -137,7 +205,7 @@ def sweep(folder: Path) -> None:
 
 
 def storage_error(owner: str, error: OSError, path: str | os.PathLike[str]) -> StorageError:
-    """The same in one sentence."""
+    """Turn an error of the operating system into one sentence about the place."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageFull(f"{owner} needs space, got none left for {str(path)!r}")
     needed = f"{owner} needs a place that can be written, got {str(path)!r}"

@@ -63,7 +63,7 @@ class RowIndex:
         return int((self.first == np.arange(len(self.rows))).sum())
 
     def find(self, wanted: Array) -> Indices:
-        """The number of the first row that equals each of some rows; -1 where there is none."""
+        """Return the number of the first row that equals each of some rows; -1 if none does."""
         hashes = hash_rows(wanted)
         start = np.searchsorted(self._hashes, hashes, "left")
         stop = np.searchsorted(self._hashes, hashes, "right")
@@ -82,7 +82,7 @@ class RowIndex:
 
 
 def hash_rows(rows: Array) -> npt.NDArray[np.uint64]:
-    """64 bits for each row, the same for equal rows and most likely others for different ones."""
+    """Return 64 bits for each row, equal for equal rows and most likely different for others."""
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         # Adding 0.0 turns -0.0 into 0.0, which has other bits but is the same number.
@@ -93,6 +93,6 @@ def hash_rows(rows: Array) -> npt.NDArray[np.uint64]:
 
 
 def first_equal_rows(rows: Array) -> Indices:
-    """The same as `RowIndex.first` without hashes, for rows whose hashes collide."""
+    """Return what `RowIndex.first` has, without hashes, for rows whose hashes collide."""
     places: dict[bytes, int] = {}
     return np.array([places.setdefault(row.tobytes(), i) for i, row in enumerate(rows + 0.0)])

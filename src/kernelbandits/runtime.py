@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +21,10 @@ T = TypeVar("T")
 
 MOST_WORKERS = 1024
 """More processes than any machine has cores for; a larger number is a slip of the finger."""
+
+WINDOWS_DESCRIPTORS = 512
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+"""Numbers of the errors of a process, or a system, that has as many files open as it may."""
 
 ThreadCounts = list[tuple[Any, int]]
 """BLAS libraries, each with a number of threads."""
@@ -67,7 +73,7 @@ class ProcessSetting(Generic[T]):
                 self._restore(self._before)
 
     def _forget_other_threads(self) -> None:
-        """In a forked process: nobody is left to end the blocks of the other threads."""
+        """Forget other threads' blocks in a forked process, where nobody is left to end them."""
         was_changed = bool(self._users)
         self._users = [user for user in self._users if user == get_ident()]
         if was_changed and not self._users:
@@ -149,7 +155,7 @@ The collector would search them again and again; without it such a block takes a
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still get without swapping; None where that cannot be known.
+    """Return how many bytes this process can get without swapping; None where that is unknown.
 
     It is what Linux calls MemAvailable, or what a container leaves if that is less.
     """
@@ -182,22 +188,49 @@ def require_memory(owner: str, needed: float, advice: str) -> None:
         )
 
 
+def descriptor_limit() -> int:
+    """Return how many files and connections this process may have open."""
+    try:
+        import resource
+    except ImportError:
+        return WINDOWS_DESCRIPTORS
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
+def has_free_descriptor() -> bool:
+    """Tell whether this process can open a further file now."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno not in NO_DESCRIPTOR
+    return True
+
+
 def is_installed(package: str) -> bool:
     """Tell whether the package can be imported, without importing it."""
     return find_spec(package) is not None
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra of kernelbandits."""
-    return f'pip install "kernelbandits[{extra}]"'
+    """Say how an extra is installed: kernelbandits is on no index, so from its sources.
+
+    >>> install_command("lab")
+    'pip install ".[lab]" in a checkout of kernelbandits'
+    """
+    return f'pip install ".[{extra}]" in a checkout of kernelbandits'
 
 
 class MissingPackage(ImportError, ValueError):
-    """An optional package is not installed; the message names the extra that brings it."""
+    """An optional package is not installed, or too old; the message names the extra for it."""
+
+
+SAFE = {"pyarrow": "14.0.1"}
+"""The oldest version of a package that runs no code which a file contains (CVE-2023-47248)."""
 
 
 def require(package: str, *, extra: str, owner: str) -> None:
-    """Raise an error that names the extra to install if an optional package is missing.
+    """Raise an error that names the extra to install if an optional package is missing or unsafe.
 
     Parameters
     ----------
@@ -215,12 +248,21 @@ def require(package: str, *, extra: str, owner: str) -> None:
     Traceback (most recent call last):
     ...
     kernelbandits.runtime.MissingPackage: a plot needs nosuch, which is not installed: pip install \
-"kernelbandits[postgres]"
+".[postgres]" in a checkout of kernelbandits
     """
     if not is_installed(package):
         raise MissingPackage(
             f"{owner} needs {package}, which is not installed: {install_command(extra)}"
         )
+    if package in SAFE:
+        from importlib.metadata import version
+
+        found = version(package)
+        if [*map(int, re.findall(r"\d+", found)[:3])] < [*map(int, SAFE[package].split("."))]:
+            raise MissingPackage(
+                f"{owner} needs {package} {SAFE[package]} or newer, got {found}, which may run "
+                f"code that a file contains: {install_command(extra)}"
+            )
 
 
 def load_name(package: str, name: str, homes: Mapping[str, Sequence[str]]) -> Any:

@@ -70,7 +70,9 @@ class DecayingTerms:
 
 
 def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
-    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L): Whitehouse et al. (2023), Theorem 1.
+    """Return the width of Whitehouse et al. (2023), Theorem 1.
+
+    D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)
 
     With ridge 1 and delta 1/2 it is the bracket of g in eq. (g3) of the paper.
     """
@@ -82,9 +84,9 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
 def bogunovic_krause(
     noise_scale: float, norm_bound: float, ridge: float, delta: float, error: float
 ) -> Width:
-    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1) / ridge).
+    """Return the width of Bogunovic & Krause (2021), for f within `error` of a function of norm D.
 
-    Bogunovic & Krause (2021), for a function that is within `error` of one of norm D.
+    D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L) + error sqrt((t - 1) / ridge)
     """
     share = noise_scale**2 / ridge
     square = 2 * share * math.log(1 / delta)
@@ -97,7 +99,9 @@ def bogunovic_krause(
 def chowdhury_gopalan(
     noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1
 ) -> Width:
-    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta))): Chowdhury & Gopalan (2017).
+    """Return the width of Chowdhury & Gopalan (2017).
+
+    D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta)))
 
     beta_t of IGP-UCB has chance 1, and v_t of GP-TS has chance 2.
     """
@@ -112,9 +116,9 @@ def chowdhury_gopalan(
 
 
 def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
-    """sqrt(beta_t) with beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)).
+    """Return the width of Srinivas et al. (2010), Theorem 1, for a finite set of arms.
 
-    Srinivas et al. (2010), Theorem 1, for a finite set of arms.
+    sqrt(beta_t),  beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta))
     """
     constant = math.log(arms * math.pi**2 / (6 * delta))
     return Width(
@@ -124,9 +128,9 @@ def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
 
 
 def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float) -> Width:
-    """sqrt(beta_t) with beta_t = scale (2 D^2 + 300 gamma_t ln^3(t / delta)).
+    """Return the width of Srinivas et al. (2010), Theorem 3, for a function of bounded norm.
 
-    Srinivas et al. (2010), Theorem 3, for a function of bounded norm.
+    sqrt(beta_t),  beta_t = scale (2 D^2 + 300 gamma_t ln^3(t / delta))
     """
 
     def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
@@ -140,7 +144,9 @@ def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float
 def fixed_design(
     noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: int
 ) -> Width:
-    """D + (R / sqrt(ridge)) sqrt(2 ln(2 claims / delta)), for arms chosen without their rewards.
+    """Return the width for arms that were chosen without their rewards.
+
+    D + (R / sqrt(ridge)) sqrt(2 ln(2 claims / delta))
 
     Each of `claims` two-sided statements |f - mean| <= width sd is wrong with probability at most
     delta / claims.
@@ -154,13 +160,19 @@ def fixed_design(
 
 
 def kernel_ucb(eta: float, ridge: float) -> Width:
-    """eta / sqrt(ridge): Valko et al. (2013), whose norm of an arm is sd / sqrt(ridge)."""
+    """Return the width of Valko et al. (2013), whose norm of an arm is sd / sqrt(ridge).
+
+    eta / sqrt(ridge)
+    """
     width = eta / math.sqrt(ridge)
     return Width("eta/sqrt(ridge)", EqualTerms((width, 0.0, 0.0)))
 
 
 def bogunovic_practical() -> Width:
-    """sqrt(0.8 ln(4 t)): the experiments of Bogunovic et al. (2016); no theorem covers it."""
+    """Return the width of the experiments of Bogunovic et al. (2016); no theorem covers it.
+
+    sqrt(0.8 ln(4 t))
+    """
     return Width("sqrt(0.8 ln(4 t))", lambda t: (0.0, 0.8 * np.log(4 * t), 0.0))
 
 
@@ -176,7 +188,10 @@ def truncation_level(moment_bound: float, excess: float) -> Callable[[Rounds], R
 def truncated_rewards(
     level: Callable[[Rounds], Rounds], norm_bound: float, delta: float, gain: Term
 ) -> Width:
-    """D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)): Chowdhury & Gopalan (2019), TGP-UCB."""
+    """Return the width of TGP-UCB: Chowdhury & Gopalan (2019), rewards truncated at the level b_t.
+
+    D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta))
+    """
     paid = 1 + math.log(1 / delta)
 
     def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
@@ -188,7 +203,9 @@ def truncated_rewards(
 
 
 def mixture(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
-    """sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2): the closed form of Flynn & Reeb (2024).
+    """Return the closed form of Flynn & Reeb (2024).
+
+    sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2)
 
     Their constant c is R^2 / ridge.
     """
@@ -198,7 +215,9 @@ def mixture(noise_scale: float, norm_bound: float, ridge: float, delta: float) -
 
 
 def unknown_variance(norm_bound: float, delta: float) -> Width:
-    """D (1 + sqrt(2 ln(1/delta) + L)): Durand et al. (2018) at ridge s^2 / D^2.
+    """Return the width of Durand et al. (2018) at ridge s^2 / D^2.
+
+    D (1 + sqrt(2 ln(1/delta) + L))
 
     s is the upper bound on the noise scale, so s / sqrt(ridge) = D.
     """
@@ -211,7 +230,9 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
 
 
 def polynomial_decay(first: float = 5.0, power: float = 1 / 3) -> Width:
-    """first * t^-power: no confidence bound, but a factor and a power chosen by benchmark.
+    """Return a width that falls like a power of t: no confidence bound, but chosen by benchmark.
+
+    first * t^-power
 
     docs/decisions/0006 has the comparison. A width that falls to zero has no guarantee of sublinear
     regret.
@@ -223,5 +244,5 @@ def polynomial_decay(first: float = 5.0, power: float = 1 / 3) -> Width:
 
 
 def constant(factor: float) -> Width:
-    """The same number in every round; no confidence bound."""
+    """Return the same number in every round; it is no confidence bound."""
     return Width(f"{factor:g} (practical: nothing is claimed)", EqualTerms((factor, 0.0, 0.0)))

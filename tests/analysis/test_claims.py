@@ -6,18 +6,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from kernelbandits.analysis.claims import (
     PaperClaim,
     PolicyComparison,
     check_claims,
+    check_regrets,
     combine_verdicts,
     efficiency_claims,
     holm_levels,
     performance_claims,
-    regret_samples,
+    time_samples,
     verdict_of,
-    with_times,
 )
 from kernelbandits.experiment import paper
 
@@ -37,6 +38,12 @@ def test_holm_gives_the_smallest_p_the_strictest_level_and_stops_at_the_first_on
 
 def test_holm_of_one_hypothesis_is_the_plain_level():
     assert holm_levels([0.7]) == [0.05]
+
+
+def test_hypotheses_of_the_family_that_are_not_tested_count_in_holms_levels():
+    tested = [0.01, 0.0005, 0.03]
+    with_others = holm_levels([*tested, 1.0, 1.0, 1.0])
+    assert holm_levels(tested, size=6) == pytest.approx(with_others[:3])
 
 
 @pytest.mark.parametrize(
@@ -100,20 +107,53 @@ def test_a_claim_holds_only_if_all_its_comparisons_do_and_fails_if_one_does():
     assert combine_verdicts(["holds", "holds"]) == "holds"
     assert combine_verdicts(["holds", "not resolved"]) == "not resolved"
     assert combine_verdicts(["holds", "not resolved", "fails"]) == "fails"
-    assert combine_verdicts([]) == "not tested"
+    assert combine_verdicts([]) == combine_verdicts(["not tested"] * 2) == "not tested"
 
 
-def test_claims_on_a_missing_problem_are_not_judged_and_do_not_weigh_on_the_others():
-    endings = {
-        (p, label): np.arange(5.0)
-        for p in paper.SYNTHETIC
+def test_a_comparison_that_was_not_tested_is_no_support_and_no_objection():
+    assert combine_verdicts(["holds", "not tested"]) == "not resolved"
+    assert combine_verdicts(["fails", "not tested"]) == "fails"
+    pair = A_BELOW_B, PolicyComparison("q", "a", "b", "lower")
+    data = {A_BELOW_B: (np.arange(5.0), 10 + np.arange(5.0), 1.0)}
+    (found,) = check_claims([PaperClaim("k", "", "", pair)], data.get)
+    assert (found.verdict, found.problems) == ("not resolved", ("p", "q"))
+    assert (found.on("p"), found.on("q")) == ("holds", "not tested")
+
+
+def random_endings(seed: int) -> dict[tuple[str, str], np.ndarray]:
+    """Final regrets of all policies on all problems, of which a part differs clearly."""
+    rng = np.random.default_rng(seed)
+    return {
+        (p, label): 100 + rng.normal(scale=30) + 10 * rng.normal(size=25)
+        for p in (*paper.SYNTHETIC, paper.PEROVSKITE)
         for label in (*paper.COMPARED, *paper.CONTROLS)
     }
-    verdicts = {
-        v.claim.key: v.verdict for v in check_claims(performance_claims(), regret_samples(endings))
-    }
-    assert verdicts["similar"] == verdicts["perovskite"] == "not tested"
-    assert verdicts["best"] == "fails"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_verdicts_and_intervals_on_the_functions_are_the_same_without_perovskite(seed):
+    endings = random_endings(seed)
+    less = {name: regret for name, regret in endings.items() if name[0] != paper.PEROVSKITE}
+    whole, without = check_regrets(endings), check_regrets(less)
+    assert without[:4] == whole[:4]
+    assert "not tested" not in {v.verdict for v in whole}
+    assert [v.verdict for v in without[4:]] == ["not tested", "not tested"]
+    assert all(v.on(paper.PEROVSKITE) == "not tested" for v in without[4:])
+
+
+def test_an_untested_claim_on_regret_still_counts_in_the_correction():
+    """The strictest level is 5 % over all 52 comparisons on regret, tested or not."""
+    endings = random_endings(0)
+    less = {name: regret for name, regret in endings.items() if name[0] != paper.PEROVSKITE}
+    size = sum(len(claim.comparisons) for claim in performance_claims())
+    assert size == 52
+    quantile = float(stdtrit(24, 1 - 0.05 / size / 2))
+    shares = []
+    for d in (d for v in check_regrets(less) for d in v.differences):
+        c = d.comparison
+        gaps = less[c.problem, c.first] - less[c.problem, c.second]
+        shares.append((d.high - d.mean) / (quantile * gaps.std(ddof=1) / 5))
+    assert max(shares) == pytest.approx(1)
 
 
 def test_times_are_judged_as_ratios_and_a_saving_within_ten_percent_is_none():
@@ -124,7 +164,7 @@ def test_times_are_judged_as_ratios_and_a_saving_within_ten_percent_is_none():
         "Simple-UCB": 0.94e-6 * jitter,
         "GP-TS": 3e-6 * jitter,
     }
-    verdicts = check_claims(efficiency_claims("p"), with_times(lambda c: None, times))
+    verdicts = check_claims(efficiency_claims("p"), time_samples(times))
     assert {v.claim.key: v.verdict for v in verdicts} == {
         "extremely-efficient": "holds",
         "no-balls": "fails",

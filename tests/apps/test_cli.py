@@ -15,11 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from conftest import run_command
-from kernelbandits.apps.cli import app
+from kernelbandits.apps.cli import app, screen
 from kernelbandits.catalogue import FAMILIES, NOT_IMPLEMENTED, POLICIES
+from kernelbandits.report import pages
 
 RUN = [
     "run",
@@ -231,6 +233,21 @@ def test_run_writes_its_files_and_prints_the_table(tmp_path):
     }
     assert {p.name for p in tmp_path.iterdir()} == tables | drawn
     assert not (tmp_path / ".cells").exists()
+
+
+@pytest.mark.usefixtures("blank_figures")
+@pytest.mark.parametrize(
+    "command", [RUN, ["paper", "--no-map", "--horizon", "5", "--seeds", "2", "--workers", "1"]]
+)
+def test_a_page_that_was_not_written_is_not_to_be_opened(tmp_path, monkeypatch, command):
+    words = (*command, "--output", str(tmp_path))
+    assert f"open {tmp_path / 'report.html'}" in run_command(*words).stdout
+    for module in (pages, screen):
+        monkeypatch.setattr(module, "is_installed", lambda name: name != "jinja2")
+    done = run_command(*words)
+    assert "no report.html" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+    assert done.stdout.splitlines()[-1] == f"Written to {tmp_path}"
 
 
 @pytest.mark.usefixtures("blank_figures")
@@ -450,6 +467,12 @@ def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, argument
             "run has no option --polices. Did you mean --policies? (see kernelbandits run --help)",
         ),
         (["run", "--problem"], "--problem needs a value, got none (see kernelbandits run --help)"),
+        (["paper", "--no-map=yes"], "--no-map needs no value, got one (see kernelbandits paper"),
+        (
+            ["check-theory", "--no-erata"],
+            "check-theory has no option --no-erata. Did you mean --no-errata? (see kernelbandits",
+        ),
+        (["check-theory", "--errata=E8"], "--errata needs no value, got one (see kernelbandits"),
         (["run", "--quiet=yes"], "--quiet needs no value, got one (see kernelbandits run --help)"),
         (["list", "--format", "yaml"], "--format needs one of text, json, got 'yaml' (see"),
     ],
@@ -458,6 +481,19 @@ def test_what_the_parser_refuses_is_one_sentence_too(arguments, sentence):
     done = run_command(*arguments)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith(f"error: {sentence}")
+
+
+def test_every_command_refuses_an_option_that_does_not_exist():
+    def commands(group, name=()):
+        for word, command in getattr(group, "commands", {}).items():
+            yield from commands(command, (*name, word))
+        yield name
+
+    for name in commands(typer.main.get_command(app)):
+        done = run_command(*name, "--does-not-exist=3")
+        expected = f"error: {' '.join(name) or 'kernelbandits'} has no option --does-not-exist"
+        assert done.returncode == 2, name
+        assert done.stderr.startswith(expected), (name, done.stderr)
 
 
 def test_without_arguments_the_help_is_printed():
@@ -596,3 +632,34 @@ def session_of(leader: int) -> list[int]:
             if int(session) == leader and state != "Z":
                 found.append(int(stat.parent.name))
     return found
+
+
+def run_program(*words, folder):
+    """The program in a process of its own, as somebody types it."""
+    call = [sys.executable, "-m", "kernelbandits", *words]
+    return subprocess.run(call, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("words", [("--output", ""), ("--output", " "), ("--output=",)])
+def test_an_output_without_a_name_is_refused_and_writes_nothing(tmp_path, words):
+    given = ["--problem", "branin", "--policies", "random", "--horizon", "3", "--seeds", "1"]
+    done = run_program("run", *given, *words, folder=tmp_path)
+    assert done.returncode == 2
+    assert "--output needs the name of a file or folder, got" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("long", ["a" * 24_000, "a b " * 6_000])
+def test_an_error_quotes_only_the_beginning_of_a_long_argument(tmp_path, long):
+    done = run_program("study", "tell", "a.db", "1", long, folder=tmp_path)
+    assert done.returncode != 0
+    assert len(done.stderr) < 1_000
+    done = run_program("list", long, folder=tmp_path)
+    assert done.returncode != 0
+    assert len(done.stderr) < 1_000
+
+
+def test_raised_digits_are_not_digits_of_a_number(tmp_path):
+    done = run_program("study", "tell", "a.db", "1", "10²", folder=tmp_path)
+    assert done.returncode != 0
+    assert "102" not in done.stderr

@@ -82,6 +82,63 @@ def test_a_key_makes_a_request_count_once(page, films, what, body):
     assert films.get("/api/studies/films/events").json() == events
 
 
+def test_undo_names_the_event_that_was_seen(page, films):
+    events = [post(films, "tell", row=row, value=row / 4)["seq"] for row in (1, 2)]
+    assert [one["body"]["of"] for one in post(films, "undo", event=events[1])] == events[1:]
+    refused = post(films, "undo", 409, event=events[1])
+    assert f"got event {events[1]}" in refused["error"]
+    assert films.get("/api/studies/films").json()["told"] == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "other"),
+    [
+        ("ask", {"n": 2}, {"n": 1}),
+        ("tell", {"row": 3, "value": 0.5}, {"row": 3, "value": 0.5, "note": "b"}),
+        ("correct", {"trial": 1, "value": 0.6}, {"trial": 1, "value": 0.7}),
+        ("withdraw", {"trial": 1}, {"trial": 2}),
+        ("release", {"trials": [3]}, {"trials": [4]}),
+        ("undo", {"n": 1}, {"n": 2}),
+        ("permit", {"rows": [1], "allowed": False}, {"rows": [1], "allowed": True}),
+        (
+            "add",
+            {"rows": [{"Cs": 2.0, "solvent": "DMF"}]},
+            {"rows": [{"Cs": 3.0, "solvent": "DMF"}]},
+        ),
+        ("change", {"tolerance": 0.1}, {"tolerance": 0.2}),
+    ],
+)
+def test_the_key_of_another_request_is_a_conflict_and_nothing_is_stored(
+    page, films, what, body, other
+):
+    for row in (0, 1):
+        post(films, "tell", row=row, value=0.5)
+    post(films, "ask", n=2)
+    first = post(films, what, key="run/1", **body)
+    events = films.get("/api/studies/films/events").json()
+    said = post(films, what, 409, key="run/1", **other)["error"]
+    assert "needs a new key for a new call, got 'run/1', the key of event" in said
+    assert films.get("/api/studies/films/events").json() == events
+    assert post(films, what, key="run/1", **body) == first
+    for key in ("run", "run/1/1", f"{what}:run/1"):
+        assert post(films, "tell", row=9, value=0.5, key=key)["accepted"]
+
+
+@pytest.mark.parametrize("factor", [10, 0.1])
+def test_a_slip_of_the_decimal_point_is_said_with_the_answer(page, films, factor):
+    def measure(one):
+        return 50 - 120 * (one["x"]["Cs"] - 0.4) ** 2
+
+    for _ in range(9):
+        [one] = post(films, "ask")
+        assert post(films, "tell", trial=one["trial"], value=measure(one))["notices"] == []
+    [one] = post(films, "ask")
+    told = post(films, "tell", trial=one["trial"], value=factor * measure(one))
+    assert told["accepted"]
+    [notice] = told["notices"]
+    assert f"did you mean {measure(one):g}? It counts as it is" in notice
+
+
 def test_a_second_result_is_a_conflict_with_the_stored_value(page, films):
     post(films, "ask")
     post(films, "tell", trial=1, value=0.5)
@@ -295,6 +352,20 @@ def test_a_study_of_several_targets(page):
         assert "target or targets" in answer.json()["error"]
 
 
+def test_a_single_target_is_spelled_as_on_the_command_line(page):
+    program = page.program()
+    body = {"name": "one", "rows": [{"x": i / 4} for i in range(5)], "target": "cost:minimize"}
+    refused = program.post("/api/studies", json=body | {"direction": "maximize"})
+    assert refused.status_code == 422
+    assert "one direction, and 'cost:minimize' has its own" in refused.json()["error"]
+    assert program.post("/api/studies", json=body).status_code == 201
+    status = program.get("/api/studies/one").json()
+    assert (status["target"], status["direction"]) == ("cost", "minimize")
+    several = body | {"name": "two", "target": None, "targets": ["a", "b"], "direction": "minimize"}
+    refused = program.post("/api/studies", json=several)
+    assert (refused.status_code, "with each of them" in refused.json()["error"]) == (422, True)
+
+
 def test_targets_are_objects_or_texts(page):
     program = page.program()
     body = {"name": "two", "rows": [{"x": i / 4} for i in range(5)]}
@@ -313,3 +384,20 @@ def test_targets_are_objects_or_texts(page):
             "/api/studies", json=body | {"name": "other", "targets": [haze | wrong]}
         )
         assert refused.status_code == 422, refused.text
+
+
+def test_a_result_by_label_is_stored_for_its_own_sample(page):
+    program = page.program()
+    conditions = {"P07": 0.1, "P08": 0.2, "P09": 0.2, "P10": 0.3}
+    rows = [{"sample": name, "Cs": cs} for name, cs in conditions.items()]
+    body = {"name": "films", "target": "y", "rows": rows}
+    assert program.post("/api/studies", json=body).status_code == 201
+    [asked] = [one for one in post(program, "ask", n=3) if one["x"]["Cs"] == 0.2]
+    mine = asked["label"]["sample"]
+    other = {"P08": "P09", "P09": "P08"}[mine]
+    told = post(program, "tell", label=other, value=0.81)
+    assert (told["label"]["sample"], told["waiting"]) == (other, [asked["trial"]])
+    more = [{"sample": other, "value": 0.5}, {"sample": mine, "value": 0.83}]
+    told = post(program, "tell-all", results=more, replicates=True)
+    assert [one["label"]["sample"] for one in told] == [other, mine]
+    assert told[1]["settles"] == asked["trial"]

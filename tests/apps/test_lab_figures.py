@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import re
+from itertools import permutations
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from kernelbandits.apps.web.figures import DrawnFigure, RecentFigures
 from kernelbandits.formatting import format_number
 from kernelbandits.report.studies.curves import draw_dots
 from kernelbandits.report.studies.marks import MOST_MARKS
@@ -106,6 +108,45 @@ def test_a_figure_of_ten_thousand_marks_is_light_and_has_all_their_texts():
         assert image.width > 0.75 * 3.5 * 850
     assert len(marks) == 10_000
     assert marks[0].text == f"result: trial 1, y {format_number(heights[0])}"
+
+
+@pytest.fixture
+def remember(page, monkeypatch):
+    """A function that sets what the server keeps of figures; it has none so far."""
+
+    def set_bounds(**bounds):
+        monkeypatch.setattr(page.lab.snapshots, "_found", {})
+        monkeypatch.setattr(page.lab.snapshots, "_recent", RecentFigures(**bounds))
+        return page.lab.snapshots._recent
+
+    return set_bounds
+
+
+def test_a_figure_has_one_name_and_is_drawn_once(browser, remember, monkeypatch):
+    drawn, _ = [], remember()
+
+    def render(drawing):
+        drawn.append(drawing)
+        return "<svg/>", []
+
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.render_with_marks", render)
+    for place in range(5):
+        browser.get(f"/studies/films/figure.svg?kind=map&place={place}&across=Cs&up=FA")
+        browser.get(f"/studies/films/figure.svg?kind=progress&across=x{place}")
+    assert len(drawn) == 2
+
+
+@pytest.mark.parametrize("bounds", [{"most": 3}, {"most_bytes": 150_000}])
+def test_maps_that_readers_ask_for_do_not_fill_the_memory(browser, remember, bounds):
+    kept = remember(**bounds)
+    for across, up in permutations(("Cs", "FA", "solvent"), 2):
+        svg = browser.get(f"/studies/films/figure.svg?kind=map&across={across}&up={up}")
+        assert "</svg>" in svg
+    values = [value for value, _ in kept._kept.values()]
+    assert 0 < len(values) < 2 * 6, "of the six maps and their drawings some are forgotten"
+    assert len(values) <= kept.most
+    assert sum(one.size for one in values if isinstance(one, DrawnFigure)) <= kept.most_bytes
+    assert isinstance(values[-1], DrawnFigure), "the last one is kept"
 
 
 def test_a_figure_that_is_not_there(browser):

@@ -157,6 +157,42 @@ def test_a_form_that_is_sent_twice_counts_once(page, films):
     assert (kinds.count("told"), kinds.count("asked"), kinds.count("undone")) == (1, 2, 1)
 
 
+def test_the_next_page_names_once_the_form_that_was_answered(page, films):
+    """By it the script knows that it need not keep what was typed any longer."""
+    for address, fields in (("ask", {}), ("tell", {"value": "0.5"})):
+        form = find_form(films.get("/studies/films"), f"/studies/films/{address}") | fields
+        answer = films.client.post(f"/studies/films/{address}", data=form)
+        assert f'data-answered="{form["key"]}"' in films.follow(answer)
+        assert "data-answered" not in films.get("/studies/films")
+    form = find_form(films.get("/studies/films/candidates"), "/studies/films/tell")
+    form |= {"row": "99", "value": "1", "key": form["key"] + '"<b>' + 3000 * "k"}
+    refused = films.client.post("/studies/films/tell", data=form)
+    named = re.search(r'data-answered="([^"]*)"', refused.text)[1]
+    assert html.unescape(named) == form["key"][:64]
+
+
+def test_a_form_that_is_sent_again_with_another_content_is_refused(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    films.send("/studies/films", "/studies/films/tell", value="0.5")
+    fields = find_form(films.get("/studies/films/trials/1"), "/studies/films/correct")
+    rows = find_form(films.get("/studies/films/candidates"), "/studies/films/permit")
+    sent = [
+        films.client.post("/studies/films/correct", data=fields | {"value": value})
+        for value in ("0.6", "0.7")
+    ]
+    sent += [
+        films.client.post("/studies/films/permit", data=rows | {"rows": row, "permit": "no"})
+        for row in ("1", "2")
+    ]
+    assert [answer.status_code for answer in sent] == [303, 422, 303, 409]
+    assert all("which said something else" in text_of(answer.text) for answer in sent[1::2])
+    assert [
+        event.value or event.body["rows"]
+        for event in study_of(page).history()
+        if event.kind in ("corrected", "forbidden")
+    ] == [0.6, [1]]
+
+
 def test_two_people_tell_the_same_trial(page, films):
     films.send("/studies/films", "/studies/films/ask")
     other = page.browser()
@@ -186,6 +222,22 @@ def test_undo_takes_back_only_what_the_page_showed(page, films):
     study_of(page).tell(1, 0.4)
     assert films.client.post("/studies/films/undo", data=step).status_code == 409
     assert study_of(page).to_dataframe()["value"].tolist() == [0.4]
+
+
+def test_two_people_who_press_undo_at_once_undo_one_step(page, films, monkeypatch):
+    """The other one comes after my form was read, and before it has written."""
+    study, undo_all = study_of(page), kb.Study.undo_all
+    for row in (1, 2, 3):
+        study.tell(row=row, value=row / 4)
+
+    def undo_after_the_other(study, *given, **more):
+        undo_all(study, 1, key="the other")
+        return undo_all(study, *given, **more)
+
+    monkeypatch.setattr(kb.Study, "undo_all", undo_after_the_other)
+    late = films.send("/studies/films", "/studies/films/undo", 409)
+    assert "Nothing was undone" in late.text
+    assert study.to_dataframe()["value"].dropna().tolist() == [0.25, 0.5]
 
 
 @pytest.mark.parametrize("typed", ["0,83", "", "nan", "1e999", "0x10", "1_000", "12 %"])
@@ -494,11 +546,21 @@ def test_a_refused_form_on_candidates_keeps_what_was_typed(
 
 
 def test_a_refused_point_of_a_space_keeps_its_values(page):
-    page.lab.library.create("brew", {"heat": (20, 90), "acid": ["citric", "acetic"]}, target="y")
+    page.lab.library.create(
+        "brew", {"heat": (20.0, 90.0), "acid": ["citric", "acetic"]}, target="y"
+    )
     point = {"x-heat": "120", "x-acid": "citric", "value": "2"}
     shown = page.browser().send("/studies/brew/candidates", "/studies/brew/tell", 422, **point).text
     for text in point.values():
         assert f'value="{text}"' in shown
+
+
+def test_a_refused_correction_keeps_what_was_typed(page, films):
+    films.send("/studies/films/candidates", "/studies/films/tell", row="4", value="0.83")
+    typed = {"value": "0,38", "reason": "digits"}
+    shown = films.send("/studies/films/trials/1", "/studies/films/correct", 422, **typed).text
+    for name, text in typed.items():
+        assert re.search(rf'name="{name}"[^>]* value="{text}"', shown)
 
 
 def test_other_refused_forms_keep_what_was_typed(page, films):
@@ -655,6 +717,53 @@ def test_a_table_of_two_results_takes_weights_and_limits(page):
     assert len(study_of(page, "two").to_dataframe()) == 3
 
 
+PREVIEWED = {"role-0": "describes the candidate", "role-1": "result", "name": "films"}
+"""What the form says of a table with the columns Cs and stability."""
+
+
+def test_a_result_that_is_no_column_of_the_table_is_kept(page):
+    """As `study create --target stability --target haze:minimize` keeps it: it is told later."""
+    browser = page.browser()
+    table = {"pasted": "Cs,stability\n0.1,4\n0.2,\n0.3,\n"}
+    preview = browser.send("/new", "/new/table", **table).headers["location"]
+    fields = PREVIEWED | {"target": "stability", "direction": "maximize", "tell-results": "on"}
+    more = {"more-target": "haze", "more-direction": "minimize", "more-weight": "2"}
+    checked = browser.send(preview, preview, 200, action="check", **fields, **more).text
+    assert 'name="more-target" value="haze"' in checked
+    assert "the 1 result in the column stability<" in checked
+    browser.send(preview, preview, action="create", **fields, **more)
+    study = study_of(page)
+    assert study.settings["targets"] == [
+        {"name": "stability"},
+        {"name": "haze", "direction": "minimize", "weight": 2.0},
+    ]
+    assert study.to_dataframe()["stability"].tolist() == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"more-target": ["haze", "haze"]}, "each target once"),
+        ({"more-target": ["stability", ""]}, "each target once"),
+        ({"more-target": ["Cs", ""]}, "'Cs' is a column whose role is 'describes the candidate'"),
+        ({"target": "Cs"}, "'Cs' is a column whose role is 'describes the candidate'"),
+        ({"role-1": "not used"}, "'stability' is a column whose role is 'not used'"),
+        ({"target": "gloss"}, "whether more or less of stability is better"),
+        ({"more-weight": ["2", ""]}, "a target needs a name"),
+    ],
+)
+def test_no_result_that_was_typed_is_dropped_without_a_word(page, typed, said):
+    browser = page.browser()
+    table = {"pasted": "Cs,stability\n0.1,4\n0.2,\n0.3,\n"}
+    preview = browser.send("/new", "/new/table", **table).headers["location"]
+    lines = {"more-target": ["", ""], "more-direction": ["minimize", "minimize"]}
+    fields = PREVIEWED | {"target": "stability", "direction": "maximize"} | lines | typed
+    shown = browser.send(preview, preview, 422, action="create", **fields).text
+    problem = re.search(r'<p class="problem" role="alert">(.*?)</p>', shown, flags=re.DOTALL)[1]
+    assert said.casefold() in text_of(problem).casefold()
+    assert page.lab.library.entries() == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -666,6 +775,8 @@ def test_a_table_of_two_results_takes_weights_and_limits(page):
         ({"weight": "a lot"}, "the weight of 'pH' needs a number"),
         ({"direction": "aim", "aim": "7", "limit": "-1"}, "a limit > 0"),
         ({"direction": "sideways", "limit": "1"}, "direction"),
+        ({"target": "pH:minimize"}, "one direction, and 'pH:minimize' has its own"),
+        ({"target": "pH:minimize", "limit": "1"}, "a name without its direction after a colon"),
     ],
 )
 def test_a_wrong_target_is_refused_and_stays_typed(page, wrong, said):

@@ -267,6 +267,24 @@ def test_a_new_secret_ends_tokens_cookies_and_links(tmp_path):
     assert stat.S_IMODE(os.stat(tmp_path / "state" / "secret").st_mode) == 0o600
 
 
+@pytest.mark.parametrize("new_file", [True, False], ids=["new file", "same file"])
+def test_every_renewal_ends_the_old_token_in_all_workers(tmp_path, new_file):
+    """A file system may give a new secret the number and the time of the old one, so a file with
+    new content is the same to a server as a new file."""
+    state = tmp_path / "state"
+    workers = [Access(state), Access(state)]
+    for _ in range(50):
+        old = workers[0].token(WRITE)
+        if new_file:
+            Access(state).renew()
+        else:
+            (state / "secret").write_bytes(os.urandom(32))
+        new = Access(state).token(WRITE)
+        for worker in workers:
+            assert worker.find_token(old) is None
+            assert worker.find_token(new).may_write
+
+
 @pytest.mark.parametrize(
     "path", ["..%2fsecret", "%2e%2e", "%252e%252e%252fsecret", "films.db", "C:", "%00"]
 )

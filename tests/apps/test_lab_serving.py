@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import html
 import ipaddress
 import json
+import os
+import re
 import socket
+import sqlite3
 import ssl
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from threading import Thread
+from pathlib import Path
+from threading import Semaphore, Thread
+from urllib.parse import quote, unquote
 
 import pytest
 import uvicorn
@@ -22,9 +30,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 import kernelbandits as kb
+from kernelbandits.apps import client as lab_client
 from kernelbandits.apps.client import LabClient, LabError
-from kernelbandits.apps.web import serve
+from kernelbandits.apps.web import library, serve
 from kernelbandits.apps.web.access import READ, WRITE
+from kernelbandits.apps.web.library import Library
+from kernelbandits.apps.web.turns import MOST_REQUESTS
 from lab_pages import Page
 
 
@@ -61,10 +72,10 @@ def listening(place, **options):
     """A server in a thread: how it was started, and its access."""
     asked = serve.Configuration(place=str(place), port=0, **options)
     asked.check()
-    chosen = serve.check_port(asked)
+    chosen, listener = serve.listen(asked)
     settings = uvicorn.Config(serve.make_app(chosen), **serve.server_options(chosen))
     server = uvicorn.Server(settings)
-    thread = Thread(target=server.run, daemon=True)
+    thread = Thread(target=server.run, args=[[listener]], daemon=True)
     thread.start()
     end = time.monotonic() + 60
     while not server.started:
@@ -88,7 +99,7 @@ def fetch(address, context=None, **headers):
         answer = opener.open(request, timeout=60)
     except urllib.error.HTTPError as error:
         answer = error
-    return answer.status, answer.headers, answer.read().decode()
+    return answer.status, answer.headers, answer.read().decode(errors="replace")
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -182,6 +193,183 @@ def test_two_servers_share_tokens_links_and_keys(tmp_path):
             assert ended.value.status == 401
     with kb.Study.open(place / "films.db") as study:
         assert study.to_dataframe()["value"].tolist() == [0.5]
+
+
+NAMES = ("a%41", "aA", "Röhre 1", "фильм", 'ü%41?b#c"&d;', "x%2Fy", "%")
+LINK = re.compile(r'(?:href|src|action|formaction|data-\w+)="(/studies/[^"]*)"')
+
+
+def test_a_study_is_found_by_its_name_whatever_its_letters(tmp_path):
+    """Every link of its pages leads to it, and no name is read twice."""
+    place = tmp_path / "studies"
+    for name in NAMES:
+        with kb.Study.create(place / f"{name}.db", [[0.0], [0.5], [1.0]], target=name) as study:
+            study.tell(row=1, value=0.5)
+            study.ask()
+    # A name that is no text hides no other study.
+    os.link(place / "aA.db", os.fsencode(place) + b"/\xff.db")
+    names = {*NAMES, "\\xff"}
+    with listening(place) as (chosen, access):
+        client = LabClient(chosen.address, access.token(READ))
+        assert {one["name"] for one in client.studies()} == names
+        _, headers, _ = fetch(serve.make_link(chosen))
+        cookie = {"Cookie": headers["set-cookie"].partition(";")[0], "Accept": "text/html"}
+        entries = {unquote(link) for link in find_links(fetch(f"{chosen.address}/", **cookie)[2])}
+        assert entries == {f"/studies/{name}" for name in names}
+        for name in NAMES:
+            assert client.study(name).status()["target"] == name
+            at = f"/studies/{quote(name, safe='')}"
+            file = f"{at}/download/trials.csv"
+            left, pages = [at, file], {}
+            while left:
+                address = left.pop()
+                status, headers, text = fetch(f"{chosen.address}{address}", **cookie)
+                assert status == 200, address
+                pages[address] = headers["content-disposition"]
+                found = find_links(text) - {f"{at}/{what}" for what in FORMS}
+                assert all(one == at or one.startswith(f"{at}/") for one in found), address
+                if "?" in name:
+                    # All pages of the study with the worst name.
+                    left += found - {*pages, *left}
+            _, _, coded = pages[file].partition("filename*=UTF-8''")
+            assert unquote(coded) in ("", f"{name}-trials.csv")
+            assert pages[file].isascii()
+    assert coded, "% is no letter of a plain name"
+
+
+def find_links(text):
+    """The addresses of studies in a page."""
+    return {html.unescape(one) for one in LINK.findall(text)}
+
+
+FORMS = (
+    "ask",
+    "tell",
+    "results",
+    "correct",
+    "withdraw",
+    "release",
+    "undo",
+    "permit",
+    "add",
+    "link",
+)
+"""What forms are sent to, and cannot be opened."""
+
+
+@pytest.fixture
+def held(tmp_path):
+    """A place with the studies a and b; somebody holds a until the connection is closed."""
+    place = tmp_path / "studies"
+    for name in ("a", "b"):
+        kb.Study.create(place / f"{name}.db", [[0.0], [0.5], [1.0]]).close()
+    with closing(sqlite3.connect(place / "a.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        yield place, holder
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["not open", "open"])
+def test_a_study_that_somebody_holds_keeps_no_other_waiting(held, monkeypatch, opened):
+    """Its requests, of which there are more than threads, wait until it is free."""
+    place, holder = held
+    entered, use = Semaphore(0), Library.use
+    monkeypatch.setattr(lab_client, "ATTEMPTS", 1)
+
+    @contextmanager
+    def use_and_say(library, name):
+        with use(library, name):
+            if name == "a":
+                entered.release()
+            yield
+
+    with listening(place, patience=60.0) as (chosen, access), ThreadPoolExecutor(60) as pool:
+        client = LabClient(chosen.address, access.token(WRITE), timeout=40.0)
+        if opened:
+            holder.execute("ROLLBACK")
+            assert client.study("a").trials() == []
+            holder.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr(Library, "use", use_and_say)
+        waiting = [pool.submit(client.study("a").trials) for _ in range(60)]
+        for _ in range(MOST_REQUESTS):
+            assert entered.acquire(timeout=60)
+        client.study("b").tell(row=1, value=0.5)
+        assert client.study("b").status()["told"] == 1
+        problems = {one["name"]: one["problem"] for one in client.studies()}
+        assert "held by others" in problems["a"]
+        assert problems["b"] == ""
+        assert not any(one.done() for one in waiting)
+        holder.execute("ROLLBACK")
+        assert [one.result() for one in waiting] == [[]] * 60
+
+
+def test_a_study_that_is_held_for_too_long_says_so_and_is_free_afterwards(held, monkeypatch):
+    place, holder = held
+    monkeypatch.setattr(library, "SAME_HOLD", 0.0)
+    monkeypatch.setattr(lab_client, "ATTEMPTS", 1)
+    with listening(place, patience=0.2) as (chosen, access):
+        study = LabClient(chosen.address, access.token(WRITE)).study("a")
+        for call in (study.trials, study.ask, lambda: study.tell(row=1, value=0.5)):
+            with pytest.raises(LabError, match=r"a\.db was held by others for 0\.2 s") as refused:
+                call()
+            assert refused.value.status == 503
+        holder.execute("ROLLBACK")
+        assert study.tell(row=1, value=0.5)["accepted"]
+        # Readers go on while somebody is about to write.
+        holder.execute("BEGIN IMMEDIATE")
+        assert len(study.trials()) == 1
+        with pytest.raises(LabError, match="held by others"):
+            study.tell(row=2, value=0.5)
+
+
+def test_studies_not_used_for_longest_are_closed_and_none_that_is_used(tmp_path):
+    place = tmp_path / "studies"
+    for number in range(6):
+        kb.Study.create(place / f"s{number}.db", [[0.0], [1.0]], target=f"y{number}").close()
+    page = Page(place, tmp_path / "state")
+    kept, program = page.lab.library, page.program()
+    kept.most = 3
+    descriptors = Path("/proc/self/fd")
+    with kept.use("s0"):
+        first, before = kept.study("s0"), 0
+        for turn in range(2):
+            for number in range(6):
+                path = f"/api/studies/s{number}"
+                assert program.post(f"{path}/tell", json={"row": turn, "value": 0.5}).is_success
+                assert program.get(path).json()["target"] == f"y{number}"
+                assert len(kept._open) <= 3
+            if turn == 0:
+                before = len(list(descriptors.iterdir()))
+        assert kept.study("s0") is first
+        assert len(page.lab.snapshots._found) <= 3
+        assert len(list(descriptors.iterdir())) <= before
+    assert list(kept._open) == ["s4", "s5", "s0"]
+    page.close()
+    assert kept._open == {}
+
+
+def test_a_server_without_a_free_descriptor_says_so_and_closes_studies(tmp_path, monkeypatch):
+    place = tmp_path / "studies"
+    kb.Study.create(place / "a.db", [[0.0], [1.0]]).close()
+    page = Page(place, tmp_path / "state")
+    program = page.program()
+    assert program.get("/api/studies/a/trials").is_success
+
+    def open_none(*_given, **_more):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kernelbandits.apps.web.app.has_free_descriptor", lambda: False)
+        patch.setattr(kb.Study, "history", open_none)
+        answer = program.get("/api/studies/a/trials")
+        assert answer.status_code == 503
+        assert answer.json()["error"].startswith("the server has as many files open as it may")
+        assert answer.headers["retry-after"]
+        assert list(page.lab.library._open) == []
+        patch.setattr("kernelbandits.apps.web.access.read_secret", open_none)
+        assert program.get("/api/studies/a/trials").status_code == 503
+        assert program.get("/api/studies").status_code == 503
+    assert program.get("/api/studies/a/trials").is_success
+    page.close()
 
 
 def test_studies_of_a_database(database, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import re
@@ -12,8 +11,6 @@ import shutil
 import subprocess
 import sys
 import warnings
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +19,11 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbandits as kb
+from commands import COMMANDS, document, said, study
 from kernelbandits.apps.cli import (
     app,
     ask,
     create,
-    exit_code,
     inspect,
     maintain,
     render,
@@ -51,49 +48,12 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 0,50;0,25;0,25;100;DMF;1;yes;
 """
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
-COMMANDS = [
-    "create", "ask", "sheet", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
-    "release", "undo", "add", "forbid", "allow", "change", "replay", "list", "doctor", "backup", "salvage",
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        assert self.code == 0, self.err
-        return json.loads(self.out)
-
-
-def study(*arguments: object) -> Done:
-    """The command in this process, ended as it would end there."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            code = exit_code(lambda: app(["study", *map(str, arguments)], standalone_mode=True))
-        except SystemExit as end:
-            code = int(end.code or 0)
-    return Done(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(autouse=True)
 def as_wide_as_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the terminal of whoever runs the tests says."""
     monkeypatch.delenv("COLUMNS", raising=False)
-
-
-def said(*arguments: object) -> str:
-    done = study(*arguments)
-    assert done.code == 0, done.err
-    return done.out
-
-
-def document(*arguments: object) -> Any:
-    return study(*arguments, "--format", "json").document
 
 
 def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -262,6 +222,9 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert document("tell", where, "--row", 7, "0.83", "--key", "k") == document(
         "tell", where, "--row", 7, "0.83", "--key", "k"
     )
+    other = study("tell", where, "--row", 7, "0.83", "--sem", "0.1", "--key", "k")
+    assert (other.code, other.out) == (1, "")
+    assert "tell needs a new key for a new call, got 'k', the key of event" in other.err
     found = document("status", where)
     assert (found["told"], found["pending"], found["failed"]) == (2, 0, 1)
     assert set(found["best"]) >= {"row", "mean", "low", "high", "probability"}
@@ -407,6 +370,14 @@ def test_undo_says_what_it_undid(told):
     assert said("undo", told) == "Undone: the withdrawal of trial 1. Its result is 0.01 again.\n"
     said("change", told, "--tolerance", "0.1")
     assert said("undo", told).startswith("Undone: the change of settings.")
+
+
+def test_undo_of_a_step_that_is_not_the_last_is_refused(told):
+    seen = document("correct", told, 1, "21.5")["seq"]
+    assert "Undone: the correction" in said("undo", told, "--event", seen)
+    again = study("undo", told, "--event", seen)
+    assert again.code == 1
+    assert f"undo needs the last step, got event {seen}; the last step is now event" in again.err
 
 
 def test_estimates_are_best_first_by_the_direction(told, films):

@@ -29,7 +29,7 @@ from kernelbandits.apps.cli.theory import in_words, of_trivial, place_of, spelle
 from kernelbandits.catalogue import read_law, read_policy
 from kernelbandits.formatting import format_number
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ARMS = ("--problem", "hartmann6")
 LAWS = {
     "bernoulli:0.5": kb.Bernoulli(0.5),

@@ -27,8 +27,8 @@ from kernelbandits.calibration import evidence as likelihood
 from kernelbandits.calibration import fit as fits
 from kernelbandits.calibration.evidence import Evidence
 from kernelbandits.calibration.fit import WIDENING, check_arguments, random_signs
+from kernelbandits.calibration.fitter import Fit
 from kernelbandits.calibration.standard import Summary
-from kernelbandits.policies.calibrator import Fit
 from kernelbandits.policies.plain_fits import read_fit, write_fit
 
 NUS = (1.5, 2.5, math.inf)

@@ -87,6 +87,21 @@ def test_rewards_that_are_exponentials_of_a_smooth_function_are_drawn_together()
     assert {skewed.shape, crowded.shape} <= set(SHAPES)
 
 
+def test_repeats_of_the_best_arm_do_not_undo_the_transformation():
+    """They say how noisy rewards are, not how these differ from arm to arm."""
+    values, noise = np.exp(3 * smooth(GRID.points)), np.random.default_rng(6).normal(0, 0.5, 224)
+    best = ARMS[values[ARMS].argmax()]
+    policy = kb.Auto(GRID, goal="earn")
+    played = [*ARMS, *[best] * 200]
+    policy.tell_all(
+        [
+            (policy.choice(int(arm)), float(values[arm] + error))
+            for arm, error in zip(played, noise, strict=True)
+        ]
+    )
+    assert policy.units.shape == learn(values, ARMS).units.shape < 1.0
+
+
 def test_a_smooth_function_is_left_as_it_is():
     assert learn(smooth(GRID.points), ARMS).units.is_linear
 
@@ -130,7 +145,7 @@ def test_repeats_learnt_one_by_one_or_built_again_give_the_same_estimates():
     for away in noise:
         policy.tell(policy.choice(int(ARMS[0])), float(values[ARMS[0]] + away))
     before = policy.estimates()
-    policy.calibrator.relearn()
+    policy.learner._set_checkpoint(policy.learner._known)
     np.testing.assert_allclose(policy.estimates(), before, rtol=1e-7)
 
 
@@ -143,21 +158,25 @@ def test_the_noise_of_repeats_is_found_in_the_units_of_the_results():
     assert 0.2 < policy.calibration.noise_scale < 0.8
 
 
-def test_an_interrupted_fit_leaves_the_results_as_they_were():
+def test_an_interrupted_fit_leaves_the_results_as_they_were(monkeypatch):
     values = np.exp(3 * smooth(GRID.points))
     policy = learn(values, ARMS)
-    kept = policy.calibrator.rewards.transformed_totals(lambda x: x)[0].copy()
-    state = policy.calibrator.count_reward(5, 100.0)
-    policy.calibrator.restore(state)
-    np.testing.assert_array_equal(
-        policy.calibrator.rewards.transformed_totals(lambda x: x)[0], kept
-    )
+    kept = policy.rewards.transformed_totals(lambda x: x)[0].copy()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(policy.learner, "_is_surprising", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        policy.tell(policy.choice(5), 100.0)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(policy.rewards.transformed_totals(lambda x: x)[0], kept)
 
 
 def test_intervals_of_held_out_results_are_wider_where_results_are_large():
     """The ends belong to the ends in the transformed space: none is below what a result can be."""
     policy = learn(np.exp(3 * smooth(GRID.points)), ARMS)
-    left_out = policy.leave_one_out()
+    left_out = kb.insight.leave_one_out(policy)
     low, high = left_out.interval
     assert not policy.units.is_linear
     assert (low < left_out.predicted).all()

@@ -279,7 +279,7 @@ def test_the_doors_differ_at_their_borders():
 
 @pytest.mark.parametrize(
     "bad",
-    [math.nan, math.inf, 1e151, -1e300, 10**400, None, "", "1,5", "1.5", True, 1j, b"1", [1.0]],
+    [math.nan, math.inf, 1e151, -1e300, 10**400, None, "", "1,5", "1.5", 1j, b"1", [1.0], {}],
     ids=repr,
 )
 def test_a_reward_is_a_finite_number_of_bounded_size(bad):

@@ -16,6 +16,7 @@ from kernelbandits import posterior as posterior_room
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.domains import tied_arms
 from kernelbandits.policies import IndexPolicy
+from kernelbandits.policies.learner import Learner
 from kernelbandits.policies.linear import LinearRule
 from kernelbandits.posterior import PartialPosterior
 from kernelbandits.streams import GeneratorRandomness
@@ -78,11 +79,11 @@ def played(policy: kb.Policy, horizon: int = 25, seed: int = 1) -> list[tuple[kb
 
 
 def state(policy: kb.Policy) -> dict[str, Any]:
-    """All that a policy holds, down to arrays and numbers; what was said already is not state."""
+    """All that a policy holds, down to arrays and numbers; not what it said, nor kept scores."""
     return {
         name: deep(value)
         for name, value in vars(policy).items()
-        if name not in ("_said", "settings")
+        if name not in ("_said", "_scored", "settings")
     }
 
 
@@ -99,9 +100,14 @@ def deep(value: Any) -> Any:
             "arms": value.arms.copy(),
             "counts of all": value.counts.copy(),
         }
+    if isinstance(value, Learner):
+        # All else follows from the results and the fits.
+        known = {"results": deep(value.results), "fits": sorted(value.made_fits)}
+        return known | {"posterior": deep(value.posterior)}
     if type(value).__module__.startswith("kernelbandits.po"):
-        # What a mixture computes when it is first needed is no state.
-        return {name: deep(item) for name, item in vars(value).items() if name != "_moments"}
+        # What is computed when it is first needed is no state.
+        kept = ("_moments", "_exact", "_prior_rows")
+        return {name: deep(item) for name, item in vars(value).items() if name not in kept}
     return value if isinstance(value, (bool, int, float, str, type(None))) else None
 
 
@@ -254,11 +260,12 @@ def test_the_note_says_why(name, build, cloud):
     played(policy, 10)
     choice = policy.ask(11, streams)
     note, p = choice.note, policy.posterior
-    assert set(note) == {"weight", "width", "mean", "sd"}
+    assert set(note) == {"index", "weight", "width", "mean", "sd"}
     assert (note["mean"], note["sd"]) == (p.mean[choice.arm], p.sd[choice.arm])
     assert note["width"] == policy.width_at(11)
     total = note["mean"] + note["weight"] * note["width"] * note["sd"]
     assert total == pytest.approx(policy.index(11, note["weight"])[choice.arm], rel=1e-14)
+    assert note["index"] == pytest.approx(total, rel=1e-14)
 
 
 @every_ranked_policy
@@ -460,8 +467,7 @@ def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(
     on_arms = [choice.arm for choice, _ in played(build(name, cloud), 40)]
     monkeypatch.setattr(posterior_room, "LARGEST_COVARIANCE", 5)
     policy = build(name, cloud)
-    for member in kb.posterior.members_of(policy.posterior):
-        assert isinstance(member, kb.posterior.PoolPosterior)
+    assert isinstance(policy.posterior, kb.posterior.RowPosterior)
     assert [choice.arm for choice, _ in played(policy, 40)] == on_arms
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.policies.paths import count_normals, draw_waves
-from kernelbandits.policies.spectral import lengthscales_of, terms_of
 
 BOX = kb.Box((-1.0, 0.0), (1.0, 3.0))
 MIXED = kb.MixedBox(
@@ -418,13 +417,16 @@ KERNELS = (
     kb.kernels.On(kb.RBF(0.4), (0,)) * kb.kernels.On(kb.Matern(1.0), (1,)),
     kb.kernels.On(kb.RBF(0.4), (0,)) + kb.kernels.On(kb.Matern(1.0), (1,)),
     kb.kernels.Normalised(3.0 * kb.RBF(0.4) + kb.RBF(1.0)),
+    kb.kernels.Periodic(0.7, (1.5, 3.0)),
+    kb.kernels.Periodic(1.5, 1.0) + kb.kernels.Constant(),
+    kb.kernels.AdditiveMatern((0.5, 1.0), nu=1.5),
 )
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_the_frequencies_are_drawn_from_the_spectral_density_of_the_kernel(kernel):
     """Bochner: k(x, z) = sum of variance E cos(w . (x - z)); 50 000 draws of a number in [-1, 1] for each term."""
-    terms, m = terms_of(kernel, range(2)), 50_000
+    terms, m = kernel.spectral_terms(range(2)), 50_000
     drawn = draw_waves(
         terms, 2, m, np.random.default_rng(3).standard_normal(count_normals(terms, m))
     )
@@ -561,9 +563,9 @@ def test_what_thompson_sampling_on_a_box_refuses():
 def test_lengthscales_are_the_shortest_of_each_coordinate(d):
     kernel = kb.RBF(0.5) * kb.kernels.On(kb.Matern(0.1), (d - 1,)) + 2.0 * kb.RBF(3.0)
     expected = [0.5] * (d - 1) + [0.1]
-    np.testing.assert_allclose(lengthscales_of(kernel, d), expected)
-    assert lengthscales_of(kb.Linear() + kb.RBF(), d) is None
-    alone = lengthscales_of(kb.kernels.On(kb.RBF(0.2), (0,)), d + 1)
+    np.testing.assert_allclose(kernel.lengthscales(d), expected)
+    assert (kb.Linear() + kb.RBF()).lengthscales(d) is None
+    alone = kb.kernels.On(kb.RBF(0.2), (0,)).lengthscales(d + 1)
     assert alone[0] == 0.2
     assert np.isinf(alone[1:]).all()
 
@@ -576,6 +578,6 @@ def test_terms_add_up_to_the_kernel():
     total = sum(
         term.variance
         * np.prod([f.kernel(x[:, f.columns], x[:, f.columns]) for f in term.factors], axis=0)
-        for term in terms_of(kernel, range(2))
+        for term in kernel.spectral_terms(range(2))
     )
     np.testing.assert_allclose(total, kernel(x, x), atol=1e-12)

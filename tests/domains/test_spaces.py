@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits.domains import as_domain, parse_variable
-from kernelbandits.domains.space_files import parse_choices
+from kernelbandits.domains.entries import FORMS, parse_choices
+from kernelbandits.sklearn.spaces import read_parameters
 
 SPACE = kb.MixedBox(
     {
@@ -213,7 +215,7 @@ TOML = """
 constraints = ["A + B + C == 1", "not (solvent == 'DMF' and A > 0.5)"]
 [variables]
 A = "real 0:1"
-B = {low = 0, high = 1}
+B = {low = 0.0, high = 1.0}
 C = {type = "real", low = 0, high = 1, step = 0.1}
 rate = "real 1e-5:1e-1 log"
 cups = "integer 1:8"
@@ -329,7 +331,7 @@ def test_bounds_and_dictionaries_are_domains():
     assert as_domain("f", (kb.Real(0, 1), kb.Integer(1, 3))) == kb.MixedBox(
         (kb.Real(0, 1), kb.Integer(1, 3))
     )
-    mixed = {"x": (0, 1), "n": kb.Integer(1, 8), "s": ["a", "b"], "t": (True, False)}
+    mixed = {"x": (0.0, 1.0), "n": kb.Integer(1, 8), "s": ["a", "b"], "t": (True, False)}
     space = as_domain("f", mixed)
     assert space == kb.MixedBox(
         {
@@ -346,6 +348,98 @@ def test_bounds_and_dictionaries_are_domains():
     assert as_domain("f", rows) is rows
 
 
+ENTRIES = {
+    "list of whole numbers": ([64, 16, 32], kb.Ordered((16, 32, 64))),
+    "list of two numbers": ([32, 64], kb.Ordered((32, 64))),
+    "list of real numbers": ([0.1, 0.01], kb.Ordered((0.01, 0.1))),
+    "array": (np.array([32, 64]), kb.Ordered((32, 64))),
+    "range of Python": (range(1, 4), kb.Ordered((1, 2, 3))),
+    "one number": ([32], kb.Ordered((32,))),
+    "mixed list": ([None, 0.1, "auto"], kb.Category((None, 0.1, "auto"))),
+    "truth values": ([True, False], kb.Category((True, False))),
+    "tuple of texts": (("a", "b"), kb.Category(("a", "b"))),
+    "pair of real numbers": ((0.0, 1.0), kb.Real(0, 1)),
+    "pair with one real number": ((0, 0.5), kb.Real(0, 0.5)),
+    "table": ({"type": "integer", "low": 1, "high": 4}, kb.Integer(1, 4)),
+    "table of real ends": ({"low": 0.0, "high": 1.0}, kb.Real(0, 1)),
+    "table with a real step": ({"low": 0, "high": 1, "step": 0.1}, kb.Real(0, 1, step=0.1)),
+    "table of values": ({"values": [64, 32]}, kb.Ordered((32, 64))),
+    "text": ("integer 1:8 log", kb.Integer(1, 8, log=True)),
+    "variable": (kb.Integer(1, 8), kb.Integer(1, 8)),
+}
+"""What a user writes for a variable, and the variable that it is."""
+
+
+@pytest.mark.parametrize("form", ENTRIES)
+def test_a_variable_is_read_alike_wherever_it_is_given(form, tmp_path):
+    given, variable = ENTRIES[form]
+    entries = {"x": given, "other": kb.Real(0, 1)}
+    space = kb.MixedBox({"x": variable, "other": kb.Real(0, 1)})
+    assert kb.MixedBox(entries) == space
+    assert kb.MixedBox((given, kb.Real(0, 1)), ("x", "other")) == space
+    assert kb.Auto(entries).domain == space
+    found = kb.optimize(lambda x: x["other"], entries, 2)
+    assert found.policy.domain == space
+    assert type(found.x["x"]) is type(variable.canonical(found.x["x"]))
+    with kb.Study.create(tmp_path / "a.db", entries) as study:
+        assert study.space == space
+    if isinstance(given, (list, dict, str)):
+        plain = {"variables": {"x": given, "other": "real 0:1"}}
+        assert kb.read_space(write_file(tmp_path, json.dumps(plain), "a.json")) == space
+
+
+def test_a_choice_of_numbers_has_the_values_that_were_written():
+    found = kb.optimize(lambda x: -abs(x["size"] - 64), {"size": [32, 64], "rate": [0.1, 1.0]}, 4)
+    assert (found.x["size"], type(found.x["size"])) == (64, int)
+    assert {trial.x["size"] for trial in found.trials} <= {32, 64}
+    assert {trial.x["rate"] for trial in found.trials} <= {0.1, 1.0}
+
+
+DOORS = {
+    "Auto": lambda space, path: kb.Auto(space),
+    "optimize": lambda space, path: kb.optimize(lambda x: 0.0, space, 2),
+    "MixedBox": lambda space, path: kb.MixedBox(space),
+    "Study": lambda space, path: kb.Study.create(path, space),
+    "KernelBanditSearchCV": lambda space, path: read_parameters(space),
+}
+"""Where a space is given."""
+
+
+@pytest.mark.parametrize("owner", DOORS)
+@pytest.mark.parametrize(
+    ("given", "forms"),
+    [
+        ((1, np.int64(4)), "kb.Integer(1, 4) (whole numbers) or (1.0, 4.0) (real numbers)"),
+        ((1e-5, 0.1, "log"), "a range kb.Real(1e-05, 0.1, log=True) or a list of choices"),
+        ((np.float64(1e-5), 0.1, "log-uniform"), "a range kb.Real(1e-05, 0.1, log=True) or"),
+        ((1, 8, True), "a range kb.Real(1, 8, log=True) or a list of choices"),
+        ((0, 1, None), "a range kb.Real(0, 1) or a list of choices"),
+        (("float", 1e-5, 0.1), FORMS),
+        ((0.1, None), FORMS),
+        ((0.1,), FORMS),
+        ((0.1, 1.0, 10.0), FORMS),
+    ],
+)
+def test_a_tuple_that_is_no_range_is_refused_with_the_spellings(owner, given, forms, tmp_path):
+    with pytest.raises(ValueError, match=re.escape(f"{owner} needs {forms}")) as refused:
+        DOORS[owner]({"layers": given, "rate": (0.0, 1.0)}, tmp_path / "a.db")
+    assert " for 'layers', got (" in str(refused.value)
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_a_table_with_whole_ends_says_its_type(tmp_path):
+    text = "[variables]\nlayers = {low = 1, high = 4}"
+    needed = "variable 'layers' needs type = 'integer' or type = 'real' for a range with whole ends"
+    with pytest.raises(ValueError, match=re.escape(needed)):
+        kb.read_space(write_file(tmp_path, text))
+
+
+@pytest.mark.parametrize("bad", [3, None, {1, 2}, (1, 2, 3), (0.0, math.inf), b"ab", object()])
+def test_what_is_no_variable_is_refused_with_the_spellings(bad):
+    with pytest.raises(ValueError, match=re.escape(f"MixedBox needs {FORMS} for 'x', got ")):
+        kb.MixedBox({"x": bad})
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -358,7 +452,7 @@ def test_bounds_and_dictionaries_are_domains():
         {"x": (1, 2, 3)},
         {"x": "ab"},
         {},
-        {"x": (1, 0)},
+        {"x": (1.0, 0.0)},
         [(1, 0)],
     ],
 )
@@ -441,3 +535,35 @@ def test_a_log_scale_is_played_as_the_box_of_logarithms():
         reward = -((one.x[0] + 6) ** 2) / 10 - (one.x[1] - 0.4) ** 2
         by_hand.tell(one, reward)
         by_scale.tell(other, reward)
+
+
+WIDE = (-1e308, 1e308)
+
+
+@pytest.mark.parametrize(
+    ("owner", "make"),
+    [
+        ("Auto", lambda: kb.Auto(kb.Box((WIDE[0],), (WIDE[1],))).ask(1, np.random.default_rng(0))),
+        ("Auto", lambda: kb.optimize(lambda x: 1.0, {"heat": WIDE}, 3)),
+        ("Auto", lambda: kb.optimize(lambda x: 1.0, [(-8e307, 8e307)], 3)),
+        (
+            "Auto",
+            lambda: kb.optimize(lambda x: 1.0, {"heat": kb.Real(-5e307, 5e307, step=1e307)}, 3),
+        ),
+        ("Auto", lambda: kb.Study.create("never.db", {"heat": WIDE})),
+        ("Study", lambda: kb.Study.create("never.db", {"heat": WIDE}, policy="random")),
+        (
+            "MixedBox",
+            lambda: kb.MixedBox({"A": kb.Real(*WIDE), "B": kb.Real(0, 1)}, constraints=["A <= B"]),
+        ),
+    ],
+)
+def test_a_range_whose_length_no_search_can_square_is_refused_in_one_sentence(
+    owner, make, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"^{owner} needs sides of 1e-100 to 1e\+100 .*e\+30"):
+        make()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="needs high - low to be a finite number with a step"):
+        kb.Real(*WIDE, step=1e307)

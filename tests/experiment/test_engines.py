@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +18,10 @@ import kernelbandits as kb
 from kernelbandits import compiled
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.domains import argmax
+from kernelbandits.experiment import Results, run_cells
+from kernelbandits.experiment.paper import paper_cells
+from kernelbandits.experiment.paper_settings import PaperSetting
+from kernelbandits.experiment.summary import save_rounds
 from kernelbandits.policies.base import valid_loop
 from kernelbandits.problems import (
     GaussianNoise,
@@ -196,6 +204,53 @@ def test_after_the_compiled_loop_asking_goes_on_as_if_it_had_asked_all_along(nam
         for policy in (slow, fast):
             policy.tell(policy.choice(one.arm), 0.5)
     assert fast.posterior.events == 79
+
+
+def played_arrays(engine: str, folder: Path) -> dict[str, np.ndarray]:
+    """What rounds.npz holds after the paper's policies have played with an engine."""
+    problems = [kb.problem(name) for name in ("holder-table", "ackley4")]
+    setting = PaperSetting(noise_scale=0.01, lengthscale=0.1, norm_bound=15.0)
+    cells = paper_cells(setting, problems, 120, 2, engine)
+    save_rounds(Results(cells, run_cells(cells)), folder / f"{engine}.npz")
+    with np.load(folder / f"{engine}.npz") as arrays:
+        return dict(arrays)
+
+
+def test_a_whole_run_of_either_engine_differs_in_nothing_but_the_name_of_the_engine(tmp_path):
+    slow, fast = (played_arrays(engine, tmp_path) for engine in ("numpy", "numba"))
+    texts = [str(arrays.pop("settings")) for arrays in (slow, fast)]
+    assert texts[0] != texts[1]
+    assert texts[0].replace('"numpy"', '"numba"') == texts[1]
+    assert slow.keys() == fast.keys()
+    for name, values in slow.items():
+        assert values.tobytes() == fast[name].tobytes(), name
+
+
+OTHER_ROUNDING = """
+import numpy as np
+import kernelbandits as kb
+
+for seed in range(3):
+    instance = kb.problem("hartmann6").instance(kb.Streams(seed))
+    slow, fast = (
+        kb.SimpleGaussian(instance.domain, kb.RBF(0.2), noise_scale=0.01, norm_bound=1.0)
+        for _ in range(2)
+    )
+    one = kb.play(slow, instance, 300, kb.Streams(seed), "numpy")
+    other = kb.play(fast, instance, 300, kb.Streams(seed), "numba")
+    assert np.array_equal(one.arms, other.arms)
+    assert np.array_equal(one.recommended, other.recommended)
+    np.testing.assert_allclose(slow.posterior.mean, fast.posterior.mean, atol=1e-9)
+"""
+
+
+def test_the_engines_play_the_same_arms_where_blas_rounds_differently():
+    """An older kernel of OpenBLAS has no fused products; other libraries ignore the variable."""
+    environment = os.environ | {"OPENBLAS_CORETYPE": "Nehalem"}
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_ROUNDING], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("exploration", [kb.Certainty(), lambda t, posterior: kb.Bernoulli(0.5)])

@@ -248,6 +248,21 @@ def test_settings_shared_by_all_reach_only_the_policies_that_take_them():
     assert dict(rival.settings) == shared
 
 
+@pytest.mark.parametrize(
+    ("entrant", "told"),
+    [
+        ("auto", {"goal": "earn", "rounds": 70}),
+        ("auto:goal=find", {"goal": "find", "rounds": 70}),
+        ("auto:rounds=9", {"goal": "earn", "rounds": 9}),
+    ],
+)
+def test_an_experiment_tells_auto_to_earn_and_for_how_many_rounds(entrant, told):
+    """Without the horizon it would look ahead to another end, and its regret would be larger."""
+    [cell] = plan_experiment("branin", entrant, horizon=70, seeds=1)
+    policy = cell.contender.build(cell.problem.instance(kb.Streams(0)), None)
+    assert {"goal": policy.goal, "rounds": policy.rounds} == told
+
+
 def test_a_contender_says_its_own_settings_in_its_label():
     results = run_experiment("branin", ["simple-bernoulli:p=0.25", "simple-bernoulli"], **SMALL)
     assert results.labels == ("Simple-Bernoulli (p=0.25)", "Simple-Bernoulli")

@@ -8,12 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from scipy import stats
 from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app
 from kernelbandits.experiment import run_experiment
-from kernelbandits.experiment.curves import draw_regret, draw_simple, value_range
+from kernelbandits.experiment.curves import (
+    draw_regret,
+    draw_seeds_above_zero,
+    draw_simple,
+    value_range,
+)
 from kernelbandits.experiment.results import escape_latex
 from kernelbandits.experiment.summary import estimate_mean, estimate_regret
 
@@ -144,14 +150,88 @@ def test_a_figure_that_cannot_be_drawn_says_what_it_needs(
     assert not list(tmp_path.iterdir())
 
 
-def test_simple_regret_has_no_bands_and_zeros_of_each_policy_at_a_height_of_their_own():
+def test_a_policy_that_fails_on_some_seeds_is_not_drawn_at_zero():
+    """8 of 20 seeds end at 0.5: the median is 0, the mean 0.2 with the interval of 20 numbers."""
+    ends = np.repeat([0.5, 0.0], [8, 12])
+    curve = np.column_stack([np.full(20, 0.5), ends, ends])
+    axis = Figure().subplots()
+    draw_simple(axis, {"a": curve}, [], scale=1.0)
+    (line,) = axis.lines
+    np.testing.assert_allclose(line.get_ydata(), [0.5, 0.2, 0.2])
+    (band,) = axis.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    half = stats.t.ppf(0.975, 19) * ends.std(ddof=1) / np.sqrt(20)
+    assert heights.max() == pytest.approx(0.2 + half)
+    assert heights.min() == pytest.approx(0.2 - half)
+    draw_seeds_above_zero(axis, {"a": curve}, letters=8.5)
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["8/20"]
+
+
+def test_an_interval_of_simple_regret_that_reaches_zero_ends_in_the_strip():
+    curve = np.array([[0.5, 0.0], [0.4, 0.0], [0.5, 0.3]])
+    axis = Figure().subplots()
+    draw_simple(axis, {"a": curve}, [], scale=1.0)
+    assert "0" in [tick.get_text() for tick in axis.get_yticklabels()]
+    assert axis.lines[0].get_ydata()[-1] == pytest.approx(0.1)
+    bottom = axis.get_ylim()[0]
+    assert axis.collections[0].get_paths()[0].vertices[:, 1].min() == pytest.approx(bottom)
+
+
+def test_the_figure_and_the_summary_say_how_many_seeds_end_above_zero(results, tmp_path):
+    results.plot(tmp_path / "simple.svg", kind="simple")
+    text = (tmp_path / "simple.svg").read_text()
+    shares = results.summary().set_index(["problem", "policy"])["simple_regret_above_zero"]
+    assert text.count(">seeds &gt; 0<") == len(results.problems)
+    for cell in results.cells:
+        above = np.count_nonzero(results[cell.name].simple[:, -1] > 0)
+        assert shares[cell.name] == pytest.approx(above / len(cell.seeds))
+        assert f">{above}/{len(cell.seeds)}<" in text
+
+
+@pytest.mark.parametrize("size", [None, (6.3, 4), "least"])
+@pytest.mark.parametrize("policies", [12, 30])
+def test_the_seeds_above_zero_of_many_policies_fit_beside_their_panels(tmp_path, size, policies):
+    """Neither the columns nor the legend leave the figure, and no column covers its panel."""
+    named = [kb.Contender(f"policy {number}", "random") for number in range(policies)]
+    many = run_experiment(["branin", "ackley4"], named, horizon=5, seeds=3)
+    if size == "least":
+        with pytest.raises(ValueError, match="a size of at least") as refused:
+            many.plot(tmp_path / "none.svg", kind="simple", size=(3.6, 1.2))
+        words = re.search(r"at least (\S+) x (\S+) inches", str(refused.value))
+        size = float(words[1]), float(words[2])
+    drawn = {}
+
+    def measure(figure, path, formats):
+        figure.canvas.draw()
+        whole = figure.bbox.padded(1)
+        for axis in figure.axes:
+            box = axis.get_legend().get_window_extent()
+            drawn[axis.get_title()] = len(axis.get_legend().get_texts())
+            assert whole.y0 <= box.y0
+            assert box.y1 <= whole.y1
+            assert not axis.get_title() or box.x0 >= axis.bbox.x1 - 1
+        return ""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelbandits.experiment.curves.save", measure)
+        many.plot(tmp_path / "simple.svg", kind="simple", size=size)
+    assert list(drawn.values()) == [policies] * 3
+
+
+def test_a_figure_without_matplotlib_names_the_extra(results, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelbandits.runtime.is_installed", lambda package: False)
+    with pytest.raises(ImportError, match=r"^a figure needs matplotlib, .*\[experiments\]"):
+        results.plot(tmp_path / "figure.pdf")
+    assert not list(tmp_path.iterdir())
+
+
+def test_zeros_of_simple_regret_have_a_height_of_their_own_for_each_policy():
     curves = {
         label: np.repeat(np.array([[0.5, 0.02, 0.0, 0.0]]), 5, axis=0) for label in ("a", "b", "c")
     }
     axis = Figure().subplots()
     draw_simple(axis, curves, [np.zeros((5, 4))], scale=1.0)
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
-    assert not axis.collections
     ends = [line.get_ydata()[-1] for line in axis.lines]
     assert len(set(ends)) == 4
     assert all(end < 0.01 for end in ends)
@@ -168,11 +248,19 @@ def test_simple_regret_without_zeros_has_no_strip():
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
-    [([0.02, 0.5, 0.0], (0.01, 1.0)), ([0.0, 0.0], (0.1, 1.0)), ([1.0, 1.0], (1.0, 10.0))],
+    ("values", "ends", "expected"),
+    [
+        ([0.02, 0.5, 0.0], [0.9], (0.01, 1.0)),
+        ([0.02, 0.5, 0.0], [1.2], (0.01, 10.0)),
+        ([0.02, 0.5, 0.0], [-np.inf, np.inf], (0.01, 1.0)),
+        ([0.02, 0.5, 0.0], [-0.1, 0.005, 0.9], (0.001, 1.0)),
+        ([0.02, 0.5, 0.0], [0.0001, 0.9], (0.01, 1.0)),
+        ([0.0, 0.0], [0.0], (0.1, 1.0)),
+        ([1.0, 1.0], [1.0], (1.0, 10.0)),
+    ],
 )
-def test_the_axis_of_simple_regret_covers_whole_decades(values, expected):
-    assert value_range(np.array(values)) == pytest.approx(expected)
+def test_the_axis_of_simple_regret_covers_whole_decades(values, ends, expected):
+    assert value_range(np.array(values), np.array(ends)) == pytest.approx(expected)
 
 
 def test_bands_of_cumulative_regret_stay_above_zero():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits import analysis, report
+from kernelbandits.analysis.readings import reading_map
+from kernelbandits.analysis.sensitivity import verdict_map
 from kernelbandits.experiment import paper, process_mapper, run_cells
 from kernelbandits.experiment.paper import (
     contenders,
@@ -257,9 +260,12 @@ def test_the_tables_are_written_without_a_page_where_jinja2_is_missing(
 ):
     found, _ = written
     monkeypatch.setattr(pages, "is_installed", lambda name: False)
+    for name in ("report.html", "claims.md"):
+        (tmp_path / name).write_text("of an earlier run")
     write(found, tmp_path)
     assert (tmp_path / "summary.csv").exists()
     assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "claims.md").exists()
 
 
 def test_curves_are_handed_over_while_times_are_measured(without_perovskite):
@@ -330,15 +336,93 @@ def test_the_report_says_how_many_readings_were_tried_and_what_they_support(writ
         by_hand = analysis.check_readings(found)[PROPOSED_READING]
         (own,) = [one for one in by_hand if one.claim.sentence == claim.sentence]
         assert claim.proposed == own.verdict
-    assert all(claim.proposed == "not tested" for claim in summary.claims[4:])
+    for claim in summary.claims[4:]:
+        assert (claim.proposed, len(claim.untested)) == ("not tested", 3)
     for name in ("report.html", "claims.md"):
         text = (folder / name).read_text()
         assert "3 readings were tried, and all of them are shown" in text
         assert "R = 0.01, D = 15, lengthscale 0.1" in text
         assert "about 40 settings had been looked at on other seeds" in text
     table = pd.read_csv(folder / "readings.csv")
-    assert len(table) == 3 * 4 * 4
-    assert set(table["verdict"]) <= {"holds", "fails", "not resolved"}
+    assert len(table) == 3 * (4 * 4 + 2)
+    untested = table["problem"] == "perovskite"
+    assert set(table["verdict"][~untested]) <= {"holds", "fails", "not resolved"}
+    assert set(table["verdict"][untested]) == {"not tested"}
+
+
+LEVELS = {
+    "Simple-Bernoulli": 10,
+    "Simple-Gaussian": 11,
+    "Simple-Categorical": 12,
+    "GP-TS": 50,
+    "IGP-UCB": 60,
+    "Simple-UCB": 70,
+    paper.CONSTANT_HALF: 40,
+    paper.CONSTANT_MEAN: 40,
+}
+"""Regrets under which every claim of the paper holds."""
+
+
+def supporting_endings(problems):
+    rng = np.random.default_rng(0)
+    return {
+        (p, label): level + rng.random(3) / 100 for p in problems for label, level in LEVELS.items()
+    }
+
+
+def read_with(found, endings):
+    return replace(found, readings=dict.fromkeys(FEW_READINGS, endings))
+
+
+def test_claims_that_were_not_tested_support_no_reading(written):
+    found, _ = written
+    read = read_with(found, supporting_endings(paper.SYNTHETIC))
+    summary = analysis.summarise_readings(read)
+    assert (summary.all_hold, summary.most, summary.tested) == ((), 4, 4)
+    sentence = report.sum_up_readings(read)
+    assert "2 of the 6 claims were not tested" in sentence
+    assert "Of the 4 that were tested, the most that hold together are 4, under" in sentence
+    assert "No tested claim fails under" in sentence
+    assert "All" not in sentence
+    where = {row["name"]: row["where"] for row in report.paper.reading_values(summary)["rows"]}
+    assert where["three similar"] == where["three < the rest"] == "not tested"
+    assert where["Bernoulli best"] == "under all"
+    once = {name: regret[:1] for name, regret in supporting_endings(paper.SYNTHETIC).items()}
+    assert "none holds under any reading" in report.sum_up_readings(read_with(found, once))
+
+
+def test_a_reading_supports_all_claims_only_if_all_were_tested_and_hold(written):
+    found, _ = written
+    read = read_with(found, supporting_endings((*paper.SYNTHETIC, paper.PEROVSKITE)))
+    sentence = report.sum_up_readings(read)
+    assert sentence.endswith(
+        f"All 6 claims hold under {(listed := 'R = 1, D = 1, lengthscale 0.2, new candidates; R = 0.01, D = 15, lengthscale 0.1, new candidates; R = 1, D = 1, lengthscale 0.2, rewards as they are')}. No claim fails under {listed}."
+    )
+
+
+def test_what_was_not_tested_is_said_in_every_table_and_map(written):
+    found, folder = written
+    verdicts = analysis.check_paper(found)
+    assert [v.verdict for v in verdicts].count("not tested") == 2
+    maps = (verdict_map(found), reading_map(found))
+    for rows in maps:
+        untested = {name for name, row in rows.items() if set(row) == {"not tested"}}
+        assert {name.partition(" — ")[0] for name in untested} == {
+            "three similar",
+            "three < the rest",
+        }
+    claims = (folder / "claims.md").read_text()
+    assert claims.count("perovskite was not played.") == 2
+    assert "| 0 | 0 | 0 | 3 | not tested |" in claims
+    assert "perovskite: not tested" in (folder / "report.html").read_text()
+
+
+def test_verdicts_on_regret_do_not_depend_on_how_long_the_rounds_took(written):
+    found, _ = written
+    slow = {label: 1 + np.arange(3.0) * place for place, label in enumerate(found.times)}
+    first, again = analysis.check_paper(found), analysis.check_paper(replace(found, times=slow))
+    assert first[:6] == again[:6]
+    assert first[6:] != again[6:]
 
 
 def test_a_list_of_readings_is_counted_where_it_is_long():

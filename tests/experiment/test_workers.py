@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -17,7 +19,8 @@ import pytest
 from conftest import run_command
 from kernelbandits.catalogue import read_kernel
 from kernelbandits.experiment import Cell, plan_experiment, process_mapper
-from kernelbandits.experiment.workers import MOST_DEATHS, WorkersLost
+from kernelbandits.experiment.workers import MOST_DEATHS, SpreadMapper
+from kernelbandits.processes import WorkersLost
 
 RUN = ["run", "--problem", "branin", "--policies", "simple-ucb,random", "--seeds", "2"]
 
@@ -42,6 +45,31 @@ def test_the_items_of_a_killed_worker_are_done_by_another(tmp_path):
     ):
         assert list(mapper(work, list(range(8)))) == [number**2 for number in range(8)]
     assert len(caught) == MOST_DEATHS - 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        """
+from kernelbandits.experiment import process_mapper
+with process_mapper(2) as mapper:
+    print(list(mapper(abs, [-1, -2])))
+""",
+        """
+from kernelbandits.apps.cli import main
+main(['check-theory', '--quick', '--only', 'E7,E12'])
+""",
+    ],
+    ids=["mapper", "command"],
+)
+def test_a_script_that_starts_workers_on_import_is_told_so_in_a_sentence(tmp_path, lines):
+    script = tmp_path / "unguarded.py"
+    script.write_text(lines)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert "it starts them under `if __name__ == '__main__':`" in done.stderr
+    assert "a mistake in kernelbandits itself" not in done.stderr
+    assert "memory is short" not in done.stderr
+    assert done.returncode in (1, 2)
 
 
 def test_the_process_from_which_workers_are_forked_may_be_killed(monkeypatch):
@@ -73,6 +101,29 @@ def die_unless_greedy(folder: Path, cell: Cell) -> None:
     if cell.contender.policy != "greedy":
         os.kill(os.getpid(), signal.SIGKILL)
     (folder / "Greedy").touch()
+
+
+def rest(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_results_come_in_the_order_of_the_items_or_when_they_are_ready():
+    times = [0.5, 0.0, 0.01]
+    with process_mapper(2) as mapper:
+        assert list(mapper(rest, times)) == times
+        *early, last = mapper.as_completed(rest, times)
+    assert (sorted(early), last) == ([(0.0, 0.0), (0.01, 0.01)], (0.5, 0.5))
+
+
+def test_no_result_comes_in_the_place_of_another_when_a_run_is_interrupted():
+    def interrupted(work, items):
+        yield 1, "second"
+        raise KeyboardInterrupt
+
+    results = SpreadMapper(interrupted)(abs, [1, 2])
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
 
 
 def unsendable(number: int) -> object:

@@ -1,4 +1,4 @@
-"""policy.explain: its numbers against dense algebra and brute force, and the sentence they make."""
+"""kb.insight.explain: its numbers against dense algebra and brute force, and the sentence they make."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.calibration import Prior
-from kernelbandits.policies.explanation import (
-    COMPARED,
-    DRAWS,
-    best_shares,
-    draw_from_posterior,
-    draw_functions,
-    same_point,
-    show_point,
-)
+from kernelbandits.formatting import format_point
+from kernelbandits.insight.explanation import same_point
+from kernelbandits.policies.comparison import COMPARED, best_shares
+from kernelbandits.posterior.draws import DRAWS, draw_from_posterior, draw_functions
 
 POINTS = np.random.default_rng(6).random((12, 2))
 ARMS = kb.Arms(POINTS)
@@ -87,7 +82,7 @@ def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
     sd, share = np.sqrt(np.diag(covariance)), brute(mean, covariance)
     best = int(mean.argmax())
     for arm in range(12):
-        why = policy.explain(policy.choice(arm))
+        why = kb.insight.explain(policy, policy.choice(arm))
         assert (why.mean, why.sd) == pytest.approx((mean[arm], sd[arm]), rel=1e-6)
         assert (why.highest_mean, why.highest_sd) == pytest.approx((mean[best], sd[best]), rel=1e-6)
         np.testing.assert_array_equal(why.highest, POINTS[best])
@@ -100,7 +95,7 @@ def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
 def test_on_arms_the_chances_sum_to_one():
     policy = kb.Auto(ARMS)
     told(policy)
-    why = [policy.explain(policy.choice(arm)) for arm in range(12)]
+    why = [kb.insight.explain(policy, policy.choice(arm)) for arm in range(12)]
     assert sum(each.chance for each in why) == pytest.approx(1.0, abs=1e-12)
     assert len({each.highest_chance for each in why}) == 1
     mean = policy.posterior.mean
@@ -112,7 +107,7 @@ def test_on_arms_the_chances_sum_to_one():
 def test_on_arms_only_the_very_best_is_the_best():
     """Twelve arms of which nothing is known: each has chance 1/12, however large the noise."""
     policy = kb.SimpleUCB(ARMS, kb.RBF(0.001), ridge=9.0, **SHARED)
-    shares = np.array([policy.explain(policy.choice(arm)).chance for arm in range(12)])
+    shares = np.array([kb.insight.explain(policy, policy.choice(arm)).chance for arm in range(12)])
     assert (np.abs(shares - 1 / 12) <= 4 * math.sqrt(11 / 144 / DRAWS)).all()
 
 
@@ -120,7 +115,7 @@ def test_the_weight_and_width_are_those_of_the_choice_and_make_its_index():
     policy = kb.Auto(ARMS, exploration=kb.Gaussian())
     told(policy)
     choice = policy.ask()
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     assert (why.weight, why.width) == (choice.note["weight"], choice.note["width"])
     assert why.bonus == pytest.approx(why.weight * why.width * why.sd)
     mean, sd = (
@@ -136,7 +131,7 @@ def test_on_a_box_the_numbers_agree_with_dense_algebra():
     policy = kb.Auto(BOX, **ONE)
     rows, rewards = told(policy)
     choice = policy.ask()
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     mean, covariance = dense(policy, [2.0, 1.0], rows, rewards, np.array([choice.x, why.highest]))
     assert [why.mean, why.highest_mean] == pytest.approx(mean, rel=1e-6)
     assert [why.sd, why.highest_sd] == pytest.approx(
@@ -152,15 +147,15 @@ def test_on_a_box_neighbours_do_not_take_each_other_s_chance():
     policy = kb.Auto(kb.Box((0.0,), (1.0,)))
     for x in np.repeat(np.linspace(0, 1, 12), 4).tolist():
         policy.tell(policy.choice([x]), -((x - 0.4) ** 2) + 0.003 * math.sin(1e4 * x + policy.turn))
-    assert policy.explain(policy.recommend_choice()).highest_chance > 0.5
+    assert kb.insight.explain(policy, policy.recommend_choice()).highest_chance > 0.5
 
 
 def test_greed_is_the_argmax_of_the_estimate():
     policy = kb.Auto(ARMS)
     told(policy)
-    why = policy.explain(policy.choice(0))
+    why = kb.insight.explain(policy, policy.choice(0))
     np.testing.assert_array_equal(why.highest, POINTS[policy.recommend()])
-    here = policy.explain(policy.recommend_choice())
+    here = kb.insight.explain(policy, policy.recommend_choice())
     assert (here.chance, here.mean) == (here.highest_chance, here.highest_mean)
     assert here.sentence().endswith("It has the highest estimate.")
 
@@ -169,7 +164,7 @@ def test_explaining_changes_nothing_and_is_always_the_same():
     policy = kb.Auto(BOX)
     told(policy)
     choice = policy.ask()
-    first, again = policy.explain(choice), policy.explain(choice)
+    first, again = kb.insight.explain(policy, choice), kb.insight.explain(policy, choice)
     assert (first.chance, first.highest_chance, str(first)) == (
         again.chance,
         again.highest_chance,
@@ -182,11 +177,11 @@ def test_what_is_known_later_is_taken_into_account():
     policy = kb.Auto(ARMS)
     told(policy)
     choice = policy.ask()
-    before = policy.explain(choice)
+    before = kb.insight.explain(policy, choice)
     for _ in range(20):
         policy.tell(choice, 0.0)
-    assert policy.explain(choice).mean < before.mean
-    assert policy.explain(choice).chance < 0.01
+    assert kb.insight.explain(policy, choice).mean < before.mean
+    assert kb.insight.explain(policy, choice).chance < 0.01
 
 
 def test_among_many_arms_those_that_may_be_best_are_compared():
@@ -194,8 +189,10 @@ def test_among_many_arms_those_that_may_be_best_are_compared():
     policy = kb.Auto(kb.Arms(points), **ONE)
     rows, rewards = told(policy, 10)
     worst = int(policy.posterior.mean.argmin())
-    why = policy.explain(policy.choice(worst))
-    assert why.compared == policy.explain(policy.recommend_choice()).compared == COMPARED
+    why = kb.insight.explain(policy, policy.choice(worst))
+    assert (
+        why.compared == kb.insight.explain(policy, policy.recommend_choice()).compared == COMPARED
+    )
     mean, covariance = dense(policy, np.ptp(points, axis=0), rows, rewards, points[[worst]])
     assert (why.mean, why.sd) == pytest.approx((mean[0], math.sqrt(covariance[0, 0])), rel=1e-6)
     np.testing.assert_array_equal(why.highest, points[policy.posterior.mean.argmax()])
@@ -205,7 +202,7 @@ def test_among_many_arms_the_greedy_one_is_compared_even_if_hope_is_elsewhere():
     """Its estimate is the best and certain; 999 others of which nothing is known hope for more."""
     policy = kb.SimpleUCB(kb.Arms(np.arange(1000.0)[:, None]), kb.RBF(0.01), ridge=1e-4, **SHARED)
     policy.tell(policy.choice(500), 0.1)
-    why = policy.explain(policy.choice(999))
+    why = kb.insight.explain(policy, policy.choice(999))
     assert (why.compared, why.highest_mean) == (COMPARED, pytest.approx(0.1, rel=1e-3))
     assert np.array_equal(why.highest, [500.0])
     assert 0 <= why.highest_chance < 0.01
@@ -219,13 +216,8 @@ def best_chances(mean, covariance, margin):
 def test_draws_of_a_mixture_come_from_its_members_and_not_from_their_average():
     """Two members that are certain of different arms: each arm is best in half of the draws."""
     arms = kb.Arms([[0.0], [10.0]])
-    members = []
-    for best in (0, 1):
-        member = kb.posterior.PoolPosterior(kb.RBF(0.1), arms, ridge=1e-6)
-        member.update(best, 1.0)
-        member.update(1 - best, 0.0)
-        members.append(member)
-    mixture = kb.posterior.MixturePosterior(members)
+    mixture = kb.posterior.RowPosterior([kb.RBF(0.1), kb.RBF(0.1)], arms, [1e-6, 1e-6])
+    mixture.learn(np.ones((2, 2)), np.array([[1.0, 0.0], [0.0, 1.0]]), events=2)
     draws = draw_from_posterior(mixture, arms.points)
     assert len(draws) == DRAWS
     np.testing.assert_allclose(best_shares(draws), [0.5, 0.5])
@@ -250,13 +242,13 @@ def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_
         seen.append(margin)
         return best_shares(draws, margin)
 
-    monkeypatch.setattr("kernelbandits.policies.explanation.best_shares", keep)
+    monkeypatch.setattr("kernelbandits.policies.comparison.best_shares", keep)
     given = kb.SimpleUCB(BOX, kb.Matern(0.4), noise_scale=0.3, norm_bound=1.0, ridge=4.0)
     none = kb.policies.Greedy(BOX, kb.Matern(0.4), ridge=4.0)
     careful = kb.Auto(BOX, width="theory")
     for policy in (given, none, careful):
         told(policy, 6)
-        policy.explain(policy.choice([1.0, 0.5]))
+        kb.insight.explain(policy, policy.choice([1.0, 0.5]))
     fit = careful.calibration
     expected = [0.03, 0.2, 0.1 * math.sqrt(fit.noise_variance)]
     assert seen == pytest.approx(expected, rel=1e-12)
@@ -275,14 +267,14 @@ def test_the_index_of_a_choice_with_others_pending_has_the_sd_it_was_made_by(mak
     told(policy)
     rest = {} if isinstance(policy, kb.Auto) else {"t": 13, "rng": kb.Streams(0)}
     choice = policy.ask(**rest, pending=[policy.choice(arm) for arm in (policy.recommend(), 4, 5)])
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     assert (why.pending, why.pending_sd) == (3, choice.note["sd"])
     assert why.mean + why.bonus == pytest.approx(
         choice.note["mean"] + choice.note["weight"] * choice.note["width"] * choice.note["sd"],
         rel=1e-9,
     )
     assert f"x sd {why.pending_sd:.2g} with 3 pending." in why.sentence()
-    assert policy.explain(policy.ask(**rest)).pending_sd is None
+    assert kb.insight.explain(policy, policy.ask(**rest)).pending_sd is None
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
@@ -328,13 +320,13 @@ def test_policies_that_search_explain_in_the_units_of_their_rewards(make, domain
     policy = make(domain)
     told(policy, 8)
     choice = policy.ask(9, kb.Streams(0))
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     mean, sd = policy.posterior.at(choice.x[None])
     assert (why.mean, why.sd) == pytest.approx((mean[0], sd[0]), rel=1e-7, abs=1e-9)
     assert why.weight == choice.note.get("weight")
     assert 0 <= why.chance <= 1
     assert why.sentence().startswith(
-        f"{show_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}"
+        f"{format_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}"
     )
 
 
@@ -350,9 +342,9 @@ def test_beside_a_context_greed_is_that_of_the_context(domain):
         policy.tell(choice, value(choice.x, context[0]))
     for context in ([0.0], [math.pi]):
         choice = policy.ask(context=context)
-        why = policy.explain(choice)
+        why = kb.insight.explain(policy, choice)
         best = policy.recommend_choice(context=context)
-        there = policy.explain(best)
+        there = kb.insight.explain(policy, best)
         assert there.mean - 1e-9 <= why.highest_mean <= there.mean + there.sd
         mean, sd = policy.posterior.at([[*choice.x, *context]])
         assert why.mean == pytest.approx(policy.units.original(mean[0]), rel=1e-9)
@@ -366,11 +358,14 @@ def test_arms_of_a_round_are_compared_with_each_other_if_given():
         policy.tell(choice, value(choice.x))
     rows = rng.random((6, 2))
     choice = policy.ask(context=[0.3], arms=rows)
-    why = policy.explain(choice, arms=rows)
+    why = kb.insight.explain(policy, choice, arms=rows)
     mean = policy.posterior.at(np.hstack([rows, np.full((6, 1), 0.3)]))[0]
     np.testing.assert_array_equal(why.highest, rows[mean.argmax()])
     assert why.compared == 6
-    total = sum(policy.explain(policy.choice(row, context=[0.3]), arms=rows).chance for row in rows)
+    total = sum(
+        kb.insight.explain(policy, policy.choice(row, context=[0.3]), arms=rows).chance
+        for row in rows
+    )
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
@@ -382,7 +377,7 @@ def test_without_them_a_choice_is_compared_with_what_was_played_as_it_would_be_i
     choice = policy.ask(context=[0.3], arms=rng.random((6, 2)))
     rows = np.vstack([choice.x[None], policy.rewards.points[:, :2]])
     mean = policy.posterior.at(np.hstack([rows, np.full((9, 1), 0.3)]))[0]
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     np.testing.assert_array_equal(why.highest, rows[mean.argmax()])
     assert why.compared == 9
 
@@ -393,11 +388,11 @@ def test_without_them_a_choice_is_compared_with_what_was_played_as_it_would_be_i
 def test_a_first_choice_says_that_nothing_is_known():
     policy = kb.Auto(BOX)
     choice = policy.ask()
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     assert why.first
     assert (
         str(why)
-        == f"{show_point(choice.x)} is one of the initial design: too little is known for anything better."
+        == f"{format_point(choice.x)} is one of the initial design: too little is known for anything better."
     )
     assert (why.weight, why.width, why.bonus) == (None, None, None)
 
@@ -407,15 +402,15 @@ def test_a_sentence_has_all_the_numbers():
     told(policy)
     rest = [policy.ask(t) for t in range(13, 60)]
     choice = next((choice for choice in rest if choice.arm != policy.recommend()), policy.choice(0))
-    why = policy.explain(choice)
+    why = kb.insight.explain(policy, choice)
     text = why.sentence()
     assert text == str(why)
     best = f"best of the {why.compared} compared with probability {why.chance:.2g}"
     assert text.startswith(
-        f"{show_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}"
+        f"{format_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}"
     )
     assert (
-        f"The highest estimate is that of {show_point(why.highest)} "
+        f"The highest estimate is that of {format_point(why.highest)} "
         f"(estimate {why.highest_mean:.4g}, sd {why.highest_sd:.2g}, " in text
     )
     assert ("= estimate + weight" in text) == (why.weight is not None)
@@ -424,11 +419,12 @@ def test_a_sentence_has_all_the_numbers():
 
 
 def test_points_are_shown_in_few_digits():
-    assert show_point(np.array([1 / 3, 2.0])) == "(0.3333, 2)"
+    assert format_point(np.array([1 / 3, 2.0])) == "(0.3333, 2)"
     assert (
-        show_point({"heat": 1 / 3, "acid": "b", "turns": 4}) == "heat = 0.3333, acid = b, turns = 4"
+        format_point({"heat": 1 / 3, "acid": "b", "turns": 4})
+        == "heat = 0.3333, acid = b, turns = 4"
     )
-    assert show_point((True, 0.25)) == "(True, 0.25)"
+    assert format_point((True, 0.25)) == "(True, 0.25)"
 
 
 def test_points_are_the_same_if_all_their_values_are():
@@ -443,7 +439,7 @@ def test_a_mixed_point_is_explained_in_its_own_words():
     for _ in range(10):
         choice = policy.ask()
         policy.tell(choice, choice.x["heat"] + (choice.x["acid"] == "b"))
-    why = policy.explain(policy.choice({"heat": 0.1, "acid": "a"}))
+    why = kb.insight.explain(policy, policy.choice({"heat": 0.1, "acid": "a"}))
     assert why.sentence().startswith("heat = 0.1, acid = a: estimate ")
     assert why.highest["acid"] == "b"
     assert "The highest estimate is that of heat = " in why.sentence()

@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.policies import Relevance
-from kernelbandits.policies.relevance import column_relevance, select_rows, select_values
+from kernelbandits.insight import Relevance
+from kernelbandits.insight.slices import select_rows
+from kernelbandits.insight.variance_shares import (
+    column_relevance,
+    select_values,
+    share_variance,
+)
 
 GRID = np.array(list(itertools.product(range(6), range(5), range(3))), dtype=float)
 
@@ -95,7 +100,7 @@ def test_auto_finds_the_column_without_influence():
     auto = kb.Auto(kb.Arms(points))
     for arm in range(25):
         auto.tell(auto.choice(arm), np.sin(5 * points[arm, 0]) + 0.4 * points[arm, 1])
-    first, second, third = auto.fitted_model().relevance(points)
+    first, second, third = share_variance(kb.insight.fitted_model(auto), points)
     assert first.share > 0.7
     assert 0.02 < second.share < 0.3
     assert third.share < 0.02
@@ -110,11 +115,11 @@ def test_a_named_policy_has_relevance_by_its_kernel():
         policy = kb.SimpleUCB(points, kernel, noise_scale=0.05, norm_bound=2)
         for arm in range(20):
             policy.tell(policy.choice(arm), np.sin(5 * points[arm, 0]))
-        model = policy.fitted_model()
-    first, second = model.relevance(points)
+        model = kb.insight.fitted_model(policy)
+    first, second = share_variance(model, points)
     assert first.share > 0.95
     assert second.share < 0.05
-    np.testing.assert_array_equal(model.lengthscales, [[0.3, 3.0]])
+    np.testing.assert_array_equal(model.hyperparameters.lengthscales, [[0.3, 3.0]])
 
 
 def test_relevance_is_the_same_every_time():
@@ -122,8 +127,8 @@ def test_relevance_is_the_same_every_time():
     auto = kb.Auto(kb.Arms(points))
     for arm in range(8):
         auto.tell(auto.choice(arm), float(points[arm].sum()))
-    model = auto.fitted_model()
-    assert model.relevance(points) == model.relevance(points)
+    model = kb.insight.fitted_model(auto)
+    assert share_variance(model, points) == share_variance(model, points)
 
 
 def test_numbers_out_of_order_are_refused():

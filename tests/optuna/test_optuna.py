@@ -95,8 +95,8 @@ def test_fits_are_stored_in_small_parts_and_taken_by_another_process(tmp_path, m
     waiting = next(one for one in again.trials if one.state == TrialState.RUNNING)
     space = again.sampler.infer_relative_search_space(again, waiting)
     monkeypatch.setattr(
-        "kernelbandits.policies.calibrator.Calibrator._make_fit",
-        lambda self: pytest.fail("a stored fit was made again"),
+        "kernelbandits.calibration.fitter.Fitter.fit",
+        lambda self, rewards: pytest.fail("a stored fit was made again"),
     )
     assert again.sampler.sample_relative(again, waiting, space)["x"] == expected
 
@@ -162,13 +162,55 @@ def test_independent_values_belong_to_seed_trial_and_name():
     assert again.sample_independent(study, trials[1], "b", side) == drawn[1, "b"]
 
 
-def test_unusual_trials_are_counted_as_failed_with_a_notice(tmp_path):
+def test_unusual_trials_are_said_once(tmp_path):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", kb.DataNotice)
         run_mixed(tmp_path / "study.db", [11])
     texts = [str(one.message) for one in seen if issubclass(one.category, kb.DataNotice)]
-    assert sum("was pruned" in text for text in texts) == 1
+    assert sum("pruned trials are neither results nor failures" in text for text in texts) == 1
     assert sum("has the value inf" in text for text in texts) == 1
+
+
+def slow_hill(trial):
+    """After the first three, all but every fourth trial are pruned."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    trial.report(x, step=1)
+    if trial.number % 4 and trial.number > 2:
+        raise optuna.TrialPruned
+    return (x - 0.3) ** 2 + (y - 0.8) ** 2
+
+
+@pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
+def test_a_pruned_trial_is_neither_a_result_nor_a_failure_and_its_point_is_not_asked_again():
+    sampler = KernelBanditSampler(seed=2)
+    study = best_after(sampler, slow_hill, 31)
+    [known] = sampler._policies.values()
+    complete = study.get_trials(states=(TrialState.COMPLETE,))
+    assert (known.policy.n_rewards, known.policy.failed) == (len(complete), [])
+    points = np.array([list(trial.params.values()) for trial in study.trials])
+    gaps = np.abs(points[:, None] - points).max(-1) + np.eye(len(points))
+    assert gaps.min() > 1e-4
+
+
+@pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
+def test_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
+    places = np.arange(30)
+    sampler = PoolSampler(kernel=np.exp(-((places[:, None] - places) ** 2) / 18), seed=1)
+
+    def objective(trial):
+        row = sampler.suggest(trial)
+        if row % 2:
+            raise optuna.TrialPruned
+        return (row - 12) ** 2
+
+    study = best_after(sampler, objective, 20)
+    complete = study.get_trials(states=(TrialState.COMPLETE,))
+    assert sampler._policy.policy.failed == []
+    assert sampler._policy.policy.n_rewards in (len(complete), len(complete) - 1)
+    pruned = [trial.params["candidate"] for trial in study.get_trials(states=(TrialState.PRUNED,))]
+    # One may be suggested again, but the sampler does not stay there.
+    assert len(pruned) - 2 <= len(set(pruned)) > 5
+    assert study.best_params["candidate"] == 12
 
 
 def test_a_changed_range_is_searched_by_the_trials_within_it():

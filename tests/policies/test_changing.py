@@ -282,7 +282,7 @@ def test_restarts_work_on_a_large_pool(quiet):
     policy = kb.policies.RGPUCB(points, KERNEL, noise_scale=0.3, horizon=10, period=2)
     for t in range(1, 6):
         policy.tell(policy.ask(t, kb.Streams(0)), 1.0)
-    assert isinstance(policy.posterior, kb.posterior.PoolPosterior)
+    assert isinstance(policy.posterior, kb.posterior.RowPosterior)
     assert policy.posterior.events == 1
 
 

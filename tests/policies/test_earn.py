@@ -13,9 +13,9 @@ from scipy.stats import norm
 import kernelbandits as kb
 from kernelbandits.domains import maximise
 from kernelbandits.kernels import AdditiveMatern, Constant
-from kernelbandits.policies.acquisition import MemberLookahead, knowledge_gain, reward_step
+from kernelbandits.policies.acquisition import Lookahead, Surface, knowledge_gain, reward_step
 from kernelbandits.policies.round import AskOptions
-from kernelbandits.posterior import MixturePosterior, PointPosterior, members_of
+from kernelbandits.posterior import PointPosterior
 
 GRID = np.stack(np.meshgrid(np.linspace(0, 1, 7), np.linspace(0, 1, 7)), -1).reshape(-1, 2)
 ARMS = kb.Arms(GRID)
@@ -35,9 +35,9 @@ def play(policy, rounds, noise=0.1, scale=1.0, shift=0.0):
     return policy
 
 
-def gain_by_hand(mean, others, variance, noise):
+def gain_by_hand(mean, others, variance, noise, margin=1.0):
     """s phi(gap / s) - gap Phi(-gap / s), number by number."""
-    step, gap = variance / math.sqrt(variance + noise), abs(mean - max(others))
+    step, gap = margin * variance / math.sqrt(variance + noise), abs(mean - max(others))
     density = math.exp(-0.5 * (gap / step) ** 2) / math.sqrt(2 * math.pi)
     return step * density - gap * 0.5 * math.erfc(gap / step / math.sqrt(2))
 
@@ -50,21 +50,22 @@ def gain_by_quadrature(mean, rival, step):
 
 def scores_by_hand(policy, horizon, pending=()):
     """mean + horizon * gain of every arm, and the gains, member by member and arm by arm."""
-    seen = sorted({*np.flatnonzero(policy.calibrator.arm_counts()).tolist(), *pending})
+    seen = sorted({*np.flatnonzero(policy.learner.arm_counts()).tolist(), *pending})
     imagined = policy.posterior.with_pending(list(pending)) if pending else policy.posterior
     means, gains = [], []
-    pairs = zip(members_of(policy.posterior), members_of(imagined), strict=True)
-    for (now, then), fit in zip(pairs, policy.calibrator.fits, strict=True):
-        means.append(now.mean)
+    parts = zip(policy.posterior.means, imagined.variances, policy.learner.fit.members, strict=True)
+    for mean, variance, fit in parts:
+        means.append(mean)
         gains.append(
             [
                 gain_by_hand(
-                    now.mean[arm],
-                    [now.mean[other] for other in seen if other != arm],
-                    then.variance[arm],
+                    mean[arm],
+                    [mean[other] for other in seen if other != arm],
+                    variance[arm],
                     fit.noise_variance,
+                    1.0 if arm in seen else 1.5,
                 )
-                for arm in range(len(now.mean))
+                for arm in range(len(mean))
             ]
         )
     average = np.mean(gains, axis=0)
@@ -100,24 +101,21 @@ class TestGain:
 
 
 class TestSurface:
-    def members(self, kernel):
+    def mixture(self, kernel):
         rng = np.random.default_rng(1)
         points, rewards = rng.uniform((0, -1), (2, 1), (12, 2)), rng.normal(size=12)
-        members = []
-        for lengths, ridge in (((0.4, 0.9), 0.01), ((1.5, 0.5), 0.1)):
-            member = PointPosterior(kernel(lengths) + Constant(), BOX, ridge)
-            member.learn(points, np.ones(12), rewards)
-            members.append(member)
-        return members
+        kernels = [kernel(lengths) + Constant() for lengths in ((0.4, 0.9), (1.5, 0.5))]
+        posterior = PointPosterior(kernels, BOX, [0.01, 0.1])
+        posterior.learn(points, np.ones(12), rewards)
+        return posterior
 
     @pytest.mark.parametrize("kernel", [kb.Matern, AdditiveMatern], ids=["stacked", "one-by-one"])
     def test_values_are_the_definition_and_slopes_those_of_central_differences(self, kernel):
-        members, rows = self.members(kernel), np.random.default_rng(2).random((6, 2))
-        bests, noises = (0.3, 0.8), (0.05, 0.2)
-        surface = MemberLookahead(bests, noises, 12.0).surface(MixturePosterior(members))
+        mixture, rows = self.mixture(kernel), np.random.default_rng(2).random((6, 2))
+        bests, noises = np.array([0.3, 0.8]), np.array([0.05, 0.2])
+        surface = Surface(mixture, Lookahead(bests, noises, 12.0, highest=0.8))
         expected = np.zeros(6)
-        for member, best, noise in zip(members, bests, noises, strict=True):
-            mean, sd = member.at(rows)
+        for mean, sd, best, noise in zip(*mixture.members_at(rows), bests, noises, strict=True):
             gains = [
                 gain_by_hand(m, [best], s**2, noise)
                 for m, s in zip(mean.tolist(), sd.tolist(), strict=True)
@@ -149,13 +147,13 @@ class TestSurface:
 class TestArms:
     @pytest.mark.parametrize("pending", [(), (3, 17, 17)], ids=["none", "three"])
     def test_the_choice_maximises_the_definition(self, pending):
-        policy = play(kb.Auto(ARMS, ties="lowest", seed=2), 9)
+        policy = play(kb.Auto(ARMS, goal="earn", ties="lowest", seed=2), 9)
         t = 10 + len(pending)
         scores, gains = scores_by_hand(policy, 40 - t, pending)
         choice = policy.ask(pending=[policy.choice(arm) for arm in pending])
         assert choice.arm == scores.argmax()
         assert choice.note["horizon"] == 40 - t
-        best = policy.posterior.mean[policy.calibrator.measured_arms()].max()
+        best = policy.posterior.mean[policy.learner.measured_arms()].max()
         units = policy.units
         gained = units.original(best + gains[choice.arm]) - units.original(best)
         assert choice.note["gain"] == pytest.approx(float(gained), rel=1e-6)
@@ -163,7 +161,7 @@ class TestArms:
         assert choice.note["mean"] == pytest.approx(float(mean), rel=1e-9)
 
     def test_with_one_arm_measured_it_is_its_own_rival(self):
-        policy = kb.Auto(ARMS, first=1)
+        policy = kb.Auto(ARMS, goal="earn", first=1)
         policy.tell(policy.choice(24), 1.0)
         choice = policy.ask()
         assert choice.arm != 24
@@ -171,7 +169,7 @@ class TestArms:
 
     def test_a_pending_arm_teaches_less(self):
         """All but two arms are pending many times: one of the two is chosen."""
-        policy = play(kb.Auto(ARMS, seed=2), 6)
+        policy = play(kb.Auto(ARMS, goal="earn", seed=2), 6)
         fresh = policy.ask().arm
         others = [policy.choice(arm) for arm in range(49) if arm not in (fresh, 0)]
         batch = policy.batch(4)
@@ -179,14 +177,14 @@ class TestArms:
         assert policy.ask(7, pending=others * 5).arm in (fresh, 0)
 
     def test_among_some_arms_the_best_of_them_is_chosen(self):
-        policy = play(kb.Auto(ARMS, ties="lowest", seed=2), 9)
+        policy = play(kb.Auto(ARMS, goal="earn", ties="lowest", seed=2), 9)
         scores, _ = scores_by_hand(policy, 30)
         allowed = [int(scores.argmin()), 5, 40, 41]
         assert policy.ask(arms=allowed).arm == allowed[scores[allowed].argmax()]
 
     def test_with_costs_the_index_over_the_highest_estimate_is_divided_by_the_cost(self):
         """A dear arm that is hardly better than a cheap one is not played round by round."""
-        policy = play(kb.Auto(ARMS, ties="lowest", seed=2), 9)
+        policy = play(kb.Auto(ARMS, goal="earn", ties="lowest", seed=2), 9)
         costs = np.where(np.arange(49) % 2, 4.0, 1.0)
         posterior = policy.posterior
         index = posterior.mean + 3 * 10 ** (-1 / 3) * posterior.sd
@@ -197,7 +195,7 @@ class TestArms:
         assert "gain" not in choice.note
 
     def test_asking_changes_nothing(self):
-        policy = play(kb.Auto(ARMS, seed=2), 9)
+        policy = play(kb.Auto(ARMS, goal="earn", seed=2), 9)
         before = policy.posterior.mean.copy()
         first = policy.ask()
         policy.ask(pending=[first])
@@ -206,7 +204,7 @@ class TestArms:
 
     @pytest.mark.parametrize("given", [{}, {"width": "practical"}, {"rounds": 12}])
     def test_pickles_and_json_ask_the_same(self, given):
-        policy = play(kb.Auto(ARMS, seed=2, **given), 9)
+        policy = play(kb.Auto(ARMS, goal="earn", seed=2, **given), 9)
         stored = json.loads(json.dumps(policy.to_dict()))
         for again in (pickle.loads(pickle.dumps(policy)), kb.Auto.from_dict(stored)):
             assert again.looks_ahead == policy.looks_ahead
@@ -214,8 +212,8 @@ class TestArms:
 
     @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
     def test_notes_follow_the_units_of_the_rewards(self, domain):
-        plain = play(kb.Auto(domain, seed=3), 12)
-        large = play(kb.Auto(domain, seed=3), 12, scale=100.0, shift=-7000.0)
+        plain = play(kb.Auto(domain, goal="earn", seed=3), 12)
+        large = play(kb.Auto(domain, goal="earn", seed=3), 12, scale=100.0, shift=-7000.0)
         one, other = plain.ask(), large.ask()
         np.testing.assert_allclose(one.x, other.x, atol=1e-4)
         assert other.note["horizon"] == one.note["horizon"] == 27
@@ -224,19 +222,26 @@ class TestArms:
 
 
 class TestHorizon:
-    def test_it_falls_from_forty_to_ten(self):
-        policy = play(kb.Auto(ARMS), 4)
-        asked = [policy.ask(t).note["horizon"] for t in (5, 20, 30, 31, 200)]
-        assert asked == [35, 20, 10, 10, 10]
+    def test_without_a_budget_as_many_rounds_follow_as_were_played_at_least_forty_in_all(self):
+        policy = play(kb.Auto(ARMS, goal="earn"), 4)
+        asked = [policy.ask(t).note["horizon"] for t in (5, 20, 21, 31, 200)]
+        assert asked == [35, 20, 21, 31, 200]
 
-    def test_it_is_at_most_the_number_of_rounds_left(self):
-        policy = play(kb.Auto(ARMS, rounds=25), 4)
-        asked = [policy.ask(t).note["horizon"] for t in (5, 20, 24, 25, 26)]
-        assert asked == [20, 5, 1, 0, 0]
+    @pytest.mark.parametrize("rounds", [25, 1000])
+    def test_it_is_the_number_of_rounds_left(self, rounds):
+        policy = play(kb.Auto(ARMS, goal="earn", rounds=rounds), 4)
+        asked = [policy.ask(t).note["horizon"] for t in (5, 20, rounds - 1, rounds)]
+        assert asked == [rounds - 5, rounds - 20, 1, 0]
+
+    @pytest.mark.parametrize("rounds", [8, 40])
+    def test_after_the_last_round_the_end_is_unknown_again(self, rounds):
+        policy = play(kb.Auto(ARMS, goal="earn", rounds=rounds), 4)
+        asked = [policy.ask(t).note["horizon"] for t in (rounds, rounds + 1, 60, 400)]
+        assert asked == [0, max(40 - rounds - 1, rounds + 1), 60, 400]
 
     @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
     def test_the_last_round_plays_the_highest_estimate(self, domain):
-        policy = play(kb.Auto(domain, rounds=11), 10)
+        policy = play(kb.Auto(domain, goal="earn", rounds=11), 10)
         choice = policy.ask()
         assert (choice.note["horizon"], choice.note["gain"]) == (0, 0)
         if policy.finite:
@@ -245,26 +250,26 @@ class TestHorizon:
             # A point within 0.05 lengthscales of one played is replaced by it.
             highest = policy.recommend_choice().note["mean"]
             assert highest - choice.note["mean"] < 0.05
-        assert "horizon 0 x gain 0" in policy.explain(choice).sentence()
+        assert "horizon 0 x gain 0" in kb.insight.explain(policy, choice).sentence()
 
 
 class TestOffTheArms:
     def test_on_a_box_no_random_point_is_much_better(self):
-        policy = play(kb.Auto(BOX, seed=1), 12)
+        policy = play(kb.Auto(BOX, goal="earn", seed=1), 12)
         choice = policy.ask()
         now = policy._round(13, policy.streams, NO_OPTIONS)
-        surface = policy.acquisition(now).surface(policy.posterior)
+        surface = Surface(policy.posterior, policy.acquisition(now))
         rows = np.random.default_rng(3).uniform(BOX.lower, BOX.upper, (3000, 2))
         assert surface.values(choice.x[None])[0] >= surface.values(rows).max() - 0.05
         mean, horizon = policy.posterior.at(choice.x[None])[0][0], choice.note["horizon"]
         score = surface.values(choice.x[None])[0]
-        best, units = policy._best_mean(), policy.units
+        best, units = policy._highest_estimate(), policy.units
         gained = units.original(best + (score - mean) / horizon) - units.original(best)
         assert choice.note["gain"] == pytest.approx(float(gained), rel=1e-6, abs=1e-9)
 
     @pytest.mark.parametrize("inner", [ARMS, BOX], ids=["arms", "box"])
     def test_beside_a_context_the_best_is_that_of_the_context(self, inner):
-        policy = kb.Auto(kb.Contextual(inner, 1), seed=1)
+        policy = kb.Auto(kb.Contextual(inner, 1), goal="earn", seed=1)
         for t in range(10):
             choice = policy.ask(context=[t % 2])
             policy.tell(choice, height(choice.x) * (1 if t % 2 else -1))
@@ -273,17 +278,17 @@ class TestOffTheArms:
             acquisition = policy.acquisition(policy._round(11, policy.streams, options))
             here = policy.rewards.points.copy()
             here[:, -1] = context
-            bests = [member.at(here)[0].max() for member in members_of(policy.posterior)]
-            assert acquisition.bests == pytest.approx(bests, rel=1e-9)
+            bests = policy.posterior.members_at(here)[0].max(1)
+            assert acquisition.best == pytest.approx(bests, rel=1e-9)
             choice = policy.ask(context=[context])
             assert choice.note["horizon"] == 29
             assert choice.note["gain"] >= 0
 
     def test_pending_points_count_as_their_estimates_and_spread_a_batch(self):
-        policy = play(kb.Auto(BOX, seed=1), 8)
+        policy = play(kb.Auto(BOX, goal="earn", seed=1), 8)
         batch = policy.batch(4)
         points = np.array([choice.x for choice in batch])
-        lengths = policy.calibrator.lengthscales
+        lengths = policy.learner.fit.lengthscales
         for i in range(4):
             for k in range(i):
                 assert np.linalg.norm((points[i] - points[k]) / lengths) > 0.01
@@ -295,30 +300,30 @@ class TestIndex:
         "given", [{"width": "practical"}, {"width": 1.5}, {"exploration": kb.Bernoulli(0.5)}]
     )
     def test_a_width_or_a_law_brings_back_the_index(self, given):
-        policy = play(kb.Auto(ARMS, **given), 6)
+        policy = play(kb.Auto(ARMS, goal="earn", **given), 6)
         assert not policy.looks_ahead
-        assert not policy.calibrator.transform
+        assert not policy.learner.fitter.transform
         choice = policy.ask()
         assert {"weight", "width"} <= set(choice.note)
         assert not {"gain", "horizon"} & set(choice.note)
-        assert policy.explain(choice).gain is None
+        assert kb.insight.explain(policy, choice).gain is None
 
     def test_without_them_it_looks_ahead_and_says_so(self):
-        policy = kb.Auto(ARMS)
+        policy = kb.Auto(ARMS, goal="earn")
         assert policy.looks_ahead
-        assert policy.calibrator.transform
+        assert policy.learner.fitter.transform
         assert policy.settings["exploration"] == "online knowledge gradient, averaged over fits"
         assert "without a confidence width" in policy.settings["claim"]
         assert not kb.Auto(ARMS, goal="find").looks_ahead
-        assert not kb.Auto(ARMS, transform=False).calibrator.transform
+        assert not kb.Auto(ARMS, goal="earn", transform=False).learner.fitter.transform
 
 
 class TestExplanation:
     @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
     def test_it_says_estimate_plus_horizon_times_gain(self, domain):
-        policy = play(kb.Auto(domain, seed=1), 9)
+        policy = play(kb.Auto(domain, goal="earn", seed=1), 9)
         choice = policy.ask()
-        why = policy.explain(choice)
+        why = kb.insight.explain(policy, choice)
         assert (why.gain, why.horizon) == (choice.note["gain"], 30)
         assert why.bonus == 30 * why.gain
         assert (why.weight, why.width) == (None, None)
@@ -326,9 +331,9 @@ class TestExplanation:
         assert index in why.sentence()
 
     def test_it_says_how_many_were_pending(self):
-        policy = play(kb.Auto(ARMS, seed=1), 9)
+        policy = play(kb.Auto(ARMS, goal="earn", seed=1), 9)
         choice = policy.ask(pending=[policy.choice(0)])
-        why = policy.explain(choice)
+        why = kb.insight.explain(policy, choice)
         assert f"horizon 29 x gain {why.gain:.2g} with 1 pending" in why.sentence()
 
 

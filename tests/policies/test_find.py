@@ -10,8 +10,8 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.calibration import Prior
-from kernelbandits.policies.acquisition import LogExpectedImprovement
-from kernelbandits.policies.calibrator import domain_blocks, domain_sides
+from kernelbandits.calibration.sides import domain_blocks, domain_sides
+from kernelbandits.policies.acquisition import log_expected_improvement
 
 GRID = np.stack(np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9)), -1).reshape(-1, 2)
 
@@ -44,14 +44,15 @@ class TestWhatIsPlayed:
         arms = play(policy, values, 8)
         fresh = np.setdiff1d(np.arange(len(GRID)), arms)
         total = np.zeros(len(GRID))
-        for fit, member in zip(policy.calibrator.fits, policy.posterior.members, strict=True):
-            sd = np.sqrt(np.maximum(member.variance - fit.nugget_variance, 0))
-            best = member.mean[np.unique(arms)].max()
-            total += np.exp(LogExpectedImprovement(best).score(member.mean, sd))
+        posterior = policy.posterior
+        for i, scales in enumerate(policy.learner.fit.members):
+            sd = np.sqrt(np.maximum(posterior.variances[i] - scales.nugget_variance, 0))
+            best = posterior.means[i, np.unique(arms)].max()
+            total += np.exp(log_expected_improvement(posterior.means[i], sd, best))
         choice = policy.ask()
         assert choice.arm == fresh[total[fresh].argmax()]
         units, best = policy.units, policy.posterior.mean[np.unique(arms)].max()
-        gained = total[choice.arm] / len(policy.posterior.members)
+        gained = total[choice.arm] / len(policy.posterior.kernels)
         expected = units.original(best + gained) - units.original(best)
         assert choice.note["improvement"] == pytest.approx(expected, rel=1e-9)
 
@@ -128,7 +129,7 @@ class TestMeasuringAgain:
         policy = kb.Auto(kb.Arms(GRID), goal="find")
         for arm in (0, 10, 20, 30, 40, 20):
             policy.tell(policy.choice(arm), float(bowl(GRID[arm])))
-        assert policy.calibrator.repeats_are_equal()
+        assert policy.learner.noise_evidence().repeats_are_equal
         assert policy.calibration.noise_scale < 1e-3 * policy.units.spread
 
     def test_equal_repeats_at_the_greatest_or_least_value_say_nothing(self):
@@ -136,17 +137,17 @@ class TestMeasuringAgain:
         policy = kb.Auto(kb.Arms(GRID), goal="find")
         for arm, value in ((0, 0.0), (10, 1.0), (20, 0.4), (30, 0.7), (0, 0.0), (0, 0.0)):
             policy.tell(policy.choice(arm), value)
-        assert not policy.calibrator.repeats_are_equal()
+        assert not policy.learner.noise_evidence().repeats_are_equal
         free = policy.calibration.noise_scale
         policy.tell(policy.choice(20), 0.4)
-        assert policy.calibrator.repeats_are_equal()
+        assert policy.learner.noise_evidence().repeats_are_equal
         assert policy.calibration.noise_scale < 0.1 * free
 
     def test_a_later_unequal_repeat_restores_the_noise(self):
         policy = kb.Auto(kb.Arms(GRID), goal="find")
         for arm, value in ((0, 0.0), (10, 1.0), (20, 0.4), (30, 0.7), (20, 0.4), (30, 0.5)):
             policy.tell(policy.choice(arm), value)
-        assert not policy.calibrator.repeats_are_equal()
+        assert not policy.learner.noise_evidence().repeats_are_equal
         assert policy.calibration.noise_scale > 0.02
 
 
@@ -161,7 +162,7 @@ class TestGivenNoise:
         policy = kb.Auto(kb.Arms(GRID), goal="find", noise=told)
         for arm, reward in self.rewards(0.05):
             policy.tell(policy.choice(arm), reward)
-        assert policy.calibrator.noise_contradicted is contradicted
+        assert policy.noise_contradicted is contradicted
         assert policy.calibration.noise_scale == pytest.approx(0.05, rel=0.6)
 
     def test_noise_zero_is_allowed_and_recommends_the_best_measured(self):
@@ -179,9 +180,18 @@ class TestGivenNoise:
 
 
 class TestGoals:
-    def test_the_goal_is_to_earn_unless_told(self):
-        policy = kb.Auto(kb.Arms(GRID))
-        assert policy.goal == policy.settings["goal"] == "earn"
+    @pytest.mark.parametrize(
+        ("given", "goal"),
+        [
+            ({}, "find"),
+            ({"rounds": 30}, "find"),
+            ({"width": 2.0}, "earn"),
+            ({"exploration": kb.Bernoulli(0.5)}, "earn"),
+        ],
+    )
+    def test_the_goal_is_to_find_unless_told_or_a_width_or_a_law_is_given(self, given, goal):
+        policy = kb.Auto(kb.Arms(GRID), **given)
+        assert policy.goal == policy.settings["goal"] == goal
 
     @pytest.mark.parametrize("given", [{"width": 2.0}, {"exploration": kb.Bernoulli(0.5)}])
     def test_width_and_law_belong_to_the_goal_earn(self, given):
@@ -234,7 +244,7 @@ class TestColumns:
 
     def test_a_prior_of_its_own_is_taken(self):
         prior = Prior(length=-0.5, additive=None)
-        assert kb.Auto(kb.Arms(GRID), prior=prior).calibrator.prior == prior
+        assert kb.Auto(kb.Arms(GRID), prior=prior).learner.fitter.prior == prior
 
 
 @pytest.mark.parametrize("noise", [1e6, 1e300])
@@ -245,7 +255,7 @@ def test_a_noise_far_above_the_rewards_warns_of_nothing(noise):
         for _ in range(12):
             choice = auto.ask()
             auto.tell(choice, float(-((choice.x - 0.3) ** 2).sum()))
-    assert auto.calibrator.noise_contradicted
+    assert auto.noise_contradicted
 
 
 def test_with_contexts_the_best_is_that_of_the_context():
@@ -269,21 +279,20 @@ def test_an_interrupted_fit_leaves_sides_and_noise_as_they_were(monkeypatch):
     while auto.n_rewards + 1 != auto.next_fit or auto.n_rewards < 10:
         choice = auto.ask(context=[auto.n_rewards / 100])
         auto.tell(choice, float(choice.x[0]))
-    calibrator = auto.calibrator
-    sides, before = calibrator.fitted_sides.tolist(), auto.ask(context=[0.05])
+    learner, before = auto.learner, auto.ask(context=[0.05])
+    fit, made = learner.fit, dict(learner.made_fits)
 
     def interrupt(*_):
         monkeypatch.undo()
-        calibrator.noise_contradicted = True
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(calibrator, "relearn", interrupt)
+    monkeypatch.setattr(learner, "_set_checkpoint", interrupt)
     with pytest.raises(KeyboardInterrupt):
         auto.tell(auto.choice([0.5], context=[7.0]), 3.0)
-    assert calibrator.fitted_sides.tolist() == sides
-    assert not calibrator.noise_contradicted
-    after = auto.ask(context=[0.05])
-    np.testing.assert_allclose(after.x, before.x, atol=1e-6)
+    assert learner.fit == fit
+    assert learner.made_fits == made, "a fit to a result that does not count is void"
+    assert not auto.noise_contradicted
+    assert auto.ask(context=[0.05]) == before
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.2])

@@ -415,6 +415,6 @@ def test_a_large_pool_is_climbed_without_a_covariance():
     points = np.random.default_rng(0).random((3000, 2))
     policy = kb.policies.SupKernelUCB(points, kb.RBF(1.0), **(FINE | {"horizon": 60}))
     levels = {choice.note["level"] for _, choice in rounds(policy, noisy, 60)}
-    forms = (kb.posterior.PoolPosterior, kb.posterior.PartialPosterior)
+    forms = (kb.posterior.RowPosterior, kb.posterior.PartialPosterior)
     assert all(isinstance(posterior, forms) for posterior in policy.levels.values())
     assert len(levels) >= 2

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from conftest import pairwise
+from conftest import pairwise, single_members
 from kernelbandits.calibration import Refits
+from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.policies import base
-from kernelbandits.policies.calibrator import REBUILT_SMALL
+from kernelbandits.policies.learner import REBUILT_SMALL
 from kernelbandits.posterior import (
     ArmPosterior,
-    MixturePosterior,
-    PoolMixture,
-    PoolPosterior,
-    members_of,
+    RowPosterior,
 )
 
 POINTS = np.random.default_rng(5).random((20, 2))
@@ -178,14 +176,14 @@ def test_failures_before_and_between_count_as_they_did():
         policy.fail(policy.choice(1))
     same(one, other)
     assert fit(one) == fit(other)
-    assert one.calibrator.penalties == other.calibrator.penalties
+    assert one.learner.penalties == other.learner.penalties
 
 
 def test_a_reward_beyond_all_scales_is_fitted_at_once():
     """The units of the first rewards are tiny, so the next one calls for a fit out of turn."""
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
     pairs = [*pairs_of(one, 20, scale=1e-140), (one.choice(3), 1e60), (one.choice(4), 2e60)]
-    assert not any(one.calibrator.refits.is_due(n) for n in (20, 21, 22))
+    assert not any(one.learner.refits.is_due(n) for n in (20, 21, 22))
     same(told(one, pairs), learnt(other, pairs))
     assert fit(one) == fit(other)
 
@@ -210,8 +208,11 @@ BAD = {
         (kb.Choice(POINTS[0], 0), math.nan),
         "tell needs a finite reward of size at most 1e+150, got nan",
     ),
-    "text": ((kb.Choice(POINTS[0], 0), "1"), "tell needs a number as reward, got '1'"),
-    "truth": ((kb.Choice(POINTS[0], 0), True), "tell needs a number as reward, got True"),
+    "text": ((kb.Choice(POINTS[0], 0), "1"), "tell needs a number as reward, got '1' (str)"),
+    "several": (
+        (kb.Choice(POINTS[0], 0), [1.0]),
+        "tell needs a number as reward, got [1.0] (list)",
+    ),
     "a note": (
         (kb.Choice(POINTS[0], 0, "x"), 1.0),
         "tell needs a note of names and numbers, got 'x'",
@@ -273,11 +274,12 @@ def test_a_fit_that_breaks_leaves_out_the_rewards_that_it_would_have_learnt(monk
     pairs = pairs_of(one, 30)
     for policy in (one, other):
         policy.tell_all(pairs[:21])
-        monkeypatch.setattr(policy.calibrator, "refit", broken)
+        monkeypatch.setattr(policy.learner, "_take_fit", broken)
     failed = (one.choice(3), None)
     for learn in (lambda: told(one, pairs[21:]), lambda: learnt(other, [failed, *pairs[21:]])):
         with pytest.raises(MemoryError, match="no room"):
             learn()
+    monkeypatch.undo()
     assert one.rewards.events == one.posterior.events == 22
     assert other.rewards.events == other.posterior.events == 21
     assert not other.failed
@@ -295,8 +297,8 @@ def test_failures_among_the_rewards_cost_no_further_fit(domain, goal, monkeypatc
             one.fail(choice)
         else:
             one.tell(choice, reward)
-    fits, refit = [], other.calibrator.refit
-    monkeypatch.setattr(other.calibrator, "refit", lambda: (fits.append(1), refit()))
+    fits, fit = [], Fitter.fit
+    monkeypatch.setattr(Fitter, "fit", lambda *given: (fits.append(1), fit(*given))[1])
     other.tell_all(mixed)
     assert len(fits) == 1
     assert len(other.failed) == 10
@@ -311,30 +313,40 @@ def test_an_update_that_breaks_leaves_counts_and_posterior_of_one_mind(monkeypat
     policy = kb.Auto(POINTS)
     pairs = pairs_of(policy, 22)
     policy.tell_all(pairs[:19])
-    monkeypatch.setattr(policy.posterior, "update", broken)
+    half_updated = policy.posterior
+    monkeypatch.setattr(half_updated, "update", broken)
+    policy.tell_all(pairs[19:])
     with pytest.raises(MemoryError, match="no room"):
-        policy.tell_all(pairs[19:])
-    assert policy.posterior.events == policy.rewards.events
+        policy.ask()
+    assert policy.posterior is not half_updated
+    assert policy.posterior.events == policy.rewards.events == 22
     mean, sd = policy.posterior.at(POINTS)
     np.testing.assert_allclose(policy.posterior.mean, mean, atol=1e-9)
     np.testing.assert_allclose(policy.posterior.sd, sd, atol=1e-9)
 
 
-def test_rewards_whose_count_is_interrupted_are_learnt_as_far_as_they_were_counted(monkeypatch):
+def test_of_rewards_whose_count_is_interrupted_none_counts(monkeypatch):
     policy = kb.Auto(POINTS, refits=Refits(growth=100.0, first=20))
     pairs = pairs_of(policy, 60)
     policy.tell_all(pairs[:30])
-    seen, is_surprising = [], policy.calibrator.is_surprising
+    before, learner = policy.ask(), policy.learner
+    counted, is_surprising = [], learner._is_surprising
 
-    def interrupted(place, reward):
-        seen.append(place)
-        return broken() if len(seen) == 10 else is_surprising(place, reward)
+    def interrupted(*given):
+        counted.append(given)
+        return broken() if len(counted) == 10 else is_surprising(*given)
 
-    monkeypatch.setattr(policy.calibrator, "is_surprising", interrupted)
+    monkeypatch.setattr(learner, "_is_surprising", interrupted)
     with pytest.raises(MemoryError, match="no room"):
         policy.tell_all(pairs[30:])
-    assert policy.posterior.events == policy.rewards.events == len(policy.history) == 40
-    np.testing.assert_allclose(policy.posterior.mean, policy.posterior.at(POINTS)[0], atol=1e-9)
+    monkeypatch.undo()
+    assert policy.posterior.events == policy.rewards.events == len(learner.results) == 30
+    assert policy.ask() == before
+    same(learnt(policy, pairs[30:]), learnt(rarely_fitted(), pairs[:30], pairs[30:]))
+
+
+def rarely_fitted():
+    return kb.Auto(POINTS, refits=Refits(growth=100.0, first=20))
 
 
 @pytest.mark.parametrize("cuts", [(30, 61, 62), (30, 45, 100), (30, 60, 61, 63)])
@@ -347,18 +359,19 @@ def test_a_surprising_repeat_is_fitted_in_its_place_however_rewards_are_grouped(
     lots = [pairs[a:b] for a, b in zip((0, *cuts), (*cuts, None), strict=True)]
     same(one, learnt(other, *lots))
     assert one.calibration == other.calibration
-    assert 62 in other.calibrator.made_fits
-    assert other.history == one.history
+    assert 62 in other.learner.made_fits
+    assert other.learner.results == one.learner.results
 
 
 def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
     """A fit starts the posterior anew, so what was learnt before it would be thrown away."""
-    policy, updates, update = kb.Auto(POINTS), [], PoolMixture.update
+    policy, updates, update = kb.Auto(POINTS), [], RowPosterior.update
     monkeypatch.setattr(
-        PoolMixture, "update", lambda self, *told: (updates.append(told), update(self, *told))
+        RowPosterior, "update", lambda self, *told: (updates.append(told), update(self, *told))
     )
     policy.tell_all(pairs_of(policy, 1000))
-    last = max(n for n in range(1, 1001) if policy.calibrator.refits.is_due(n))
+    assert policy.posterior.events == 1000
+    last = max(n for n in range(1, 1001) if policy.learner.refits.is_due(n))
     assert len(updates) == 1000 - max(last, 1000 // REBUILT_SMALL * REBUILT_SMALL)
 
 
@@ -375,7 +388,7 @@ def test_many_repeats_after_the_last_fit_are_learnt_as_in_turn_failures_included
             one.tell(choice, reward)
     same(one, learnt(other, mixed[:30], mixed[30:]))
     assert one.calibration == other.calibration
-    assert other.history == one.history
+    assert other.learner.results == one.learner.results
 
 
 def test_rewards_that_are_counted_and_not_learnt_do_not_count(monkeypatch):
@@ -383,32 +396,14 @@ def test_rewards_that_are_counted_and_not_learnt_do_not_count(monkeypatch):
     pairs = pairs_of(policy, REBUILT_SMALL + 20)
     policy.tell_all(pairs[:30])
     before = policy.ask(31, kb.Streams(1))
-    monkeypatch.setattr(policy.calibrator, "relearn", broken)
+    monkeypatch.setattr(policy.learner, "_set_checkpoint", broken)
     with pytest.raises(MemoryError, match="no room"):
         policy.tell_all([*pairs[30:60], (policy.choice(3), None), *pairs[60:]])
-    assert policy.rewards.events == policy.posterior.events == len(policy.history) == 30
+    monkeypatch.undo()
+    results = policy.learner.results
+    assert policy.rewards.events == policy.posterior.events == len(results) == 30
     assert not policy.failed
     assert policy.ask(31, kb.Streams(1)) == before
-
-
-def test_the_update_of_a_pool_is_its_equation_bit_by_bit():
-    class Plain(PoolPosterior):
-        def _downdate(self, arm, scaled, evidence):
-            m = len(self._slot)
-            self._core[:m, :m] += np.outer(self._coordinates, self._coordinates) / evidence
-            self.variance -= scaled**2
-            left = self.ridge / evidence
-            self._last = arm, scaled * (left * math.sqrt(evidence)), self._coordinates * left
-
-    rng = np.random.default_rng(1)
-    one, other = (form(kb.Matern(0.3), POINTS, 0.05) for form in (Plain, PoolPosterior))
-    for arm, reward in zip(
-        rng.integers(20, size=900).tolist(), rng.standard_normal(900).tolist(), strict=True
-    ):
-        for posterior in (one, other):
-            posterior.update(arm, reward)
-    for part in ("mean", "variance", "log_det"):
-        np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
 
 
 def test_whole_and_numpy_rewards_are_numbers():
@@ -452,17 +447,16 @@ def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy
     if policy.imagines_pending:
         before, full = copy.deepcopy(state(policy)), copy.deepcopy(policy.posterior)
         imagined = policy.posterior.with_pending([3, 3, 8])
-        members = members_of(full)
+        members = single_members(full)
         for member in members:
             for arm in (3, 3, 8):
                 member.update(arm, float(member.mean[arm]))
-        full = MixturePosterior(members) if len(members) > 1 else full
-        for a, b in zip(
-            (full.mean, full.sd, full.log_det),
-            (imagined.mean, imagined.sd, imagined.log_det),
-            strict=True,
-        ):
-            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
+        for i, member in enumerate(members):
+            np.testing.assert_allclose(imagined.means[i], member.mean, rtol=1e-10, atol=1e-13)
+            variance = np.maximum(imagined.variances[i], 0.0)
+            np.testing.assert_allclose(np.sqrt(variance), member.sd, rtol=1e-8, atol=1e-12)
+        log_det = np.mean([member.log_det for member in members])
+        np.testing.assert_allclose(imagined.log_det, log_det, rtol=1e-10)
         for a, b in zip(before, state(policy), strict=True):
             np.testing.assert_array_equal(a, b)
         told(policy, pairs_of(policy, 5, seed=9))
@@ -518,7 +512,7 @@ def test_the_grouping_of_results_changes_no_bit_of_a_block(points, cuts, monkeyp
     assert one.posterior.health.conditioning == plain.posterior.health.conditioning
 
 
-@pytest.mark.parametrize("form", [ArmPosterior, PoolPosterior])
+@pytest.mark.parametrize("form", [ArmPosterior, RowPosterior])
 def test_a_posterior_built_again_keeps_nothing_of_its_state(form):
     one, other = (form(kb.Matern(0.3), POINTS, 0.1) for _ in range(2))
     for choice, reward in pairs_of(kb.Auto(POINTS), 90):

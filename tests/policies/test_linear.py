@@ -65,7 +65,7 @@ def primal(points, ridge, pulls, rewards):
 def test_the_three_forms_and_the_primal_formula_agree(seed, n, d, rewards, ridge):
     points, (pulls, y) = ball(seed, n, d), history(seed, n, rewards)
     posterior = told(kb.posterior.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
-    for form in (kb.posterior.ArmPosterior, kb.posterior.PoolPosterior):
+    for form in (kb.posterior.ArmPosterior, kb.posterior.RowPosterior):
         other = told(form(kb.Linear(), points, ridge), pulls, y)
         np.testing.assert_allclose(posterior.mean, other.mean, atol=1e-9)
         np.testing.assert_allclose(posterior.variance, other.variance, atol=1e-9)

@@ -554,7 +554,7 @@ def test_a_sketch_of_a_large_pool_needs_a_small_dictionary_and_stays_close():
     points = np.random.default_rng(0).random((1500, 2))
     kernel = kb.RBF(0.3)
     sketched = kb.posterior.SketchedPosterior(kernel, points, 0.1, budget=5.0, growth=2.0)
-    exact = kb.posterior.PoolPosterior(kernel, points, 0.1)
+    exact = kb.posterior.RowPosterior(kernel, points, 0.1)
     for arm in range(0, 1500, 12):
         reward = float(np.sin(4 * points[arm].sum()))
         sketched.update(arm, reward)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
+from commands import document, said, study
 from kernelbandits.calibration import Measurement
 from kernelbandits.checks import DataNotice, StudyConflict
-from test_study_command import document, said, study
 
 POINTS = np.linspace(0, 1, 15)[:, None]
 
@@ -31,24 +31,25 @@ def play_with_errors(domain, rounds: int = 12) -> kb.Auto:
 def test_the_posterior_is_that_of_every_result_with_its_own_variance(domain):
     auto = play_with_errors(domain)
     units, where = auto.units, np.linspace(0, 1, 7)[:, None]
-    points = np.array([POINTS[p] if auto.finite else p for p, _ in auto.history]).reshape(-1, 1)
-    rewards = [reward for _, reward in auto.history]
-    for member, fit in zip(auto.posterior.members, auto.calibrator.fits, strict=True):
+    results, posterior = auto.learner.results, auto.posterior
+    places = [result.place for result in results]
+    points = np.array([POINTS[p] if auto.finite else p for p in places]).reshape(-1, 1)
+    rewards = np.array([result.value for result in results])
+    means, sds = posterior.members_at(where)
+    for i, scales in enumerate(auto.learner.fit.members):
+        kernel, ridge = posterior.kernels[i], float(posterior.ridges[i])
         variances = [
-            ((units.standardise(y + y.sem) - units.standardise(y - y.sem)) / 2) ** 2
-            if isinstance(y, Measurement)
-            else member.ridge
-            for y in rewards
+            ridge
+            if sem is None
+            else ((units.standardise(y + sem) - units.standardise(y - sem)) / 2) ** 2
+            for y, sem in ((result.value, result.sem) for result in results)
         ]
-        noise = np.diag(np.maximum(variances, 1e-8 * fit.total_variance))
-        matrix, cross = member.kernel(points, points) + noise, member.kernel(where, points)
-        mean = cross @ np.linalg.solve(matrix, units.standardise(np.array(rewards)))
+        noise = np.diag(np.maximum(variances, 1e-8 * scales.total_variance))
+        matrix, cross = kernel(points, points) + noise, kernel(where, points)
+        mean = cross @ np.linalg.solve(matrix, units.standardise(rewards))
         explained = np.einsum("ij,ji->i", cross, np.linalg.solve(matrix, cross.T))
-        found = member.at(where)
-        np.testing.assert_allclose(found[0], mean, atol=1e-8)
-        np.testing.assert_allclose(
-            found[1], np.sqrt(member.kernel.diagonal(where) - explained), atol=1e-6
-        )
+        np.testing.assert_allclose(means[i], mean, atol=1e-8)
+        np.testing.assert_allclose(sds[i], np.sqrt(kernel.diagonal(where) - explained), atol=1e-6)
 
 
 @pytest.mark.parametrize("domain", [kb.Arms(POINTS), kb.Box((0.0,), (1.0,))], ids=["arms", "box"])
@@ -66,7 +67,7 @@ def test_equal_errors_are_one_noise():
     """Results whose errors are all sqrt(ridge) have the posterior of plain results."""
     rng = np.random.default_rng(1)
     plain = kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS, 0.04)
-    weighted = kb.posterior.PoolPosterior(kb.RBF(0.3), POINTS, 0.01)
+    weighted = kb.posterior.RowPosterior(kb.RBF(0.3), POINTS, 0.01)
     counts, sums = np.zeros((2, len(POINTS)))
     for arm, reward in zip(rng.integers(0, 15, 20).tolist(), rng.random(20).tolist(), strict=True):
         plain.update(arm, reward)
@@ -147,9 +148,10 @@ def test_a_named_policy_takes_such_results_as_plain_ones_and_says_so(tmp_path):
 def test_replicates_are_stored_together_or_not_at_all(tmp_path):
     lab = kb.Study.create(tmp_path / "a.db", POINTS)
     [one] = lab.ask()
-    told = lab.tell(one.trial, [0.4, 0.5, 0.6], key="monday", note="three chips", by="AB")
+    said = {"key": "monday", "note": "three chips", "by": "AB"}
+    told = lab.tell(one.trial, [0.4, 0.5, 0.6], **said)
     assert (told.trial, told.value, told.replicates) == (1, 0.4, (2, 3))
-    assert lab.tell(one.trial, [0.4, 0.5, 0.6], key="monday").replicates == (2, 3)
+    assert lab.tell(one.trial, [0.4, 0.5, 0.6], **said).replicates == (2, 3)
     frame = lab.to_dataframe()
     assert frame["row"].tolist() == [one.row] * 3
     assert frame["note"].tolist() == ["three chips"] * 3

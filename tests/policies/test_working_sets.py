@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.checks import DataNotice
 from kernelbandits.policies import working_set
-from kernelbandits.policies.calibrator import Calibrator
+from kernelbandits.policies.learner import Learner
 from kernelbandits.policies.working_set import PoolFit, PoolKnowledge, choose_working_set
-from kernelbandits.posterior import PoolMixture
+from kernelbandits.posterior import RowPosterior
 
 N, SIZE = 300, 60
 RARE = kb.calibration.Refits(growth=2.0, first=1)
@@ -51,12 +52,12 @@ def arms_outside(auto):
 
 def full_mixture(auto):
     """The mixture over all arms of the pool, by its definition."""
-    calibrator = auto.calibrator
-    pairs = [calibrator._member(fit) for fit in calibrator.fits]
-    mixture = PoolMixture(*zip(*pairs, strict=True), auto.domain)
+    fitter, fit = auto.learner.fitter, auto.learner.fit
+    kernels, ridges = zip(*(fitter.member(scales, fit) for scales in fit.members), strict=True)
+    mixture = RowPosterior(kernels, auto.domain, ridges)
     counts, sums = np.zeros((2, len(auto.domain)))
     played = auto.domain.index.find(auto.rewards.points)
-    counts[played], sums[played] = auto.rewards.counts, calibrator.unit_sums()
+    counts[played], sums[played] = auto.rewards.counts, auto.rewards.sums_in(auto.units)
     mixture.learn(counts, sums)
     return mixture
 
@@ -117,7 +118,7 @@ def test_a_set_has_what_was_tried_the_neighbours_of_the_best_and_promising_arms(
 def test_the_set_depends_on_the_seed_and_the_rewards_alone(small_sets):
     first, second = (kb.Auto(make_pool(), goal="find", seed=6) for _ in range(2))
     play(first, 7)
-    second.tell_all([(second.choice(place), reward) for place, reward in first.history])
+    second.tell_all([(second.choice(one.place), one.value) for one in first.learner.results])
     assert (first.working.numbers == second.working.numbers).all()
     assert first.ask() == second.ask()
     assert kb.Auto.from_dict(first.to_dict()).ask() == first.ask()
@@ -170,7 +171,7 @@ def test_an_ask_for_few_arms_has_a_working_set_of_them(small_sets):
         assert choice.arm in allowed
         assert auto.ask(arms=allowed) == choice
         assert auto.recommend(arms=allowed) in allowed
-        assert "working set" in auto.explain(choice, arms=allowed).sentence()
+        assert "working set" in kb.insight.explain(auto, choice, arms=allowed).sentence()
     most = np.delete(np.arange(N), auto.recommend())
     assert auto.ask(arms=most).arm in most
 
@@ -194,7 +195,7 @@ def test_of_equal_arms_one_that_is_allowed_is_chosen(small_sets):
     few = copies[~np.isin(copies - 1, auto.working.numbers)][:9]
     assert auto.ask(arms=few).arm in few
     assert auto.ask(arms=copies).arm in copies
-    measured = auto.history[0][0] | 1
+    measured = auto.learner.results[0].place | 1
     assert auto.recommend(arms=np.array([measured])) == measured
 
 
@@ -203,13 +204,13 @@ def test_an_interrupted_fit_leaves_the_set_as_it_was(small_sets, monkeypatch):
     play(auto, 6)
     twin, outside = kb.Auto.from_dict(auto.to_dict()), arms_outside(auto)[:2].tolist()
 
-    def interrupt(self):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     # The second of the two rewards calls for a fit.
     pairs = [(auto.choice(arm), 0.5) for arm in outside]
     with monkeypatch.context() as patch:
-        patch.setattr(Calibrator, "_make_fit", interrupt)
+        patch.setattr(Fitter, "fit", interrupt)
         with pytest.raises(KeyboardInterrupt):
             auto.tell_all(pairs)
         assert auto.ask() == twin.ask()
@@ -228,7 +229,7 @@ def test_results_with_standard_errors_are_learnt_on_a_working_set(small_sets):
         choice = auto.ask()
         auto.tell(choice, kb.calibration.Measurement(value_of(choice.x), 0.1))
     assert auto.ask().note["working"] == len(auto.working) >= SIZE
-    assert auto.recommend() in [place for place, _ in auto.history]
+    assert auto.recommend() in [result.place for result in auto.learner.results]
 
 
 @pytest.fixture
@@ -274,7 +275,7 @@ def test_doctor_does_not_compute_the_estimates_of_all_rows(study, monkeypatch):
 
     monkeypatch.setattr(kb.Auto, "estimates", refuse)
     assert all(finding.ok for finding in study.doctor())
-    study._session.driver.policy.posterior._means[0, 3] += 1e-9
+    study._session.driver.policy.posterior.means[0, 3] += 1e-9
     study._session.driver.policy.posterior._moments = None
     assert not all(finding.ok for finding in study.doctor())
 
@@ -302,18 +303,17 @@ def test_a_study_says_that_it_compares_a_working_set(small_sets, tmp_path, monke
 def test_results_outside_the_set_build_the_posterior_once(small_sets, monkeypatch):
     start = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
     play(start, 9)
-    far, again = arms_outside(start), start.history[2][0]
+    far, again = arms_outside(start), start.learner.results[2].place
     pairs = [(far[3], 0.2), (far[3], 0.21), (again, 0.4), (far[8], None), (far[9], 0.7)]
     one, many = (kb.Auto.from_dict(start.to_dict()) for _ in range(2))
     for arm, reward in pairs:
         choice = one.choice(int(arm))
         one.fail(choice) if reward is None else one.tell(choice, reward)
-    built, relearn = [], Calibrator.relearn
-    monkeypatch.setattr(Calibrator, "relearn", lambda self: [built.append(1), relearn(self)])
-    fitted = len(many.calibrator.made_fits)
+    built, build = [], Learner._build
+    monkeypatch.setattr(Learner, "_build", lambda *given: (built.append(1), build(*given))[1])
     many.tell_all([(many.choice(int(arm)), reward) for arm, reward in pairs])
-    # The first repeat calls for a fit, which builds the posterior too.
-    assert len(built) == 1 + len(many.calibrator.made_fits) - fitted
+    assert many.posterior is many.posterior
+    assert len(built) == 1
     assert (one.working.numbers == many.working.numbers).all()
     assert (one.posterior.means == many.posterior.means).all()
     assert (one.posterior.variances == many.posterior.variances).all()
@@ -342,13 +342,13 @@ def test_neighbours_are_found_among_large_coordinates(small_sets):
 def built(monkeypatch):
     """The numbers of rewards from which posteriors of working sets were built."""
     numbers = []
-    build = Calibrator._build_posterior
+    build = Learner._build
 
-    def count(self):
-        numbers.append(self.rewards.events)
-        return build(self)
+    def count(self, checkpoint):
+        numbers.append(checkpoint.events)
+        return build(self, checkpoint)
 
-    monkeypatch.setattr(Calibrator, "_build_posterior", count)
+    monkeypatch.setattr(Learner, "_build", count)
     return numbers
 
 
@@ -358,7 +358,8 @@ def test_results_told_at_once_and_pending_outside_the_set_build_one_posterior(sm
     fresh, outside = arms_outside(start)[:3].tolist(), arms_outside(start)[40]
     auto = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
     built.clear()
-    pairs = [*start.history, *((arm, 0.3) for arm in fresh)]
+    told = [(result.place, result.value) for result in start.learner.results]
+    pairs = [*told, *((arm, 0.3) for arm in fresh)]
     auto.tell_all([(auto.choice(arm), reward) for arm, reward in pairs])
     assert built == []
     auto.ask(pending=[auto.choice(int(outside))])

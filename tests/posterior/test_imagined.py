@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
-from kernelbandits.posterior import PoolPosterior
+from kernelbandits.posterior import RowPosterior
 
 POINTS = np.random.default_rng(3).random((30, 2))
 
@@ -22,7 +22,7 @@ MATERN = kb.Matern(0.3, 2.5)
 def played(kernel=MATERN, ridge=0.05, rewards=40, arms=12, points=POINTS):
     """A pool on which the first arms were played, in no order."""
     rng = np.random.default_rng(1)
-    posterior = PoolPosterior(kernel, points, ridge)
+    posterior = RowPosterior(kernel, points, ridge)
     for arm in rng.integers(arms, size=rewards).tolist():
         posterior.update(arm, float(rng.normal()))
     return posterior
@@ -109,7 +109,7 @@ def test_arms_that_say_the_same_have_variances_below_the_ceiling(kernel):
 @pytest.mark.parametrize("ridge", [1e-13, 1e-14, 1e-16])
 def test_where_the_ridge_is_lost_in_rounding_it_goes_one_by_one(ridge):
     rng = np.random.default_rng(0)
-    posterior = PoolPosterior(kb.RBF(5.0), rng.random((50, 2)), ridge)
+    posterior = RowPosterior(kb.RBF(5.0), rng.random((50, 2)), ridge)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for arm in rng.integers(3, size=500).tolist():
@@ -123,7 +123,7 @@ def test_where_the_ridge_is_lost_in_rounding_it_goes_one_by_one(ridge):
 
 
 def test_the_information_of_pending_plays_is_that_of_their_gram_matrix():
-    posterior = PoolPosterior(kb.Matern(0.4), POINTS, 0.1)
+    posterior = RowPosterior(kb.Matern(0.4), POINTS, 0.1)
     arms = [4, 9, 9, 17]
     matrix = np.eye(4) + kb.Matern(0.4)(POINTS[arms], POINTS[arms]) / 0.1
     assert posterior.with_pending(arms).log_det == pytest.approx(

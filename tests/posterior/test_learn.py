@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kernelbandits as kb
-from kernelbandits.posterior import PoolPosterior
+from kernelbandits.posterior import RowPosterior
 
 POINTS = np.random.default_rng(5).random((9, 2))
 KERNEL = kb.Matern((0.4, 0.7))
 KINDS = {
     "arms": kb.posterior.ArmPosterior,
-    "pool": PoolPosterior,
+    "pool": RowPosterior,
     "points": kb.posterior.PointPosterior,
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -97,6 +97,7 @@ def test_it_is_the_posterior_by_dense_algebra(kind):
     st.lists(st.tuples(st.integers(0, 8), st.floats(-5, 5)), min_size=1, max_size=30),
     st.integers(0, 30),
 )
+@example([(0, 0.0), (1, 5e-324)], 1)
 def test_learning_some_at_once_and_the_rest_one_by_one_is_all_the_same(kind, told, cut):
     arms, rewards = np.array([arm for arm, _ in told]), np.array([reward for _, reward in told])
     cut = min(max(cut, 1), len(told))

@@ -16,9 +16,9 @@ from kernelbandits.policies.paths import count_normals, draw_waves
 from kernelbandits.posterior import (
     ArmPosterior,
     PartialPosterior,
-    PoolPosterior,
+    RowPosterior,
     ShortList,
-    pool,
+    rows,
     short_list,
 )
 from kernelbandits.problems import GaussianNoise, Instance, UniformNoise
@@ -80,7 +80,7 @@ def test_the_compiled_pool_plays_what_the_covariance_plays(kernel, law, points, 
     instance = make_instance(POINTS[points])
     made = {
         form: [rule(instance, KERNELS[kernel], LAWS[law], ties, ridge, form) for _ in range(2)]
-        for form in (ArmPosterior, PoolPosterior)
+        for form in (ArmPosterior, RowPosterior)
     }
     runs = {
         form: [
@@ -89,20 +89,20 @@ def test_the_compiled_pool_plays_what_the_covariance_plays(kernel, law, points, 
         ]
         for form, two in made.items()
     }
-    assert [run.engine for run in runs[PoolPosterior]] == ["numpy", "numba"]
+    assert [run.engine for run in runs[RowPosterior]] == ["numpy", "numba"]
     reference = runs[ArmPosterior][0]
     share = 2 if points == "twins" else 1
-    for run in (*runs[ArmPosterior], *runs[PoolPosterior]):
+    for run in (*runs[ArmPosterior], *runs[RowPosterior]):
         np.testing.assert_array_equal(run.arms, reference.arms)
         np.testing.assert_array_equal(run.recommended // share, reference.recommended // share)
-    for policy in made[PoolPosterior]:
+    for policy in made[RowPosterior]:
         demand_equal(made[ArmPosterior][0].posterior, policy.posterior)
 
 
 def test_the_engines_agree_on_a_pool_across_audits_and_chunks(monkeypatch):
     monkeypatch.setattr(engines, "TABLE_ROUNDS", 512)
     instance = make_instance(POINTS["scattered"][:40], noise=0.5)
-    slow, fast = (rule(instance, kb.RBF(0.1), LAWS["step"], form=PoolPosterior) for _ in range(2))
+    slow, fast = (rule(instance, kb.RBF(0.1), LAWS["step"], form=RowPosterior) for _ in range(2))
     by_hand, by_loop = play(slow, instance, 2300, "numpy"), play(fast, instance, 2300)
     np.testing.assert_array_equal(by_loop.arms, by_hand.arms)
     np.testing.assert_array_equal(by_loop.recommended, by_hand.recommended)
@@ -145,11 +145,11 @@ def test_a_damaged_pool_is_repaired_by_the_audit_that_the_loop_stops_for():
 def test_one_pass_serves_a_first_play_and_none_a_repeat_in_succession():
     """The definition: cov(., arm) from counts, whatever the way it was computed."""
     points = POINTS["scattered"]
-    posterior = PoolPosterior(kb.RBF(0.3), points, 0.05)
+    posterior = RowPosterior(kb.RBF(0.3), points, 0.05)
     exact = ArmPosterior(kb.RBF(0.3), points, 0.05)
     for arm in (3, 3, 3, 8, 3, 8, 8, 200, 3):
         np.testing.assert_allclose(
-            posterior._column(arm) if arm in posterior._slot else exact.cov[:, arm],
+            posterior._find_column(arm)[0][0] if arm in posterior._slot else exact.cov[:, arm],
             exact.cov[:, arm],
             atol=1e-12,
         )
@@ -170,7 +170,7 @@ def test_the_loop_combines_the_rows_of_many_arms_in_long_pieces_and_plays_the_sa
     np.testing.assert_array_equal(by_loop.arms, by_hand.arms)
     np.testing.assert_array_equal(by_loop.recommended, by_hand.recommended)
     demand_equal(slow.posterior, fast.posterior)
-    np.testing.assert_allclose(fast.posterior._rows[:9], slow.posterior._rows[:9], atol=1e-12)
+    np.testing.assert_allclose(fast.posterior._rows[0, :9], slow.posterior._rows[0, :9], atol=1e-12)
 
 
 def test_after_repeats_in_succession_the_loop_leaves_the_matrix_of_one_by_one():
@@ -372,8 +372,8 @@ def test_a_run_that_may_not_fit_is_played_with_a_notice(monkeypatch):
 
 
 def test_rows_that_do_not_fit_are_refused_before_they_are_asked_for(monkeypatch):
-    monkeypatch.setattr(pool, "CHUNK_NUMBERS", 32)
-    posterior = PoolPosterior(kb.RBF(0.3), POINTS["scattered"], 1.0)
+    monkeypatch.setattr(rows, "CHUNK_NUMBERS", 32)
+    posterior = RowPosterior(kb.RBF(0.3), POINTS["scattered"], 1.0)
     posterior.update(0, 1.0)
     monkeypatch.setattr(runtime, "available_memory", lambda: 1000)
     with pytest.raises(
@@ -386,13 +386,13 @@ def test_rows_that_do_not_fit_are_refused_before_they_are_asked_for(monkeypatch)
 
 
 def test_rows_grow_by_chunks_and_hold_what_was_learnt(monkeypatch):
-    monkeypatch.setattr(pool, "CHUNK_NUMBERS", 3 * 230)
-    posterior = PoolPosterior(kb.RBF(0.3), POINTS["scattered"], 0.1)
+    monkeypatch.setattr(rows, "CHUNK_NUMBERS", 3 * 230)
+    posterior = RowPosterior(kb.RBF(0.3), POINTS["scattered"], 0.1)
     exact = ArmPosterior(kb.RBF(0.3), POINTS["scattered"], 0.1)
     for arm in range(0, 200, 9):
         for form in (posterior, exact):
             form.update(arm, np.sin(arm))
-    assert len(posterior._rows) - posterior.distinct <= 3
+    assert posterior._rows.shape[1] - posterior.distinct <= 3
     np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-10)
     np.testing.assert_allclose(posterior.variance, exact.variance, atol=1e-10)
     posterior.audit()

@@ -14,7 +14,7 @@ from sklearn.gaussian_process import kernels as sk
 import kernelbandits as kb
 from kernelbandits.posterior import LARGEST_COVARIANCE, Factorisation, posterior_on
 
-FORMS = [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior]
+FORMS = [kb.posterior.ArmPosterior, kb.posterior.RowPosterior]
 every_form = pytest.mark.parametrize("form", FORMS)
 LINE = np.linspace(0, 1, 50)[:, None]
 
@@ -364,13 +364,13 @@ def test_as_many_lengths_as_dimensions_are_needed_at_construction(form):
 
 def test_a_pool_never_holds_an_n_by_n_matrix():
     points = np.random.default_rng(0).random((LARGEST_COVARIANCE + 1, 2))
-    assert isinstance(posterior_on(kb.RBF(0.3), kb.Arms(points), 1.0), kb.posterior.PoolPosterior)
+    assert isinstance(posterior_on(kb.RBF(0.3), kb.Arms(points), 1.0), kb.posterior.RowPosterior)
     assert isinstance(
         posterior_on(kb.RBF(0.3), kb.Arms(points[:50]), 1.0), kb.posterior.ArmPosterior
     )
     large = np.random.default_rng(0).random((200_000, 2))
     posterior = played(
-        kb.posterior.PoolPosterior, kb.RBF(0.3), large, 1.0, [3, 3, 70_000], [1.0, 2.0, 3.0]
+        kb.posterior.RowPosterior, kb.RBF(0.3), large, 1.0, [3, 3, 70_000], [1.0, 2.0, 3.0]
     )
     held = sum(item.nbytes for item in vars(posterior).values() if isinstance(item, np.ndarray))
     assert held < 50 * 8 * 200_000

@@ -18,10 +18,9 @@ from kernelbandits.posterior import (
     ArmPosterior,
     Factorisation,
     LinearPosterior,
-    PoolPosterior,
     Posterior,
+    RowPosterior,
 )
-from kernelbandits.posterior.sufficient import lower_root
 from reference_bandits import (
     ENGINES,
     KERNELS,
@@ -35,7 +34,7 @@ from reference_bandits import (
 
 LONG = 1200
 """More rounds than lie between two audits; after an audit the state is a new factorisation."""
-FORMS = {ArmPosterior: "Matern(0.3)", PoolPosterior: "RBF(0.25)", LinearPosterior: "linear"}
+FORMS = {ArmPosterior: "Matern(0.3)", RowPosterior: "RBF(0.25)", LinearPosterior: "linear"}
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
@@ -197,14 +196,20 @@ def scaled_column(column):
     return lambda self, arm: 1.01 * column(self, arm)
 
 
-def rebuilt_without_ridge(sound):
-    def start_again(self, exact, played):
-        sound(self, exact, played)
-        m, known = len(played), self.points[played]
-        matrix = self.kernel(known, known) + 1e-9 * np.eye(m)
-        self._factor[:m, :m] = lower_root(matrix, least=1e-9)
+def wrong_rows(find_column):
+    def find(self, arm):
+        column, coordinates = find_column(self, arm)
+        return 1.01 * column, coordinates
 
-    return start_again
+    return find
+
+
+def rebuilt_with_another_core(sound):
+    def replace_state(self, played):
+        sound(self, played)
+        self._core[:, : len(played), : len(played)] *= 0.99
+
+    return replace_state
 
 
 def repeated_draws(sound):
@@ -230,16 +235,16 @@ BREAKAGES = {
         audited,
     ),
     "a pool with a wrong column": (
-        patched(PoolPosterior, "_column", scaled_column),
-        partial(check_form, PoolPosterior),
+        patched(RowPosterior, "_find_column", wrong_rows),
+        partial(check_form, RowPosterior),
     ),
     "a linear form with a wrong column": (
         patched(LinearPosterior, "_column", scaled_column),
         partial(check_form, LinearPosterior),
     ),
-    "a pool rebuilt without its ridge": (
-        patched(PoolPosterior, "_start_again", rebuilt_without_ridge),
-        partial(check_form, PoolPosterior),
+    "a pool rebuilt with a wrong core": (
+        patched(RowPosterior, "_replace_state", rebuilt_with_another_core),
+        partial(check_form, RowPosterior),
     ),
     "a wrong determinant after a linear audit": (
         patched(

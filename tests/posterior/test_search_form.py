@@ -11,16 +11,12 @@ import kernelbandits as kb
 from kernelbandits.kernels import AdditiveMatern, Constant
 from kernelbandits.policies.acquisition import (
     LogExpectedImprovement,
-    ScoreSurface,
-    SearchSurface,
     StandardDeviation,
+    Surface,
     UpperConfidence,
-    speed_up,
 )
-from kernelbandits.policies.doubling import Doubling
-from kernelbandits.policies.place import Region
 from kernelbandits.posterior import PointPosterior, SearchForm
-from kernelbandits.study.rules import build_policy, make_settings
+from kernelbandits.posterior.search_form import OwnKernels, ProductKernels
 
 LOWER, UPPER = (0.0, -2.0, 1000.0), (1.0, 3.0, 1100.0)
 BOX = kb.Box(LOWER, UPPER)
@@ -39,7 +35,7 @@ ACQUISITIONS = [
     UpperConfidence(1.0, 2.0),
     UpperConfidence(-0.5, 3.0),
     StandardDeviation(),
-    LogExpectedImprovement(0.8),
+    LogExpectedImprovement(np.array([0.8])),
 ]
 
 
@@ -63,21 +59,21 @@ def test_mean_and_sd_are_those_of_the_posterior(name: str, count: int) -> None:
     # One lengthscale for all coordinates loses digits: the last side is 140 of them long.
     tolerance = 1e-6 if name == "one scale" else 1e-9
     posterior = learn_posterior(KERNELS[name], count)
-    form = SearchForm.of(posterior)
-    assert form is not None
+    form = SearchForm(posterior)
+    assert isinstance(form.kernels, ProductKernels)
     rows = np.vstack([sample_rows(700, 2), posterior.points])
-    for found, truth in zip(form.at(rows), posterior.at(rows), strict=True):
+    for found, truth in zip(form.at(rows), posterior.members_at(rows), strict=True):
         np.testing.assert_allclose(found, truth, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=repr)
 def test_scores_and_gradients_are_those_of_the_posterior(name: str, acquisition: Any) -> None:
-    plain = ScoreSurface(learn_posterior(KERNELS[name]), acquisition)
-    fast = speed_up(plain)
-    assert isinstance(fast, SearchSurface)
-    rows = sample_rows(60, 3)
-    np.testing.assert_allclose(fast.values(rows), plain.values(rows), rtol=1e-8, atol=1e-8)
+    posterior, rows = learn_posterior(KERNELS[name]), sample_rows(60, 3)
+    fast, plain = Surface(posterior, acquisition), Surface(posterior, acquisition)
+    plain.form.kernels = OwnKernels(posterior)
+    exact = Surface(posterior, acquisition, exact=True)
+    np.testing.assert_allclose(fast.values(rows), exact.values(rows), rtol=1e-8, atol=1e-8)
     (value, slopes), (true_value, true_slopes) = fast.slopes(rows), plain.slopes(rows)
     np.testing.assert_allclose(value, true_value, rtol=1e-8, atol=1e-8)
     size = np.abs(true_slopes).max(0)
@@ -88,9 +84,7 @@ def test_where_nothing_is_uncertain_the_sd_has_no_slope() -> None:
     with pytest.warns(kb.NumericsWarning):
         posterior = PointPosterior(kb.RBF(SCALES), BOX, 1e-30)
     posterior.update(sample_rows(1, 4)[0], 0.5)
-    form = SearchForm.of(posterior)
-    assert form is not None
-    value, slopes = form.slopes(posterior.points, StandardDeviation().derivatives)
+    value, slopes = Surface(posterior, StandardDeviation()).slopes(posterior.points)
     assert value.tolist() == [0.0]
     assert slopes.tolist() == [[0.0, 0.0, 0.0]]
 
@@ -100,8 +94,8 @@ def test_where_nothing_is_uncertain_the_sd_has_no_slope() -> None:
 @pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern])
 def test_far_from_the_only_point_played_nothing_is_known(kernel: Any, scale: float) -> None:
     # The squares of distances in lengthscales overflow in the first two cases.
-    plain = ScoreSurface(learn_posterior(kernel(scale), 1), StandardDeviation())
-    surface, rows = speed_up(plain), sample_rows(20, 5)
+    surface = Surface(learn_posterior(kernel(scale), 1), StandardDeviation())
+    rows = sample_rows(20, 5)
     assert surface.values(rows).tolist() == [1.0] * 20
     assert not surface.slopes(rows)[1].any()
     policy = kb.SimpleUCB(kb.Box((0.0,), (1.0,)), kernel(scale), **BOUNDS)
@@ -121,18 +115,19 @@ def test_far_from_the_only_point_played_nothing_is_known(kernel: Any, scale: flo
     ],
     ids=str,
 )
-def test_other_kernels_and_lengthscales_that_lose_digits_have_no_such_form(kernel: Any) -> None:
-    posterior = learn_posterior(kernel, 5)
-    assert SearchForm.of(posterior) is None
-    surface = speed_up(ScoreSurface(posterior, StandardDeviation()))
-    assert isinstance(surface, ScoreSurface)
-    assert surface.halving == SearchSurface.halving, "the rule is that of the other form"
+def test_other_kernels_and_lengthscales_that_lose_digits_are_no_products(kernel: Any) -> None:
+    posterior, rows = learn_posterior(kernel, 5), sample_rows(20, 6)
+    form = SearchForm(posterior)
+    assert isinstance(form.kernels, OwnKernels)
+    for found, truth in zip(form.at(rows), posterior.members_at(rows), strict=True):
+        np.testing.assert_allclose(found, truth, rtol=1e-6, atol=1e-6)
 
 
-def test_before_the_first_reward_and_of_other_posteriors_there_is_no_such_form() -> None:
-    assert SearchForm.of(PointPosterior(kb.RBF(SCALES), BOX, 0.1)) is None
-    members = [learn_posterior(kb.RBF(SCALES), 5)] * 2
-    assert SearchForm.of(kb.posterior.MixturePosterior(members)) is None
+def test_before_the_first_reward_the_form_is_that_of_the_prior() -> None:
+    posterior, rows = PointPosterior(2.0 * kb.RBF(SCALES), BOX, 0.1), sample_rows(5, 7)
+    value, slopes = Surface(posterior, UpperConfidence(1.0, 3.0)).slopes(rows)
+    np.testing.assert_allclose(value, 3 * np.sqrt(2.0))
+    assert not slopes.any()
 
 
 def play_policy(policy: kb.Policy, rounds: int) -> list[Any]:
@@ -144,36 +139,14 @@ def play_policy(policy: kb.Policy, rounds: int) -> list[Any]:
     return choices
 
 
-def test_a_named_policy_finds_maxima_at_least_as_high_in_the_fast_form() -> None:
-    policy = kb.SimpleUCB(BOX, kb.Matern(SCALES), **BOUNDS)
-    before = kb.SimpleUCB(BOX, kb.Matern(SCALES), **BOUNDS)
-    before.search_as_before()
-    gaps = []
-    for t in range(1, 26):
-        choice, other = policy.ask(t, kb.Streams(2)), before.ask(t, kb.Streams(2))
-        values = policy.index(t, points=np.vstack([choice.x, other.x]))
-        gaps.append(float(values[0] - values[1]))
-        assert choice.note["index"] == pytest.approx(values[0], abs=1e-9)
-        reward = float(np.sin(4 * choice.x[0]) + np.cos(choice.x[1]))
-        policy.tell(choice, reward)
-        before.tell(before.choice(choice.x), reward)
-    assert min(gaps) > -1e-6
-
-
-def test_who_keeps_the_search_of_before_evaluates_the_posterior_itself() -> None:
-    """`Auto`, and named policies in studies, whose stored choices are recomputed."""
-    settings = make_settings(target="y", policy="simple-ucb", settings=BOUNDS)
-    space = kb.MixedBox({"a": kb.Real(0, 1), "b": kb.Real(0, 1)})
-    doubling = make_settings(
-        target="y", policy="igp-ucb", settings={**BOUNDS, "horizon": "doubling"}
-    )
-    study, epochs = build_policy(settings, space), build_policy(doubling, space)
-    assert isinstance(epochs, Doubling)
-    acquisition, posterior = UpperConfidence(1.0, 1.0), learn_posterior(kb.RBF(SCALES), 5)
-    for policy in (study, epochs.inner, epochs._make_policy(2), kb.Auto(BOX)):
-        assert type(policy._surface(acquisition, posterior, Region(BOX, None))) is ScoreSurface
-    named = kb.SimpleUCB(BOX, kb.RBF(SCALES), **BOUNDS)
-    assert type(named._surface(acquisition, posterior, Region(BOX, None))) is SearchSurface
+@pytest.mark.parametrize("kernel", [kb.Matern(SCALES), kb.RBF(SCALES) + Constant()], ids=str)
+def test_a_policy_notes_the_index_of_the_point_that_it_plays(kernel: Any) -> None:
+    policy = kb.SimpleUCB(BOX, kernel, **BOUNDS)
+    for t in range(1, 16):
+        choice = policy.ask(t, kb.Streams(2))
+        index = policy.index(t, points=choice.x[None])
+        assert choice.note["index"] == pytest.approx(index[0], abs=1e-9)
+        policy.tell(choice, float(np.sin(4 * choice.x[0]) + np.cos(choice.x[1])))
 
 
 def test_asks_after_a_repeated_point_and_with_pending_ones_are_those_of_a_fresh_policy() -> None:
@@ -202,6 +175,6 @@ def test_arms_beside_a_context_are_scored_by_the_posterior_itself(kernel: Any) -
         choice = policy.ask(t, kb.Streams(0), context=context)
         rows = np.hstack([points, np.broadcast_to(context, (50, 1))])
         acquisition = UpperConfidence(choice.note["weight"], choice.note["width"])
-        scores = acquisition.score(*policy.posterior.at(rows))
+        scores = acquisition.score_members(*policy.posterior.members_at(rows))
         assert choice.note["index"] == scores[choice.arm] == scores.max()
         policy.tell(choice, float(np.sin(9 * points[choice.arm]).sum()))

@@ -172,5 +172,5 @@ def test_without_file_and_network_the_data_are_unavailable_in_one_line(monkeypat
 def test_without_pooch_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.delenv(module.VARIABLE, raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(DataUnavailable, match=r'pip install "kernelbandits\[experiments\]"'):
+    with pytest.raises(DataUnavailable, match=r'pip install "\.\[experiments\]"'):
         perovskite_file()

@@ -23,6 +23,7 @@ from kernelbandits.report.studies import KINDS, draw_study
 from kernelbandits.report.studies.columns import category_groups
 from kernelbandits.report.studies.curves import best_average, gaps
 from kernelbandits.report.studies.drawing import select_drawings
+from kernelbandits.report.studies.methods import describe_methods
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.posterior import label_of
 from kernelbandits.report.studies.sheets import Drawing, blank_figure, render_svg, shorten
@@ -167,7 +168,7 @@ def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path)
 
 def test_without_matplotlib_one_sentence_says_what_to_install(made, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ValueError, match=re.escape('pip install "kernelbandits[experiments]"')):
+    with pytest.raises(ValueError, match=re.escape('pip install ".[experiments]"')):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.html")
 
 
@@ -175,7 +176,7 @@ def test_only_a_page_needs_jinja2(made, tmp_path, monkeypatch):
     study = made(LINE, [(0, 1.0)])
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert draw_study(study, tmp_path / "films.svg", "progress").exists()
-    with pytest.raises(ValueError, match=re.escape('pip install "kernelbandits[experiments]"')):
+    with pytest.raises(ValueError, match=re.escape('pip install ".[experiments]"')):
         draw_study(study, tmp_path / "films.html")
     assert not (tmp_path / "films.html").exists()
 
@@ -832,3 +833,60 @@ def test_three_shares_of_a_mixture_are_a_ternary_map(made, tmp_path):
 def test_a_grid_has_triangles_where_all_three_corners_have_values():
     inside = np.array([[True, True, True], [True, True, False], [True, False, False]])
     assert triangles_between(inside).tolist() == [[0, 1, 3], [1, 2, 4], [3, 4, 5], [1, 4, 3]]
+
+
+# ---------------------------------------------------------------- the paragraph for a paper
+
+
+def tell_suggestions(study, count):
+    for number in range(count):
+        [suggestion] = study.ask()
+        study.tell(suggestion.trial, math.sin(3.0 * number + suggestion.trial))
+
+
+def test_the_methods_paragraph_counts_by_how_each_trial_was_chosen(tmp_path):
+    points = np.random.default_rng(0).random((30, 2))
+    study = kb.Study.create(str(tmp_path / "a.db"), points, target="yield")
+    assert "measurement" not in describe_methods(study, study.status())
+    study.tell(row=4, value=0.3)
+    alone = describe_methods(study, study.status())
+    assert "were chosen by hand, and their results were described by" in alone
+    assert "expected improvement" not in alone
+    tell_suggestions(study, 7)
+    study.tell(row=4, value=0.35)
+    study.tell(row=6, failed=True)
+    asked = [event.body["note"] for event in study.history() if event.kind == "asked"]
+    initial = sum("first" in note for note in asked)
+    assert 0 < initial < 7
+    told = study.to_dataframe()
+    repeated = int((told["state"] == "told").sum()) - told["row"][told["state"] == "told"].nunique()
+    text = describe_methods(study, study.status())
+    assert "10 measurements were made, of which 1 failed" in text
+    assert f"{repeated} repeated a candidate that had a result" in text
+    assert f"{initial} belonged to an initial design" in text
+    assert f"{7 - initial} had the largest expected improvement" in text
+    assert "3 came from choices by hand" in text
+
+
+def test_the_methods_paragraph_names_the_rule_that_chose(tmp_path):
+    points = np.random.default_rng(0).random((30, 2))
+    study = kb.Study.create(str(tmp_path / "a.db"), points, goal="earn")
+    tell_suggestions(study, 7)
+    earned = describe_methods(study, study.status())
+    assert "came from the online knowledge gradient" in earned
+    assert "expected improvement" not in earned
+    study.change(policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0})
+    tell_suggestions(study, 2)
+    both = describe_methods(study, study.status())
+    assert "selected by the policy auto and simple-ucb" in both
+    assert "came from the policy auto or simple-ucb" in both
+    assert "knowledge gradient" not in both
+
+
+def test_the_methods_paragraph_of_a_space_counts_its_initial_design(tmp_path):
+    space = {"a": kb.Real(0, 1), "b": kb.Integer(1, 5)}
+    study = kb.Study.create(str(tmp_path / "a.db"), space)
+    tell_suggestions(study, 5)
+    text = describe_methods(study, study.status())
+    assert "5 measurements were made" in text
+    assert "4 belonged to an initial design; 1 had the largest expected improvement" in text

@@ -44,7 +44,7 @@ from kernelbandits.report.figures.theory import (
 )
 from kernelbandits.theory.ucb_bounds import ucb_bound
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KERNEL, HORIZON, SEEDS = kb.RBF(0.5), 120, 3
 TOLD = {"noise_scale": 0.01, "norm_bound": 1.0}
 POLICIES = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import loguniform, norm, randint, uniform
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import RandomizedSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import (
     check_dict_unchanged,
@@ -77,6 +80,61 @@ def test_a_candidate_that_cannot_be_fitted_has_failed():
         KernelBanditSearchCV(SVC(), {"kernel": ["wrong", "worse"]}, n_iter=2, cv=2).fit(x, y)
 
 
+class CountedSVC(SVC):
+    """Counts how often it is fitted."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        CountedSVC.fits += 1
+        return super().fit(X, y)
+
+
+def test_a_space_with_fewer_candidates_than_iterations_is_evaluated_whole_and_once(monkeypatch):
+    x, y = load_iris(return_X_y=True)
+    space = {"kernel": ["rbf", "linear"]}
+    monkeypatch.setattr(CountedSVC, "fits", 0)
+    search = KernelBanditSearchCV(CountedSVC(), space, n_iter=10, cv=3)
+    with pytest.warns(kb.DataNotice, match="the space has 2 candidates, n_iter is 10; each is eva"):
+        search.fit(x, y)
+    assert CountedSVC.fits == 2 * 3 + 1
+    with pytest.warns(UserWarning, match="space of parameters 2 is smaller than n_iter=10"):
+        at_random = RandomizedSearchCV(SVC(), space, n_iter=10, cv=3).fit(x, y)
+    scores = zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+    for params, score in scores:
+        other = at_random.cv_results_["params"].index(params)
+        assert score == at_random.cv_results_["mean_test_score"][other]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        allowed = kb.MixedBox(
+            {"kernel": ["rbf", "poly"], "degree": kb.Integer(2, 4)},
+            constraints=["not (kernel == 'rbf' and degree > 2)"],
+        )
+        found = KernelBanditSearchCV(SVC(), allowed, n_iter=4, cv=2).fit(x, y).cv_results_["params"]
+    assert len(found) == len({tuple(params.values()) for params in found}) == 4
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"alpha": [0.1]},
+        {"alpha": kb.Real(0.1, 0.1), "fit_intercept": [True]},
+        {"alpha": 0.1 * np.ones(1), "solver": ["lsqr"], "max_iter": kb.Integer(9, 9)},
+    ],
+)
+def test_a_space_with_one_candidate_is_evaluated_with_a_warning(space):
+    x, y = load_diabetes(return_X_y=True)
+    search = KernelBanditSearchCV(Ridge(), space, n_iter=10, cv=3)
+    with pytest.warns(kb.DataNotice, match="the space has 1 candidate, n_iter is 10; each is eval"):
+        search.fit(x, y)
+    assert search.best_params_.keys() == space.keys()
+    assert search.best_params_["alpha"] == 0.1
+    assert len(search.cv_results_["params"]) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelBanditSearchCV(Ridge(), space, n_iter=1, cv=3).fit(x, y)
+
+
 def test_lists_pairs_and_distributions_are_variables():
     space = read_parameters(
         {
@@ -85,7 +143,7 @@ def test_lists_pairs_and_distributions_are_variables():
             "c": uniform(1, 2),
             "d": [3, 1, 2],
             "e": [None, "auto"],
-            "f": (0, 1),
+            "f": (0.0, 1.0),
         }
     )
     assert space.box.variables == (

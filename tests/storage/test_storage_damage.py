@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ import apsw
 import pytest
 
 from kernelbandits.storage import Damaged, Draft, Event, Log, NoStudy, StorageError, salvage
+from kernelbandits.storage.checksums import build_row
+from kernelbandits.storage.salvage import Remains
+from kernelbandits.storage.sqlite import SqliteBackend
 from kernelbandits.storage.statements import send
 from wire import BEFORE, execute, listen, tell
 
@@ -117,6 +122,29 @@ def test_a_page_that_is_gone_costs_only_what_was_on_it(sample, tmp_path):
             assert_saved(path, tmp_path / f"{page}-saved.db", events, cells, most=40)
 
 
+def test_pages_in_each_others_place_are_seen_and_said_in_one_sentence(sample, tmp_path):
+    source, events, cells = sample
+    original, noticed = source.read_bytes(), 0
+    pages = [original[start : start + 4096] for start in range(0, len(original), 4096)]
+    for number, (a, b) in enumerate(itertools.permutations(range(len(pages)), 2)):
+        path = tmp_path / f"{number}.db"
+        changed = [*pages]
+        changed[b] = pages[a]
+        path.write_bytes(b"".join(changed))
+        noticed += seen(path, events, cells)
+    assert noticed > 40
+
+
+def test_names_of_tables_that_are_no_text_are_seen_and_said_in_one_sentence(sample, tmp_path):
+    source, events, cells = sample
+    original, path = source.read_bytes(), tmp_path / "films.db"
+    for name in (b"events", b"study", b"head", b"cells", b"CREATE"):
+        path.write_bytes(original.replace(name, b"\xd9" * len(name)))
+        assert seen(path, events, cells)
+        with suppress(StorageError):
+            salvage(path, tmp_path / f"{name!r}.db")
+
+
 def assert_saved(
     path: Path, target: Path, events: list[Event], cells: list[Any], most: int
 ) -> None:
@@ -180,7 +208,6 @@ CHANGES = [
     "DELETE FROM {}head",
     "UPDATE {}candidates SET cells = '[0.5]' WHERE id = 1",
     "DELETE FROM {}candidates WHERE id = 2",
-    "UPDATE {}study SET checksum = 'x'",
     "UPDATE {}study SET fingerprint = 'x'",
     'UPDATE {}study SET columns = \'["a","b"]\'',
     "DELETE FROM {}study",
@@ -204,6 +231,108 @@ def read_all(where: str) -> None:
         log.columns()
 
 
+AFTER_INSERT = "CREATE TRIGGER greedy AFTER INSERT ON events BEGIN {} END"
+TRIGGERS = {
+    "delete": AFTER_INSERT.format("DELETE FROM events WHERE seq = new.seq;"),
+    "update": AFTER_INSERT.format("UPDATE events SET value = 99 WHERE seq = new.seq;"),
+    "ignore": "CREATE TRIGGER greedy BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END",
+    "head": "CREATE TRIGGER greedy AFTER UPDATE ON head BEGIN UPDATE head SET seq = 1; END",
+}
+SERVER_TRIGGERS = {
+    "delete": ("AFTER", "DELETE FROM {0}events WHERE seq = new.seq; RETURN new"),
+    "update": ("BEFORE", "new.value = 99; RETURN new"),
+    "ignore": ("BEFORE", "RETURN NULL"),
+}
+
+
+def plant_trigger(log: Log, what: str) -> None:
+    """Put a trigger into a study, as another program could."""
+    if isinstance(log._backend, SqliteBackend):
+        execute(log, TRIGGERS[what])
+        return
+    when, body = SERVER_TRIGGERS[what]
+    execute(
+        log,
+        f"CREATE FUNCTION {{0}}meddle() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        f"BEGIN {body}; END $$",
+        f"CREATE TRIGGER greedy {when} INSERT ON {{0}}events FOR EACH ROW "
+        "EXECUTE FUNCTION {0}meddle()",
+    )
+
+
+@pytest.mark.parametrize("what", ["delete", "update", "ignore"])
+def test_a_study_with_a_trigger_is_refused_and_salvaged_without_it(where, log, tmp_path, what):
+    tell(log)
+    plant_trigger(log, what)
+    log.close()
+    for writable in (True, False):
+        with pytest.raises(Damaged, match="it has the trigger 'greedy', which no study has"):
+            Log.open(where, writable=writable)
+    assert salvage(where, tmp_path / "saved.db").sentence.endswith("were kept, none was lost")
+    assert tell(Log.open(tmp_path / "saved.db")).seq == 4
+
+
+@pytest.mark.parametrize("what", ["delete", "update", "ignore"])
+def test_what_a_trigger_changes_while_a_study_is_open_is_not_acknowledged(where, log, what):
+    tell(log)
+    events = log.events()
+    plant_trigger(log, what)
+    with pytest.raises(Damaged, match="was changed while it was written; nothing was written"):
+        tell(log)
+    assert log.events() == events
+
+
+def test_a_head_that_a_trigger_moves_back_is_not_acknowledged(tmp_path):
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
+    tell(log)
+    plant_trigger(log, "head")
+    with pytest.raises(Damaged, match="head and last event do not fit"):
+        tell(log)
+    assert len(log.events()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("CREATE VIEW extra AS SELECT * FROM events", "view"),
+        ("CREATE TABLE extra (x)", "table"),
+        ("CREATE INDEX extra ON events (value)", "index"),
+        ("CREATE VIRTUAL TABLE extra USING fts5 (x)", "table"),
+    ],
+)
+def test_a_file_with_what_no_study_has_is_refused(tmp_path, text, kind):
+    path = tmp_path / "films.db"
+    log = Log.create(path, CREATED, TABLE)
+    execute(log, text)
+    log.close()
+    with pytest.raises(Damaged, match=f"it has the {kind} 'extra"):
+        Log.open(path)
+
+
+def test_the_statistics_that_sqlite_keeps_are_of_no_other_program(tmp_path):
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
+    execute(log, "ANALYZE")
+    log.close()
+    assert len(Log.open(tmp_path / "films.db").events()) == 1
+
+
+def test_a_rule_on_a_server_is_refused(database, tmp_path):
+    where = f"{database}&study=ruled"
+    log = Log.create(where, CREATED, TABLE)
+    execute(log, "CREATE RULE quiet AS ON INSERT TO {}events DO INSTEAD NOTHING")
+    with pytest.raises(Damaged, match="was changed while it was written"):
+        tell(log)
+    with pytest.raises(Damaged, match="it has the rule 'quiet', which no study has"):
+        Log.open(where)
+
+
+def test_a_view_beside_the_tables_of_a_server_is_none_of_our_business(database):
+    where = f"{database}&study=viewed"
+    log = Log.create(where, CREATED, TABLE)
+    execute(log, "CREATE VIEW {0}best AS SELECT max(value) FROM {0}events")
+    assert tell(Log.open(where)).seq == 2
+
+
 def test_nobody_writes_onto_a_damaged_end(where, log):
     tell(log)
     execute(log, "UPDATE {}head SET seq = 1")
@@ -221,6 +350,69 @@ def test_events_of_a_damaged_server_are_saved_to_a_file(where, log, tmp_path):
     assert [event.trial for event in Log.open(tmp_path / "saved.db").events()][4:11] == list(
         range(3, 10)
     )
+
+
+def test_an_event_that_took_the_place_of_another_is_not_called_whole(where, log, tmp_path):
+    for trial in range(6):
+        tell(log, trial)
+    third = log.events()[2]
+    row = build_row(Draft(kind="told", trial=9, row=1, value=9.0), 4, third.at, third.check)
+    execute(log, "DELETE FROM {}events WHERE seq = 4", insert_event(row))
+    saved = salvage(where, tmp_path / "saved.db")
+    assert (saved.events, saved.lost, saved.replaced) == (7, (), (4,))
+    assert saved.sentence.endswith(
+        "were kept, none up to number 7 is missing; in place of others, which are lost, stand 4"
+    )
+
+
+def test_a_last_event_that_the_head_does_not_name_is_not_called_whole(where, log, tmp_path):
+    tell(log, 1)
+    before = log.events()[0]
+    row = build_row(Draft(kind="told", trial=9, row=1, value=9.0), 2, before.at, before.check)
+    execute(log, "DELETE FROM {}events WHERE seq = 2", insert_event(row))
+    saved = salvage(where, tmp_path / "saved.db")
+    assert (saved.events, saved.lost, saved.replaced) == (2, (), (2,))
+    assert "none was lost" not in saved.sentence
+
+
+def insert_event(row: tuple[Any, ...]) -> str:
+    values = ", ".join("NULL" if value is None else repr(value) for value in row)
+    return "INSERT INTO {}events VALUES (" + values.replace("{}", "{{}}") + ")"
+
+
+def test_a_log_whose_head_is_lost_is_not_called_whole(where, log, tmp_path):
+    for trial in range(6):
+        tell(log, trial)
+    execute(log, "DELETE FROM {}events WHERE seq > 5", "DELETE FROM {}head")
+    saved = salvage(where, tmp_path / "saved.db")
+    assert "none was lost" not in saved.sentence
+    assert saved.sentence.endswith("later ones may be lost, because the head of the log is")
+    assert not saved.end_known
+
+
+def test_of_two_events_with_one_number_salvage_keeps_the_one_that_the_next_follows():
+    first = build_row(CREATED, 1, 1.5, "0" * 16)
+    left, right = (
+        build_row(Draft(kind="told", trial=trial), 2, 1.5, first[-1]) for trial in (1, 2)
+    )
+    third = build_row(Draft(kind="told", trial=3), 3, 1.5, right[-1])
+    for order in itertools.permutations((first, left, right, third)):
+        remains = Remains()
+        remains.collect((row[0], row) for row in order)
+        remains.collect([(1, (1, 3, third[-1]))])
+        remains.settle(10)
+        kept, replaced = remains.follow_chain()
+        assert kept == {1: first, 2: right, 3: third}
+        assert (replaced, remains.lost, remains.end_known) == ((2,), (), True)
+
+
+def test_a_number_far_beyond_all_others_is_no_event(tmp_path):
+    first = build_row(CREATED, 1, 1.5, "0" * 16)
+    far = build_row(Draft(kind="told"), 10**17, 1.5, first[-1])
+    remains = Remains()
+    remains.collect((row[0], row) for row in (first, far))
+    remains.settle(100)
+    assert (remains.last_number, remains.lost) == (1, ())
 
 
 def test_a_backup_that_was_put_back_is_seen_by_who_knows_more(tmp_path):

@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -15,12 +16,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
+import kernelbandits as kb
+from kernelbandits.apps.web.library import FolderShelf
 from kernelbandits.checks import DataNotice
+from kernelbandits.outputs import is_study, replace_file
 from kernelbandits.storage import (
     Damaged,
     Draft,
@@ -31,11 +36,14 @@ from kernelbandits.storage import (
     StorageError,
     StorageFull,
     StudyExists,
+    backups,
     salvage,
     statements,
 )
 from kernelbandits.storage import postgres as postgres_backend
 from kernelbandits.storage import sqlite as sqlite_backend
+from kernelbandits.tables.matrices import read_matrix
+from kernelbandits.tables.sources import read_table
 from wire import AFTER, BEFORE, append, listen, tell, write
 
 fork = multiprocessing.get_context("fork")
@@ -420,18 +428,35 @@ def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its
     assert len(log.events()) == 2
 
 
-def test_a_file_is_salvaged_when_no_thread_of_ours_writes_to_it(tmp_path):
+@pytest.mark.parametrize(
+    "look",
+    [
+        is_study,
+        lambda path: FolderShelf(path.parent).names(),
+        lambda path: replace_file(path, b"a table", force=True),
+        read_table,
+        read_matrix,
+        kb.read_space,
+        lambda path: backups.refuse_existing(path, force=True),
+        lambda path: sqlite_backend.SqliteBackend(path, "read").foreign_file_error(),
+    ],
+)
+def test_who_looks_at_a_file_beside_a_writing_thread_leaves_it_its_lock(tmp_path, look):
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
+    with busy_thread(log):
+        with suppress(ValueError, kb.StudyConflict):
+            look(tmp_path / "films.db")
+        assert stranger(tmp_path / "films.db") == "database is locked"
+    assert len(log.events()) == 2
+
+
+def test_a_file_is_salvaged_beside_a_writing_thread_which_keeps_its_lock(tmp_path):
     path = tmp_path / "films.db"
     log = Log.create(path, CREATED, TABLE)
-    with busy_thread(log) as done:
-        late = threading.Thread(target=lambda: salvage(path, tmp_path / "saved.db"))
-        late.start()
-        late.join(0.3)
-        assert late.is_alive()
+    with busy_thread(log):
+        assert salvage(path, tmp_path / "saved.db").lost == ()
         assert stranger(path) == "database is locked"
-        done.set()
-        late.join(30)
-    assert len(Log.open(tmp_path / "saved.db").events()) == 3
+    assert len(Log.open(tmp_path / "saved.db").events()) == 2
     assert tell(log).seq == 3
 
 
@@ -443,6 +468,27 @@ def test_a_file_that_is_held_whole_for_a_moment_is_waited_for_when_it_is_opened(
         other.execute("BEGIN EXCLUSIVE")
         threading.Timer(0.3, other.close).start()
         assert len(Log.open(path, writable=mode == "write").events()) == 1
+
+
+# Clocks
+
+
+@pytest.mark.parametrize("time", ["9214646400.0", "250000000000.0", "-9214646400.0", "NULL"])
+def test_a_clock_that_is_wrong_by_centuries_is_said_and_nothing_is_written(where, log, time):
+    texts = log._backend.statements
+    head = texts.head.replace(statements.SQLITE_TIME, time).replace(statements.POSTGRES_TIME, time)
+    log._backend.statements = replace(texts, head=head)
+    with pytest.raises(StorageError, match="needs a clock that shows a year from 1678 to 2261"):
+        tell(log)
+    assert len(Log.open(where).events()) == 1
+
+
+@pytest.mark.parametrize("time", ["-86400.0", "0.0", "9214646399.0"])
+def test_a_clock_that_is_wrong_by_years_loses_nothing(where, log, time):
+    texts = log._backend.statements
+    head = texts.head.replace(statements.SQLITE_TIME, time).replace(statements.POSTGRES_TIME, time)
+    log._backend.statements = replace(texts, head=head)
+    assert tell(log).at == float(time)
 
 
 # Forks
@@ -795,6 +841,64 @@ def test_a_full_disk_refuses_the_next_event_and_loses_none(tmp_path):
     allow(10000)
     known.append(tell(log))
     assert log.events() == known
+
+
+# Others hold the study
+
+
+@contextmanager
+def holding(where: str) -> Iterator[None]:
+    """Another writer that stays inside its turn."""
+    with closing(Log.open(where)) as other:
+        for turn in other.turns():
+            with turn:
+                assert turn.head.seq
+                yield
+
+
+def test_threads_that_wait_one_after_the_other_wait_once(where, log, monkeypatch):
+    """Who comes when the study has been held for the patience of an earlier thread tries once."""
+    monkeypatch.setattr("kernelbandits.storage.session.SAME_HOLD", 1e9)
+    patient = Log.open(where, patience=0.2)
+    session = patient._session
+    with holding(where):
+        began = time.monotonic()
+        with pytest.raises(StorageBusy, match="held by others"):
+            tell(patient)
+        since = session._begin_wait().since
+        assert began <= since <= time.monotonic() - 0.2
+        attempts: list[str] = []
+        deafen = listen(BEFORE, lambda text, *_: attempts.append(text))
+        for _ in range(2):
+            with pytest.raises(StorageBusy):
+                tell(patient)
+        deafen()
+        locks = [text for text in attempts if text.startswith("BEGIN IMM") or "FOR UPDATE" in text]
+        assert len(locks) == 2, "one attempt of each call"
+        assert where.endswith(".db") or all(text.endswith("NOWAIT") for text in locks)
+    assert tell(patient).seq == 2
+    assert session._begin_wait().since > since, "a new wait begins"
+
+
+def test_a_process_without_a_free_descriptor_says_so(tmp_path):
+    path = tmp_path / "films.db"
+    Log.create(path, Draft(kind="created"), {"Cs": [0.1]}).close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    handles: list[int] = []
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 8, hard)
+        )
+        with suppress(OSError):
+            while True:
+                handles.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(StorageBusy, match=r"as many files open as it may \(\d+; ulimit -n\)"):
+            Log.open(path, patience=0.0)
+    finally:
+        for handle in handles:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(Log.open(path).events()) == 1
 
 
 # Readers

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import document, said, study
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Log
 from kernelbandits.study import decisions
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State
 from kernelbandits.study.places import PlaceHistory, drop_lost_rows
-from test_study_command import document, said, study
 
 FIRST = pd.DataFrame(
     {
@@ -88,8 +88,10 @@ def test_numbers_of_rows_and_scales_stay(lab):
     assert lab.candidates.ranges["T"] == (100.0, 120.0)
     assert lab.candidates.label(9) == {"sample": "B2"}
     play(lab, 3)
-    fit = lab._session.driver.policy.calibrator
-    assert fit.sides()[0] == 1.0, "lengthscales are shares of the range that was fixed"
+    policy = lab._session.driver.policy
+    assert policy.learner.fitter.sides(policy.rewards)[0] == 1.0, (
+        "lengthscales are shares of the range that was fixed"
+    )
 
 
 def test_a_result_off_the_table_counts_as_that_of_a_row_would(tmp_path):
@@ -193,6 +195,32 @@ def test_changes_that_cannot_be_made_change_nothing(lab, change, wanted):
     with pytest.raises((ValueError, StudyConflict), match=wanted):
         change(lab)
     assert len(lab.history()) == 1
+
+
+def test_a_row_too_far_for_the_model_is_refused_at_every_door(lab, tmp_path):
+    play(lab, 2)
+    before, files = len(lab.history()), tmp_path / "more.csv"
+    for Cs in (1e7, -1e7, 1e101, 1.7e308):
+        row = {"Cs": Cs, "solvent": "DMF", "T": 100}
+        files.write_text(f"sample,Cs,solvent,T\nB1,0.5,DMF,100\nB2,{Cs!r},DMF,100\n")
+        with pytest.raises(ValueError, match=r"more.csv needs .* 0 to 1, .* line 3, column 'Cs'"):
+            lab.add(files)
+        with pytest.raises(ValueError, match=r"the DataFrame needs .* in row 0, column 'Cs'"):
+            lab.add(pd.DataFrame({"sample": ["B1"], **{name: [one] for name, one in row.items()}}))
+        with pytest.raises(ValueError, match=r"tell needs .* 0 to 1, by which .* column 'Cs'"):
+            lab.tell(x=row, value=0.5)
+        with pytest.raises(ValueError, match=r"tell needs .* column 'Cs'"):
+            lab.tell_all([{**row, "stability": 0.5}], off_table=True)
+    assert len(lab.history()) == before
+
+
+def test_the_farthest_row_that_is_taken_leaves_a_study_with_answers(lab):
+    lab.add(pd.DataFrame({"sample": ["B1"], "Cs": [1e6], "solvent": "DMF", "T": 100}))
+    for row in range(9):
+        lab.tell(row=row, value=float(row % 3))
+    assert lab.ask()
+    assert lab.status().best is not None
+    assert np.isfinite(lab.estimates()["mean"]).all()
 
 
 def test_an_ask_that_was_planned_on_another_table_is_planned_again(lab, where):

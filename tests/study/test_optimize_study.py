@@ -95,11 +95,12 @@ import os, signal, sys
 import kernelbandits as kb
 
 def loss(x):
-    sys.path.insert(0, {tests!r})
+    sys.path[:0] = {tests!r}
     from test_optimize_study import loss
     with open("calls", "a") as file:
         print(x, file=file)
-    if sum(1 for _ in open("calls")) == {fatal}:
+    # Two workers may have written their lines before either counts them.
+    if sum(1 for _ in open("calls")) >= {fatal}:
         os.kill(os.getpid() if {workers} == 1 else os.getppid(), signal.SIGKILL)
     return loss(x)
 
@@ -111,7 +112,9 @@ if __name__ == "__main__":
 
 def test_runs_that_are_killed_end_as_one_without_interruption(tmp_path, whole):
     for workers, fatal in ((1, 5), (2, 11)):
-        text = KILLED.format(tests=str(Path(__file__).parent), workers=workers, fatal=fatal)
+        here = Path(__file__).parent
+        tests = [str(here), str(here.parent)]
+        text = KILLED.format(tests=tests, workers=workers, fatal=fatal)
         (tmp_path / "script.py").write_text(text)
         done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=os.environ)
         assert done.returncode == -signal.SIGKILL
@@ -158,7 +161,10 @@ def test_results_count_in_the_order_of_trials_whichever_comes_first(tmp_path, wh
         ({"direction": "maximize"}, r"the direction 'maximize' of this call \(it has 'minimize'"),
         ({"target": "accuracy"}, r"the target 'accuracy' of this call \(it has 'value'\)"),
         ({"seed": 6}, r"the seed 6 of this call \(it has 5\)"),
-        ({"domain": {"dose": (0, 1)}}, r"another space \(dose: 0\.0001 to 1, by its logarithm; "),
+        (
+            {"domain": {"dose": (0.0, 1.0)}},
+            r"another space \(dose: 0\.0001 to 1, by its logarithm; ",
+        ),
         ({"domain": np.linspace(0, 1, 9)[:, None]}, "another space"),
         ({"policy": kb.Auto(kb.MixedBox(SPACE))}, "no policy beside a study"),
         ({"study": 3}, "the place of a study"),
@@ -254,3 +260,95 @@ def test_what_the_objective_gets_is_the_same_with_and_without_a_study(tmp_path):
         assert (stored.arm is None) == (plain.arm is None)
     with pytest.raises(ValueError, match="optimize needs a study or a DataFrame for a target"):
         kb.optimize(loss, SPACE, 3, target="y")
+
+
+# ---------------------------------------------------------------- several targets
+
+
+TARGETS = {"yield": "maximize", "cost": "minimize"}
+DOSES = {"dose": kb.Real(0, 1)}
+
+
+def yield_and_cost(x):
+    return {"yield": np.float32(x["dose"]), "cost": np.array([x["dose"] ** 2])}
+
+
+def test_the_values_of_a_dictionary_go_to_the_targets_of_a_study(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", DOSES, targets=TARGETS) as study:
+        found = kb.optimize(yield_and_cost, DOSES, 6, study=study, batch=2)
+        frame = study.to_dataframe()
+    assert (found.failures, len(found.trials)) == (0, 6)
+    assert list(frame["yield"]) == [float(np.float32(trial.x["dose"])) for trial in found.trials]
+    assert list(frame["cost"]) == [trial.x["dose"] ** 2 for trial in found.trials]
+    assert [trial.reward for trial in found.trials] == list(frame["value"])
+    again = kb.optimize(yield_and_cost, DOSES, 6, study=tmp_path / "a.db")
+    assert same(again, found)
+
+
+def test_results_of_several_targets_are_the_same_with_any_number_of_workers(tmp_path):
+    one, other = (
+        kb.Study.create(tmp_path / f"{name}.db", DOSES, targets=TARGETS)
+        for name in ("one", "other")
+    )
+    with one, other:
+        single = kb.optimize(yield_and_cost, DOSES, 8, study=one, batch=3)
+        mapped = kb.optimize(
+            yield_and_cost, DOSES, 8, study=other, batch=3, mapper=lambda f, xs: [f(x) for x in xs]
+        )
+    assert single.records() == mapped.records()
+
+
+def test_a_target_that_is_not_finite_fails_the_trial(tmp_path):
+    def objective(x):
+        return {**yield_and_cost(x), "cost": np.nan if x["dose"] > 0.5 else 1.0}
+
+    with kb.Study.create(tmp_path / "a.db", DOSES, targets=TARGETS) as study:
+        found = kb.optimize(objective, DOSES, 5, study=study)
+    failed = [trial for trial in found.trials if trial.reward is None]
+    assert [trial.x["dose"] > 0.5 for trial in found.trials].count(True) == len(failed) > 0
+    assert all(trial.failure.startswith("no finite number: {") for trial in failed)
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        (0.5, "0.5 (float)"),
+        ({}, "{} (dict)"),
+        ({"yield": 0.5}, "values of ['yield']"),
+        ({"yield": 0.5, "cost": 1.0, "tar": 2.0}, "values of ['yield', 'cost', 'tar']"),
+    ],
+    ids=str,
+)
+def test_without_a_value_of_each_target_nothing_is_stored_and_the_error_names_them(
+    tmp_path, given, got
+):
+    with kb.Study.create(tmp_path / "a.db", DOSES, targets=TARGETS) as study:
+        with pytest.raises(TypeError) as refusal:
+            kb.optimize(lambda x: given, DOSES, 5, study=study)
+        assert study.to_dataframe()["state"].tolist() == ["pending"]
+    needed = "a dictionary with a number for each of the targets ['yield', 'cost'], got "
+    assert str(refusal.value).endswith(needed + got)
+
+
+def test_a_table_with_columns_of_several_targets_is_the_table_of_the_study(tmp_path):
+    table = pd.DataFrame({"dose": [0.1, 0.4, 0.8], "yield": [np.nan] * 3, "cost": [np.nan] * 3})
+    with kb.Study.create(tmp_path / "a.db", table, targets=TARGETS) as study:
+        found = kb.optimize(yield_and_cost, table, 3, study=study)
+    assert found.failures == 0
+
+
+def test_what_is_no_number_leaves_its_trial_pending_for_the_mended_objective(tmp_path):
+    place = tmp_path / "a.db"
+    with pytest.raises(TypeError, match=r"got None \(NoneType\)$"):
+        kb.optimize(lambda x: None, DOSES, 3, study=place)
+    with pytest.warns(kb.DataNotice, match="1 trial of an interrupted run"):
+        found = kb.optimize(lambda x: x["dose"], DOSES, 3, study=place)
+    assert (len(found.trials), found.failures) == (3, 0)
+
+
+def test_three_failures_of_a_stored_run_are_said_at_once(tmp_path):
+    with (
+        pytest.warns(kb.DataNotice, match="the first 3 measurements of this call have failed"),
+        pytest.raises(ValueError, match="4 failures"),
+    ):
+        kb.optimize(lambda x: np.nan, DOSES, 4, study=tmp_path / "a.db")

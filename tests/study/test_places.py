@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kernelbandits as kb
-from test_study_command import study as command
+from commands import study as command
 
 SERVERS = [
     "host=lab dbname=studies user=ann password=geheim",

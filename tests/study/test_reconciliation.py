@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from test_study_command import study as command
+from commands import study as command
 
 
 @pytest.fixture
@@ -235,3 +235,93 @@ def test_a_line_whose_trial_and_row_disagree_changes_nothing(study, repeats):
     with pytest.raises(kb.StudyConflict, match="needs row 1 for trial 1, got row 3"):
         study.tell_all([{"trial": 1, "row": 3, "y": 0.9}], **repeats)
     assert values(study) == {1: [0.5]}
+
+
+GAPS = {
+    "row": ("row,y", "{0},{1}"),
+    "trial": ("trial,y", "{0},{1}"),
+    "file of columns": ("x1,x2,y", "0.{0},0.{0},{1}"),
+}
+
+
+def write_lines(file, form, values):
+    """Write one line for each number of a row or trial -> its value, "" for a gap."""
+    header, line = GAPS[form]
+    file.write_text("\n".join([header, *(line.format(*one) for one in values)]) + "\n")
+
+
+@pytest.fixture
+def gapped(tmp_path):
+    """A study with three pending trials, whose rows are 1, 2 and 3, and a file of results."""
+    made = kb.Study.create(tmp_path / "gaps.db", [[i / 10, i / 10] for i in range(4)], target="y")
+    yield made, tmp_path / "results.csv"
+    made.close()
+
+
+@pytest.mark.parametrize("form", GAPS)
+@pytest.mark.parametrize("key", [None, "k1"])
+def test_a_gap_of_a_file_may_be_filled_in_and_told_again(gapped, form, key):
+    study, file = gapped
+    rows = {1: 1, 2: 2, 3: 3}
+    if form == "trial":
+        rows = {one.trial: one.row for one in study.ask(3)}
+    write_lines(file, form, [(1, 0.5), (2, ""), (3, 0.7)])
+    assert [one.accepted for one in study.tell_all(file, key=key)] == [True, True]
+    write_lines(file, form, [(1, 0.5), (2, 0.6), (3, 0.7)])
+    told = study.tell_all(file, key=key)
+    assert [one.accepted for one in told] == [False, True, False]
+    assert values(study) == {rows[1]: [0.5], rows[2]: [0.6], rows[3]: [0.7]}
+    # The same again, sorted in another way: nothing is new.
+    write_lines(file, form, [(3, 0.7), (1, 0.5), (2, 0.6)])
+    assert not any(one.accepted for one in study.tell_all(file, key=key))
+
+
+@pytest.mark.parametrize("form", GAPS)
+def test_a_value_that_was_changed_beside_a_filled_gap_is_refused_by_its_own_line(gapped, form):
+    study, file = gapped
+    rows = {1: 1, 2: 2, 3: 3}
+    if form == "trial":
+        rows = {one.trial: one.row for one in study.ask(3)}
+    write_lines(file, form, [(1, 0.5), (2, ""), (3, 0.7)])
+    study.tell_all(file, key="k1")
+    write_lines(file, form, [(1, 0.5), (2, 0.6), (3, 0.75)])
+    with pytest.raises(kb.StudyConflict, match=r"in 1 line: .*line 4\): stored 0\.7, now 0\.75\."):
+        study.tell_all(file, key="k1")
+    assert values(study) == {rows[1]: [0.5], rows[3]: [0.7]}
+    study.tell_all(file, key="k1", corrected=True)
+    assert values(study) == {rows[1]: [0.5], rows[2]: [0.6], rows[3]: [0.75]}
+    assert not any(one.accepted for one in study.tell_all(file, key="k1"))
+
+
+def test_a_new_key_counts_all_lines_again(gapped):
+    study, file = gapped
+    write_lines(file, "row", [(1, 0.5), (2, 0.6)])
+    for key in ("monday", "tuesday"):
+        assert all(one.accepted for one in study.tell_all(file, key=key))
+    assert values(study) == {1: [0.5, 0.5], 2: [0.6, 0.6]}
+
+
+def test_the_key_of_one_table_is_refused_for_a_table_without_its_lines(gapped):
+    study, file = gapped
+    write_lines(file, "row", [(1, 0.5), (2, 0.6)])
+    study.tell_all(file, key="k1")
+    write_lines(file, "row", [(2, 0.6), (3, 0.7)])
+    with pytest.raises(
+        kb.StudyConflict,
+        match=r"needs a new key for another table, got 'k1', .* row 1, trial 1: 0\.5",
+    ):
+        study.tell_all(file, key="k1")
+    with pytest.raises(kb.StudyConflict, match="for another table"):
+        study.tell_all([{"row": 3, "y": 0.7}], key="k1")
+    assert values(study) == {1: [0.5], 2: [0.6]}
+    # A result that no longer counts need not stand there.
+    study.withdraw(1)
+    assert [one.accepted for one in study.tell_all(file, key="k1")] == [False, True]
+
+
+def test_a_key_of_a_call_and_the_keys_of_its_lines_go_together(gapped):
+    study, file = gapped
+    file.write_text("row,y,key\n1,0.5,a\n1,0.5,b\n")
+    assert all(one.accepted for one in study.tell_all(file, key="k1"))
+    assert not any(one.accepted for one in study.tell_all(file, key="k1"))
+    assert values(study) == {1: [0.5, 0.5]}

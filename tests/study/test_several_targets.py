@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import document, said, study
 from conftest import run_command
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study import AlreadyTold, Target
 from kernelbandits.study.targets import combine, combine_errors, find_front, parse_target
-from test_study_command import document, said, study
 
 TABLE = pd.DataFrame(
     {"sample": [f"A{i}" for i in range(12)], "Cs": np.linspace(0.0, 1.0, 12), "T": [20, 60, 90] * 4}
@@ -226,7 +226,7 @@ def test_a_value_far_from_the_others_of_its_target_is_named(lab):
 
 
 def test_a_space_and_a_single_target_with_an_aim(tmp_path):
-    space = {"heat": (20, 90), "acid": ["citric", "acetic"]}
+    space = {"heat": (20.0, 90.0), "acid": ["citric", "acetic"]}
     targets = [Target("pH", "aim", low=3.0, high=9.0, aim=6.0)]
     brew = kb.Study.create(tmp_path / "brew.db", space, targets=targets, seed=1)
     for _ in range(4):
@@ -280,6 +280,92 @@ def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     assert (one["target"], one["direction"]) == ("y", "minimize")
 
 
+SPELLED = {
+    "cost": {"target": "cost", "direction": "maximize"},
+    "cost:minimize": {"target": "cost", "direction": "minimize"},
+    " cost : min ": {"target": "cost", "direction": "minimize"},
+    "cost:Minimize": {"target": "cost", "direction": "minimize"},
+    "cost:max": {"target": "cost", "direction": "maximize"},
+    "ratio A:B": {"target": "ratio A:B", "direction": "maximize"},
+    "pH:aim=7": {
+        "target": "desirability",
+        "direction": "maximize",
+        "targets": [{"name": "pH", "direction": "aim", "aim": 7.0}],
+    },
+}
+"""The text of a target, and the settings that it means."""
+
+
+@pytest.mark.parametrize("text", SPELLED)
+def test_a_target_is_spelled_in_python_as_on_the_command_line(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with kb.Study.create("python.db", {"x": (0.0, 1.0)}, target=text) as made:
+        settings = made.settings
+    document("create", "command.db", "--real", "x=0:1", "--target", text)
+    with kb.Study.open("command.db") as made:
+        assert made.settings == settings
+    assert {name: settings[name] for name in SPELLED[text]} == SPELLED[text]
+
+
+def test_the_direction_of_a_target_is_said_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space = {"x": (0.0, 1.0)}
+    for given in ("max", "maximize"):
+        with pytest.raises(
+            ValueError, match="needs one direction, and 'cost:minimize' has its own, got 'max"
+        ):
+            kb.Study.create("a.db", space, target="cost:minimize", direction=given)
+        words = ("--real", "x=0:1", "--target", "cost:minimize", "--direction", given)
+        assert "'cost:minimize' has its own" in study("create", "a.db", *words).err
+    for direction in ("minimize", "maximize"):
+        with pytest.raises(ValueError, match="the direction of several targets with each of them"):
+            kb.Study.create("a.db", space, targets=TARGETS, direction=direction)
+    assert not (tmp_path / "a.db").exists()
+    with kb.Study.create("a.db", space, target="cost:minimize", direction="min") as made:
+        assert (made.target, made.direction) == ("cost", "minimize")
+
+
+@pytest.mark.parametrize("text", ["cost:minimze", "cost:minimum", "cost:Maximum,weight=2"])
+def test_a_misspelt_direction_is_no_part_of_a_name(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for given in ({"target": text}, {"targets": [text, "gloss"]}):
+        with pytest.raises(ValueError, match=r"needs maximize or minimize, .* Did you mean 'm.*'"):
+            kb.Study.create("a.db", {"x": (0.0, 1.0)}, **given)
+    assert "Did you mean" in study("create", "a.db", "--real", "x=0:1", "--target", text).err
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_no_target_is_called_by_the_text_of_another(tmp_path):
+    needed = "a name without its direction after a colon, got 'cost:min'"
+    with pytest.raises(ValueError, match=needed):
+        Target("cost:min")
+    table = TABLE.assign(**{"cost:minimize": 1.0})
+    needed = "a column 'cost' or none like it, got 'cost:minimize'"
+    with pytest.raises(ValueError, match=needed):
+        kb.Study.create(tmp_path / "a.db", table, target="cost:minimize")
+    with pytest.raises(ValueError, match=needed):
+        kb.optimize(lambda x: 1.0, table, 2, target="cost:minimize")
+
+
+def test_optimize_reads_the_direction_from_the_target(tmp_path):
+    def bowl(x):
+        return (x["x"] - 0.3) ** 2
+
+    space, place = {"x": (0.0, 1.0)}, tmp_path / "a.db"
+    found = kb.optimize(bowl, space, 4, study=place, target="cost:minimize")
+    assert found.direction == "minimize"
+    with kb.Study.open(place) as stored:
+        assert (stored.target, stored.direction) == ("cost", "minimize")
+    again = kb.optimize(bowl, space, 4, study=place, target="cost", direction="minimize")
+    assert again.records() == found.records()
+    with pytest.raises(ValueError, match="optimize needs one direction, and 'cost:minimize' has"):
+        kb.optimize(bowl, space, 4, study=place, target="cost:minimize", direction="maximize")
+    with pytest.raises(ValueError, match="optimize needs NAME or NAME:minimize as target"):
+        kb.optimize(bowl, space, 4, study=tmp_path / "b.db", target="pH:aim=7")
+    in_memory = kb.optimize(lambda x: -x["Cs"], TABLE, 3, target="cost:min")
+    assert in_memory.direction == "minimize"
+
+
 def test_one_result_says_neither_a_range_nor_a_loss(lab):
     play(lab, 1)
     status = lab.status()
@@ -310,3 +396,40 @@ def test_corrections_and_next_commands_name_the_targets_they_concern(tmp_path):
     told = run_command("study", "undo", str(place)).stdout
     assert "efficiency 1.5" in told
     assert "only those of its values that were told before" in told
+
+
+@pytest.mark.parametrize("key", [None, "k1"])
+def test_gaps_of_a_file_of_several_targets_are_filled_in_under_its_key(lab, tmp_path, key):
+    file = tmp_path / "results.csv"
+    file.write_text("sample,stability,efficiency\nA1,0.1,\nA2,,\nA3,0.3,3\n")
+    assert [one.accepted for one in lab.tell_all(file, key=key)] == [True, True]
+    file.write_text("sample,stability,efficiency\nA1,0.1,1\nA2,0.2,2\nA3,0.3,3\n")
+    told = lab.tell_all(file, key=key)
+    assert [(one.label["sample"], one.accepted) for one in told] == [
+        ("A1", True),
+        ("A2", True),
+        ("A3", False),
+    ]
+    assert [one.values for one in told][:2] == [
+        {"stability": 0.1, "efficiency": 1.0},
+        {"stability": 0.2, "efficiency": 2.0},
+    ]
+    assert lab.status().told == 3
+    file.write_text("sample,stability,efficiency\nA1,0.1,1.5\nA2,0.2,2\nA3,0.3,3\n")
+    with pytest.raises(
+        AlreadyTold, match=r"trial 1 \(results.csv, line 2\), which .* efficiency 1\.0;"
+    ):
+        lab.tell_all(file, key=key)
+
+
+def test_a_line_with_a_key_of_its_own_is_filled_in_later(lab, tmp_path):
+    file = tmp_path / "results.csv"
+    file.write_text("sample,stability,efficiency,key\nA1,0.1,,a\n")
+    assert lab.tell_all(file)[0].needs == ("efficiency",)
+    file.write_text("sample,stability,efficiency,key\nA1,0.1,1,a\n")
+    [told] = lab.tell_all(file)
+    assert (told.trial, told.accepted, told.needs) == (1, True, ())
+    assert not lab.tell_all(file)[0].accepted
+    file.write_text("sample,stability,efficiency,key\nA1,0.1,2,a\n")
+    with pytest.raises(AlreadyTold, match=r"trial 1 \(results.csv, line 2\), which .* 1\.0;"):
+        lab.tell_all(file)

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import study as command
 from kernelbandits.checks import StudyConflict
 from kernelbandits.domains import Part
 from kernelbandits.study.batches import Batch, farthest_distance
 from kernelbandits.tables.candidates import read_candidates
-from test_study_command import study as command
 
 ROWS = [
     {"T": float(T), "Cs": Cs, "solvent": solvent, "oven": f"oven {int(T) // 50}"}
@@ -107,8 +107,8 @@ def test_a_row_whose_lease_ended_comes_again_only_where_its_value_is_shared(tmp_
 @pytest.mark.parametrize(
     ("space", "same"),
     [
-        ({"heat": (20, 90), "acid": ["a", "b", None], "time": (1, 5)}, "heat"),
-        ({"heat": (20, 90), "acid": ["a", "b", None], "time": (1, 5)}, ["acid"]),
+        ({"heat": (20.0, 90.0), "acid": ["a", "b", None], "time": (1.0, 5.0)}, "heat"),
+        ({"heat": (20.0, 90.0), "acid": ["a", "b", None], "time": (1.0, 5.0)}, ["acid"]),
         ({"rate": kb.Real(1e-5, 0.1, log=True), "cups": kb.Integer(1, 50)}, "rate"),
         (kb.MixedBox({name: kb.Real(0, 1) for name in "ABC"}, constraints=["A + B + C == 1"]), "A"),
     ],

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import errno
 import os
-from pathlib import Path
 
-import openpyxl
 import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import study as command
 from kernelbandits import outputs
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study import ResultsDiffer, SheetNotWritten
-from test_study_command import study as command
+from sheet_files import edit, read_cells
 
 FILMS = pd.DataFrame(
     {
@@ -36,30 +35,6 @@ def study(tmp_path):
             target="row",
             columns=["temperature", "Cs", "failed"],
         )
-
-
-def read_cells(path: Path) -> list[list]:
-    if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.reader(file))
-    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).active]
-
-
-def edit(path: Path, changes: dict[tuple[int, str], object]) -> Path:
-    """Write into a sheet as a person does: (line, column) -> value."""
-    if path.suffix == ".csv":
-        rows = read_cells(path)
-        for (line, column), value in changes.items():
-            rows[line][rows[0].index(column)] = str(value)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(rows)
-        return path
-    book = openpyxl.load_workbook(path)
-    header = [cell.value for cell in book.active[1]]
-    for (line, column), value in changes.items():
-        book.active.cell(line + 1, header.index(column) + 1).value = value
-    book.save(path)
-    return path
 
 
 @pytest.mark.parametrize("end", ["csv", "xlsx"])

@@ -79,7 +79,7 @@ def test_a_space_is_given_in_many_ways(tmp_path):
     toml.write_text('constraints = ["a + b <= 1"]\n[variables]\na = "real 0:1"\nb = "real 0:1"\n')
     described = tmp_path / "space.json"
     described.write_text(json.dumps(BREW.to_dict()))
-    assert find_space({"a": (0, 1), "b": ["x", "y"]}).variables == (
+    assert find_space({"a": (0.0, 1.0), "b": ["x", "y"]}).variables == (
         kb.Real(0, 1),
         kb.Category(("x", "y")),
     )
@@ -123,8 +123,9 @@ def test_auto_in_a_space_study_has_the_defaults_of_auto(tmp_path, goal):
     alone = kb.Auto(BREW, goal=goal)
     assert policy.first == alone.first
     assert policy.settings == alone.settings
-    for name in ("prior", "members", "transform", "nu", "refits", "shared"):
-        assert getattr(policy.calibrator, name) == getattr(alone.calibrator, name)
+    assert policy.learner.refits == alone.learner.refits
+    for name in ("prior", "members", "transform", "nu", "shared"):
+        assert getattr(policy.learner.fitter, name) == getattr(alone.learner.fitter, name)
 
 
 def test_a_named_policy_plays_in_a_space(tmp_path):
@@ -132,7 +133,7 @@ def test_a_named_policy_plays_in_a_space(tmp_path):
         "policy": "igp-ucb",
         "settings": {"noise_scale": 0.1, "norm_bound": 2.0, "horizon": 99},
     }
-    with kb.Study.create(tmp_path / "a.db", {"a": (0, 1), "b": (20, 90)}, **given) as study:
+    with kb.Study.create(tmp_path / "a.db", {"a": (0.0, 1.0), "b": (20.0, 90.0)}, **given) as study:
         for _ in range(4):
             [one] = study.ask()
             study.tell(one.trial, one.x["a"])
@@ -196,7 +197,7 @@ def test_the_recommended_point_is_the_measured_one_of_the_best_estimate(played):
 
 
 def test_minimising_finds_the_smallest_value(tmp_path):
-    with kb.Study.create(tmp_path / "a.db", {"a": (0, 1)}, direction="min", noise=0.0) as study:
+    with kb.Study.create(tmp_path / "a.db", {"a": (0.0, 1.0)}, direction="min", noise=0.0) as study:
         for _ in range(9):
             [one] = study.ask()
             study.tell(one.trial, (one.x["a"] - 0.3) ** 2)
@@ -419,7 +420,7 @@ def test_trials_that_are_exported_are_told_to_another_study_as_the_same_points(t
 @pytest.mark.parametrize("values", [(1, "1"), (None, "None"), (None, ""), ("a", " a")], ids=repr)
 def test_choices_that_a_file_cannot_tell_apart_are_refused(tmp_path, values):
     with pytest.raises(ValueError, match="a study needs values of 'base' that differ as text"):
-        kb.Study.create(tmp_path / "a.db", {"rate": (0, 1), "base": kb.Category(values)})
+        kb.Study.create(tmp_path / "a.db", {"rate": (0.0, 1.0), "base": kb.Category(values)})
     assert not list(tmp_path.iterdir())
 
 
@@ -452,7 +453,7 @@ def test_lengthscales_are_shares_of_the_ranges(played):
     """Of a range of 70 and of four powers of ten, not in degrees and logarithms."""
     lengths = {one.column: one.lengthscale for one in played.check().columns}
     assert 0.05 < lengths["heat"] < 20
-    model = played._session.driver.policy.fitted_model()
+    model = kb.insight.fitted_model(played._session.driver.policy)
     typical = float(np.exp(np.log(model.block_lengthscales((0,))).mean()))
     assert lengths["heat"] == pytest.approx(typical / 70)
 

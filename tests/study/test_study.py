@@ -108,7 +108,7 @@ def test_the_same_key_for_another_result_is_refused(where, films):
     study = kb.Study.create(where, films)
     study.tell(row=4, value=0.1, key="k")
     for wrong in ({"row": 4, "value": 0.2}, {"row": 5, "value": 0.1}, {"row": 4, "failed": True}):
-        with pytest.raises(kb.StudyConflict, match="needs a new key for a new result"):
+        with pytest.raises(kb.StudyConflict, match="needs a new key for a new call"):
             study.tell(**wrong, key="k")
     assert study.status().told == 1
 
@@ -463,8 +463,8 @@ def test_the_probability_of_being_best_is_that_of_the_posterior(tmp_path, films)
     assert best is not None
     points, draws = driver.policy.domain.points, []
     posterior, units = driver.policy.answer_model()
-    for member in posterior.members:
-        law = member.at(points)[0], member.covariance(points)
+    means, covariances = posterior.members_at(points)[0], posterior.member_covariances(points)
+    for law in zip(means, covariances, strict=True):
         draws.append(rng.multivariate_normal(*law, 2500, method="svd"))
     draws = units.original(np.vstack(draws))
     share = (draws.argmax(1) == best.row).mean()

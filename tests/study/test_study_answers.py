@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app
-from kernelbandits.policies.explanation import COMPARED
+from kernelbandits.policies.comparison import COMPARED
 from kernelbandits.report.studies import draw_study
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import NO_BETTER, NO_RESULTS
@@ -301,18 +302,67 @@ def test_a_good_model_is_not_called_poor(tmp_path, capsys):
     assert NO_BETTER not in draw_study(study, tmp_path / "a.html").read_text()
 
 
-def test_predictions_are_computed_once_after_each_result(tmp_path, monkeypatch):
+def test_predictions_are_computed_once_after_each_result_if_anybody_reads_them(
+    tmp_path, monkeypatch
+):
     study, computed = poor_study(tmp_path), []
-    compute = kb.Auto.leave_one_out
-    monkeypatch.setattr(kb.Auto, "leave_one_out", lambda auto: computed.append(1) or compute(auto))
+    compute = kb.insight.leave_one_out
+    monkeypatch.setattr(
+        "kernelbandits.study.driver.leave_one_out",
+        lambda policy: computed.append(1) or compute(policy),
+    )
     study.ask(6)
+    assert len(computed) == 0
     study.best()
     study.status()
     study.estimates()
     assert len(computed) == 1
     study.tell(row=1, value=0.3)
-    study.ask()
+    found = study.ask(2)
+    assert len(computed) == 1
+    assert [one.why.count(NO_BETTER) for one in found * 2] == [1] * 4
     assert len(computed) == 2
+
+
+def test_a_reason_that_is_read_late_is_that_of_its_time(tmp_path):
+    study = poor_study(tmp_path)
+    late, sent, undone = (study.ask()[0] for _ in range(3))
+    there = pickle.loads(pickle.dumps(sent))
+    study.undo()
+    trials = study.to_dataframe()
+    for one in trials[trials.state == "told"].itertuples():
+        study.correct(one.trial, float(HILL[one.row]))
+    assert NO_BETTER not in study.ask()[0].why
+    assert late.why.endswith(NO_BETTER)
+    assert late.why in late.sentence
+    assert there == sent
+    assert there.why.endswith(NO_BETTER)
+    assert NO_BETTER not in undone.why
+    stored = [event.body["why"] for event in study.history() if event.kind == "asked"]
+    assert not any(NO_BETTER in why for why in stored)
+    assert late.why == f"{stored[0]} {NO_BETTER}"
+
+
+def test_an_ask_that_is_sent_again_with_its_key_is_answered_with_the_same_reason(tmp_path):
+    """Whoever answers it, and whatever has become known since."""
+    study = poor_study(tmp_path)
+    [first] = study.ask(key="once")
+    trials = study.to_dataframe()
+    for one in trials[trials.state == "told"].itertuples():
+        study.correct(one.trial, float(HILL[one.row]))
+    assert NO_BETTER not in study.ask()[0].why
+    assert first.why.endswith(NO_BETTER)
+    for other in (study, kb.Study.open(tmp_path / "poor.db")):
+        assert other.ask(key="once") == [first]
+
+
+def test_a_reason_on_the_screen_and_in_json_has_its_caution(tmp_path, capsys):
+    poor_study(tmp_path)
+    place = tmp_path / "poor.db"
+    [one] = read_document(capsys, "ask", place)
+    assert one["why"].endswith(NO_BETTER)
+    app(["study", "ask", str(place)], standalone_mode=False)
+    assert NO_BETTER in " ".join(capsys.readouterr().out.split())
 
 
 # ---------------------------------------------------------------- a noise given far too small

@@ -21,11 +21,13 @@ import pytest
 
 import kernelbandits as kb
 from conftest import run_command
+from kernelbandits.calibration import Rewards
+from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.checks import StudyConflict
-from kernelbandits.policies.calibrator import Calibrator
 from kernelbandits.storage import Damaged, Draft, StorageFull, Turn
 from kernelbandits.study import decisions, fits, plausibility, session
-from kernelbandits.study.driver import build_driver
+from kernelbandits.study.calls import make_call
+from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, events_before
 
 POINTS = np.random.default_rng(5).random((24, 2))
@@ -345,13 +347,13 @@ def test_asking_for_more_than_can_be_measured_says_so(tmp_path):
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rewards to which fits are made."""
     found: list[int] = []
-    make = Calibrator._make_fit
+    make = Fitter.fit
 
-    def counted(calibrator: Calibrator) -> Any:
-        found.append(calibrator.rewards.events)
-        return make(calibrator)
+    def counted(fitter: Fitter, rewards: Rewards) -> Any:
+        found.append(rewards.events)
+        return make(fitter, rewards)
 
-    monkeypatch.setattr(Calibrator, "_make_fit", counted)
+    monkeypatch.setattr(Fitter, "fit", counted)
     return found
 
 
@@ -407,11 +409,40 @@ def test_a_fit_that_is_due_is_left_to_the_worker_whose_result_made_it_due(where,
         waits.append(seconds)
         study.ask(worker="a")
 
-    monkeypatch.setattr(session.time, "sleep", wait)
+    monkeypatch.setattr(other._session.lock, "wait", wait)
     (one,) = other.ask(worker="b")
     assert (made, len(waits)) == ([4], 1)
     assert study.replay(one.trial).same is True
     assert made == [4]
+
+
+def test_who_waits_for_a_fit_lets_in_the_worker_who_makes_it(tmp_path, monkeypatch):
+    """Both are threads of one process, as the requests that come to one server are."""
+    study = kb.Study.create(tmp_path / "a.db", POINTS)
+    play(study, 3)
+    study.tell(row=20, value=truth(20), worker="a")
+    looks, fitters = threading.Event(), list[str]()
+    find, draft = Driver.find_fitter, Driver.draft_fits
+
+    def find_and_say(driver: Driver, *given: Any) -> Any:
+        looks.set()
+        return find(driver, *given)
+
+    def note_fitter(driver: Driver, *given: Any) -> Any:
+        fitters.append(threading.current_thread().name)
+        return draft(driver, *given)
+
+    monkeypatch.setattr(session, "FIT_PATIENCE", 20.0)
+    monkeypatch.setattr(Driver, "find_fitter", find_and_say)
+    monkeypatch.setattr(Driver, "draft_fits", note_fitter)
+    waiting = threading.Thread(target=study.ask, kwargs={"worker": "b"}, name="b")
+    waiting.start()
+    assert looks.wait(60)
+    study.ask(worker="a")
+    waiting.join()
+    assert fitters[-1] == "b"
+    assert fitters[0] == threading.current_thread().name, "the fit was made by another worker"
+    assert kinds(study)[-3:] == ["fitted", "asked", "asked"]
 
 
 def test_nobody_waits_long_for_a_fit_that_does_not_come(tmp_path, made, monkeypatch):
@@ -423,7 +454,7 @@ def test_nobody_waits_long_for_a_fit_that_does_not_come(tmp_path, made, monkeypa
     other.ask(worker="b")
     assert made == [4]
     # Nor where nobody is named, as on the command line: who asks may be who told.
-    monkeypatch.setattr(session.time, "sleep", None)
+    monkeypatch.setattr(other._session.lock, "wait", None)
     monkeypatch.setattr(session, "FIT_PATIENCE", 60.0)
     study.tell(row=21, value=truth(21), worker="killed")
     other.ask()
@@ -434,12 +465,12 @@ def test_a_fit_comes_back_to_the_last_bit(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", POINTS, noise=0.1)
     play(study, 9)
     study.ask()
-    calibrator = study._session.updated_driver().policy.calibrator
-    for fit in calibrator.known_fits.values():
+    learner = study._session.updated_driver().policy.learner
+    for fit in learner.made_fits.values():
         assert fits.read_fit(json.loads(json.dumps(fits.write_fit(fit)))) == fit
     event = [one for one in study.history() if one.kind == "fitted"][-1]
     read = fits.read_fit(event.body["fit"])
-    assert (read.calibration, read.members) == (calibrator.calibration, calibrator.fits)
+    assert read == learner.fit
 
 
 @pytest.mark.parametrize("change", ["correct", "withdraw", "undo", "change"])
@@ -489,24 +520,24 @@ def test_the_doctor_makes_the_last_fit_again(tmp_path, made, monkeypatch):
     assert found.ok
     assert made == [last.body["results"]]
     assert found.sentence.endswith("was made again: all numbers are the same")
-    make = Calibrator._make_fit
+    make = Fitter.fit
 
-    def other(calibrator: Calibrator) -> Any:
-        fit = make(calibrator)
+    def other(fitter: Fitter, rewards: Rewards) -> Any:
+        fit = make(fitter, rewards)
         scaled = kb.calibration.Calibration(
             **{**vars(fit.calibration), "noise_variance": 1.01 * fit.calibration.noise_variance}
         )
         return fit._replace(calibration=scaled)
 
-    monkeypatch.setattr(Calibrator, "_make_fit", other)
+    monkeypatch.setattr(Fitter, "fit", other)
     (found,) = [one for one in study.doctor() if one.what == "fit"]
     assert found.sentence.endswith("scales differ by up to 0.01 of their size")
 
-    def fewer(calibrator: Calibrator) -> Any:
-        fit = make(calibrator)
+    def fewer(fitter: Fitter, rewards: Rewards) -> Any:
+        fit = make(fitter, rewards)
         return fit._replace(members=fit.members[:1])
 
-    monkeypatch.setattr(Calibrator, "_make_fit", fewer)
+    monkeypatch.setattr(Fitter, "fit", fewer)
     (found,) = [one for one in study.doctor() if one.what == "fit"]
     assert "1 sets of scales now, and" in found.sentence
 
@@ -590,6 +621,41 @@ def test_undo_of_what_somebody_uses_meanwhile_is_refused_as_a_whole(where):
             study.undo_all(2)
     assert "undone" not in kinds(other)
     assert study.status().told == 2
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_of_two_people_who_undo_the_same_step_one_undoes_it(where, before):
+    """Whether the other one was faster by far, or by the moment in which the step is looked up."""
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    told = [study.tell(row=row, value=0.25 * row) for row in (1, 2, 3)]
+    seen = told[-1].seq
+    choose = decisions.choose_undone
+
+    def slow(state: State, n: int) -> Any:
+        chosen = choose(state, n)
+        patch.undo()
+        other.undo(event=seen)
+        return chosen
+
+    with pytest.MonkeyPatch.context() as patch:
+        if before:
+            other.undo(event=seen)
+        else:
+            patch.setattr(decisions, "choose_undone", slow)
+        with pytest.raises(kb.StudyConflict, match=f"got event {seen}.*Nothing was undone"):
+            study.undo(event=seen)
+    assert [trial.value for trial in study._session.state.results] == [0.25, 0.5]
+    assert study.undo_all(2, event=told[1].seq)[0].body["of"] == told[1].seq
+
+
+def test_a_step_is_named_by_any_of_its_events(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", POINTS)
+    study.ask(3)
+    first = study.history()[-3].seq
+    assert study.history()[-3].kind == "asked"
+    assert len(study.undo_all(1, event=first)) == 3
+    with pytest.raises(ValueError, match="event"):
+        study.undo(event=0)
 
 
 @pytest.mark.parametrize("asked", [True, False])
@@ -747,7 +813,7 @@ def test_telling_builds_no_policy(tmp_path, monkeypatch):
 def test_no_fit_is_made_while_others_wait_for_the_lock(tmp_path):
     place = tmp_path / "films.db"
     with kb.Study.create(place, np.linspace(0, 1, 30)[:, None], seed=1) as study:
-        session, asker = study._session, decisions.Asker(1, None, None, "ask:one")
+        session, asker = study._session, decisions.Asker(1, None, None, make_call("ask", "one", {}))
         study.tell(row=3, value=0.4)
         assert session.driver.find_due_fit(session.state) == 1
         assert session._ask_with_lock(asker, None) == []

@@ -14,6 +14,7 @@ import kernelbandits as kb
 from kernelbandits.checks import StudyConflict
 from kernelbandits.policies import working_set
 from kernelbandits.study import checkup, decisions
+from kernelbandits.study.calls import make_call
 from kernelbandits.study.driver import Driver
 
 WEIGHTS = {
@@ -74,7 +75,9 @@ def describe(study: kb.Study, now: float) -> dict[str, Any]:
     session = study._session
     table = study.estimates()
     state, driver = session.state, session.updated_driver()
-    plan = decisions.plan_ask(state, driver, decisions.Asker(2, None, None, "key", None), now)
+    plan = decisions.plan_ask(
+        state, driver, decisions.Asker(2, None, None, make_call("ask", None), None), now
+    )
     return {
         "state": repr(checkup.summary(state)),
         "undoable": [event.seq for event in state.undoable()],

@@ -380,6 +380,30 @@ def test_files_and_tables_that_are_too_large_are_refused_before_they_are_read(ta
         read_candidates(table(FILMS))
 
 
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("a,b\n1,2\n" + "\n" * 101, "needs at most 100 lines, got 103"),
+        ("\r\n" * 101, "needs at most 100 lines, got 101"),
+        ("," * 301, "needs lines of at most 300 characters, got 301"),
+        ('a,b\n"' + "x" * 301, "needs lines of at most 300 characters, got 302"),
+        ("a,b\n1,2\n" + "," * 100 + "\n", "needs at most 50 columns in line 3, got 101"),
+        ("sep=|\na|b\n1|2\n" + "|" * 100, "needs at most 50 columns in line 4, got 101"),
+        ("a,b\n" + "1,2\n" * 90, "needs at most 80 cells, got 91"),
+    ],
+)
+def test_a_file_of_too_many_lines_or_cells_is_refused_before_it_is_cut(
+    table, monkeypatch, content, complaint
+):
+    monkeypatch.setattr(encodings, "MOST_LINES", 100)
+    monkeypatch.setattr(encodings, "LONGEST_LINE", 300)
+    monkeypatch.setattr(csv_files, "MOST_COLUMNS", 50)
+    monkeypatch.setattr(csv_files, "MOST_CELLS", 80 if "cells" in complaint else 1000)
+    monkeypatch.setattr(csv_files, "open_reader", None)
+    with pytest.raises(ValueError, match=complaint):
+        read_candidates(table(content))
+
+
 def test_a_million_names_without_features_are_refused_before_memory_is_taken(monkeypatch):
     monkeypatch.setattr(module, "one_hot", lambda *given: pytest.fail("allocated"))
     with pytest.raises(
@@ -870,14 +894,10 @@ def test_a_named_index_labels_the_rows_if_it_is_never_the_same_twice():
     assert read_candidates(frame.set_index(pd.Index([7, 7], name="batch"))).labels == ()
 
 
-def test_labels_come_back_from_a_log_and_older_logs_have_none(table):
+def test_labels_come_back_from_a_log(table):
     found = read_candidates(table("Nr.,film,a\n1,u,5\n2,v,7\n"))
     assert again(found).body == found.body
     assert again(found).label(1) == {"Nr.": "2", "film": "v"}
-    older = {name: value for name, value in found.body.items() if name != "labels"}
-    assert stored_candidates(found.columns, older).labels == ()
-    assert stored_candidates(found.columns, older).label(0) == {}
-    assert stored_candidates(found.columns, older).fingerprint == found.fingerprint
 
 
 @pytest.mark.parametrize("row", [-1, 2, 0.5, None])
@@ -943,3 +963,22 @@ def test_the_notice_counts_the_columns_that_describe_candidates(table):
         "2 of its 4 columns describe candidates: a, b"
     )
     assert notice in found.notices
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {"cost": "price", "allowed": "price"},
+        {"columns": ["a", "free"], "allowed": "free"},
+        {"columns": ["a", "free"], "allowed": "free", "cost": "price"},
+    ],
+)
+def test_whether_a_row_is_allowed_needs_a_column_of_its_own(roles):
+    table = pd.DataFrame({"a": [0.1, 0.2, 0.3], "price": [1, 1, 1], "free": [1, 0, 1]})
+    with pytest.raises(ValueError, match=r"needs a column of its own for allowed, got '\w+'"):
+        read_candidates(table, target="y", **roles)
+    assert read_candidates(table, cost="price", allowed="free").allowed_rows.tolist() == [
+        True,
+        False,
+        True,
+    ]

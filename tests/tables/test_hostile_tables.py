@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import study_with_warnings as command
 from conftest import pairwise
 from kernelbandits.tables import read_candidates, read_results
-from test_log_columns import run as command
 
 
 def column(*cells: str) -> str:

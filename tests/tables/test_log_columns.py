@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.apps.cli import app, exit_code
+from commands import study_with_warnings
 from kernelbandits.report.studies.columns import MOST_TICKS, log_ticks
 from kernelbandits.report.studies.drawing import select_drawings
 from kernelbandits.report.studies.page import study_page
@@ -55,27 +53,8 @@ def play(study: kb.Study, rounds: int) -> list[int]:
     return rows
 
 
-class Done(NamedTuple):
-    """What a command wrote, and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-def run(*arguments: object) -> Done:
-    out, err = io.StringIO(), io.StringIO()
-    with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
-        warnings.simplefilter("always")
-        try:
-            code = exit_code(lambda: app(["study", *map(str, arguments)], standalone_mode=True))
-        except SystemExit as end:
-            code = int(end.code or 0)
-    return Done(code, out.getvalue(), err.getvalue())
-
-
 def document(*arguments: object) -> Any:
-    done = run(*arguments, "--format", "json")
+    done = study_with_warnings(*arguments, "--format", "json")
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -230,7 +209,7 @@ def test_a_zero_among_powers_of_ten_is_advised_in_both_interfaces(tmp_path):
     assert said in [str(one.message) for one in caught]
     path = tmp_path / "table.csv"
     table.assign(y="").to_csv(path, index=False)
-    done = run("create", tmp_path / "b.db", "--candidates", path, "--target", "y")
+    done = study_with_warnings("create", tmp_path / "b.db", "--candidates", path, "--target", "y")
     assert said in done.err.replace("\n", " ")
     followed = table.replace({"dose": {0.0: 0.0001}})
     assert kb.Study.create(tmp_path / "c.db", followed, log=["dose"]).candidates.log == ("dose",)
@@ -350,22 +329,6 @@ def test_another_criterion_changes_no_study_that_exists(tmp_path, monkeypatch, t
         study.ask()
 
 
-def test_a_study_without_scales_is_linear(tmp_path, monkeypatch):
-    """As those of 0.1 are, with a column of powers of ten as well."""
-    body, place = Candidates.body.fget, tmp_path / "a.db"
-    with monkeypatch.context() as patch:
-        older = property(lambda self: {k: v for k, v in body(self).items() if k != "log"})
-        patch.setattr(Candidates, "body", older)
-        kb.Study.create(place, DOSES, linear="dose").close()
-    with kb.Study.create(place, DOSES, or_open=True) as study:
-        assert "log" not in study.history()[0].body["candidates"]
-        assert (study.candidates.log, study.status().log) == ((), ())
-        rows = play(study, 6)
-        assert [study.replay(trial).recomputed for trial in range(1, 7)] == rows
-    with pytest.raises(kb.StudyConflict, match=r"another scale of column 'dose \(mM\)'"):
-        kb.Study.create(place, DOSES, log="dose", or_open=True)
-
-
 def test_or_open_compares_the_scales_that_were_named(tmp_path):
     place = tmp_path / "a.db"
     kb.Study.create(place, DOSES).close()
@@ -481,11 +444,13 @@ BOTH = ("--columns", "dose (mM),T", "--target", "gain")
 
 
 def test_the_command_says_that_a_logarithm_is_used_and_how_to_refuse(doses):
-    done = run("create", doses.with_name("a.db"), "--candidates", doses, "--target", "gain")
+    done = study_with_warnings(
+        "create", doses.with_name("a.db"), "--candidates", doses, "--target", "gain"
+    )
     assert done.code == 0
     assert "\nThe model uses log10 of dose (mM).\n" in done.out
     assert f"note: {SAID}\n" in done.err
-    linear = run(
+    linear = study_with_warnings(
         "create", doses.with_name("b.db"), "--candidates", doses, "--linear", "dose (mM)", *BOTH
     )
     assert (linear.code, linear.err) == (0, "")
@@ -507,15 +472,19 @@ def test_the_options_may_be_repeated(doses):
 
 def test_status_history_and_check_show_the_logarithm(doses):
     place = doses.with_name("a.db")
-    run("create", place, "--candidates", doses, "--target", "value", "--log", "dose", "--seed", "1")
+    study_with_warnings(
+        "create", place, "--candidates", doses, "--target", "value", "--log", "dose", "--seed", "1"
+    )
     with kb.Study.open(place) as study:
         play(study, 8)
-    details = " ".join(run("status", place, "--details").out.split())
+    details = " ".join(study_with_warnings("status", place, "--details").out.split())
     assert "columns each column of numbers is scaled to [0, 1], after taking log10 of" in details
-    assert "log10" not in run("status", place).out
+    assert "log10" not in study_with_warnings("status", place).out
     assert document("status", place)["log"] == ["dose (mM)"]
-    assert "policy auto, log10 of dose (mM)" in " ".join(run("history", place).out.split())
-    checked = run("check", place).out
+    assert "policy auto, log10 of dose (mM)" in " ".join(
+        study_with_warnings("history", place).out.split()
+    )
+    checked = study_with_warnings("check", place).out
     lines = [line for line in checked.splitlines() if line.startswith("dose (mM)")]
     assert any(line.rstrip().endswith("(log)") for line in lines)
     assert {one["column"]: one["log"] for one in document("check", place)["columns"]} == {
@@ -525,13 +494,13 @@ def test_status_history_and_check_show_the_logarithm(doses):
     asked = document("ask", place)[0]
     assert asked["x"]["dose (mM)"] == DOSES["dose (mM)"][asked["row"]]
     assert document("replay", place, "--at", "8")["same"]
-    assert run("undo", place).code == 0
+    assert study_with_warnings("undo", place).code == 0
     assert document("replay", place, "--at", "8")["same"]
 
 
 def test_the_command_refuses_in_one_sentence(doses):
     place = doses.with_name("a.db")
-    refused = run(
+    refused = study_with_warnings(
         "create", place, "--candidates", doses, "--target", "value", "--log", "T", "--linear", "T"
     )
     assert refused.code == 2
@@ -539,13 +508,13 @@ def test_the_command_refuses_in_one_sentence(doses):
         refused.err == "error: doses.csv needs each column in log or in linear, got 'T' in both\n"
     )
     assert not place.exists()
-    run("create", place, "--candidates", doses, "--target", "value")
-    other = run(
+    study_with_warnings("create", place, "--candidates", doses, "--target", "value")
+    other = study_with_warnings(
         "create", place, "--candidates", doses, "--target", "value", "--or-open", "--linear", "dose"
     )
     assert (other.code, "another scale of column 'dose (mM)'" in other.err) == (1, True)
     assert (
-        run(
+        study_with_warnings(
             "create",
             place,
             "--candidates",

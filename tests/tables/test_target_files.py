@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import study as command
 from kernelbandits.checks import DataNotice, StudyConflict
-from test_sheets import edit, read_cells
-from test_study_command import study as command
+from sheet_files import edit, read_cells
 
 TARGETS = {"stability": "minimize", "mean": "maximize,range=0..20"}
 FILMS = pd.DataFrame(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kernelbandits as kb
+from commands import study as command
 from kernelbandits import runtime
+from kernelbandits.tables import workbook_parts
 from kernelbandits.tables.candidates import read_candidates
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.workbooks import Sheet, write_workbook
-from test_study_command import study as command
 
 FILMS = [
     ["film", "Cs", "solvent", "day"],
@@ -168,37 +172,136 @@ def test_formulas_have_the_values_that_were_saved_with_them(save, tmp_path):
 def replace_part(path: Path, name: str, change) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = {part: archive.read(part) for part in archive.namelist()}
-    parts[name] = change(parts[name])
+    parts[name] = change(parts.get(name, b""))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for part, content in parts.items():
             archive.writestr(part, content)
 
 
+WHOLE = "A1:XFD1048576"
+FILLED = f"{MAIN}{TWO_ROWS}"
+SHARED = (
+    '<Relationship Id="rId9" Target="sharedStrings.xml" Type="http://schemas.openxmlformats.org/'
+    'officeDocument/2006/relationships/sharedStrings"/></Relationships>'
+)
+
+
+def merge(tag: str) -> str:
+    return f"{FILLED}<mergeCells>{tag}</mergeCells></worksheet>"
+
+
+def style(xml: str) -> str:
+    return f"<styleSheet>{xml}</styleSheet>"
+
+
+LIMITS = {"elements": ("MOST_ELEMENTS", 50), "cells": ("MOST_CELLS", 50), "rows": ("MOST_ROWS", 50)}
+"""Limits that are lowered for the test, so that it takes no time to exceed them."""
+OWN_CELL = "needs a value in each cell of its own, got the merged cells"
 BOMBS = {
-    "unpacked": (SHEET, b" " * 2**28, "bytes when unpacked"),
-    "ratio": (SHEET, b" " * 2**25, "needs to unpack to at most 100 times its size"),
-    "cells": (SHEET, (MAIN + "<c/>" * 2_200_000).encode(), "at most 2097152 cells"),
-    "merged": (
-        SHEET,
-        f'{MAIN}{TWO_ROWS}<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'.encode(),
-        "at most 2097152 cells",
+    "unpacked": (SHEET, " " * 2**28, "bytes when unpacked"),
+    "ratio": (SHEET, " " * 2**25, "needs to unpack to at most 100 times its size"),
+    "cells": (SHEET, f"{MAIN}<row>{'<c/>' * 100}</row>", "at most 50 cells"),
+    "columns": (SHEET, f"{MAIN}<row>{'<c/>' * 20_000}</row>", "got one that is damaged"),
+    "rows": (SHEET, MAIN + '<row ht="15"/>' * 100, "got one that is damaged"),
+    "merged": (SHEET, merge(f'<mergeCell ref="{WHOLE}"/>'), OWN_CELL),
+    "merged with blanks": (SHEET, merge(f'<mergeCell ref = "{WHOLE}"/>'), OWN_CELL),
+    "merged by entity": (SHEET, merge('<mergeCell ref="A1&#58;XFD1048576"/>'), OWN_CELL),
+    "merged in small letters": (SHEET, merge('<mergeCell ref="a1:xfd1048576"/>'), OWN_CELL),
+    "merged often": (SHEET, merge('<mergeCell ref="H1:I9"/>' * 70_000), "65536 merged ranges"),
+    "styles": (
+        "xl/styles.xml",
+        style(f"<cellXfs>{'<xf/>' * 70_000}</cellXfs>"),
+        "at most 65536 styles",
     ),
-    "styles": ("xl/styles.xml", b"<styleSheet>" + b"<xf/>" * 600_000, "more in xl/styles.xml"),
+    "formats": (
+        "xl/styles.xml",
+        style(f'<numFmt numFmtId="200" formatCode="{"[" * 300}"/>'),
+        "formats of at most 255 letters",
+    ),
+    "long tag": (SHEET, f'<worksheet a="{"x" * 2**23}">', "tags of at most 4194304 bytes"),
+    "deep": (SHEET, MAIN + "<a>" * 200, "at most 100 in each other"),
+    "elements": (SHEET, f"{MAIN}<row>{'<a/>' * 100}</row>", "at most 50 elements"),
+    "sheets": (
+        "xl/workbook.xml",
+        "<workbook>" + '<sheet name="a" r:id="rId1"/>' * 1100 + "</workbook>",
+        "at most 1024 sheets",
+    ),
     "entities": (
         SHEET,
-        f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaa">]>{MAIN}'.encode(),
-        "needs XML as spreadsheet programs write it",
+        f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaa">]>{MAIN}',
+        "needs XML as spreadsheet programs write it, got definitions",
     ),
-    "cut off": (SHEET, MAIN.encode(), "got one that is damaged"),
-    "no sheet": ("xl/workbook.xml", b"<workbook/>", "needs "),
+    "cut off": (SHEET, MAIN, "got one that is damaged"),
+    "no sheet": ("xl/workbook.xml", "<workbook/>", "needs "),
 }
 
 
 @pytest.mark.parametrize("kind", BOMBS)
-def test_an_archive_that_would_fill_the_memory_is_refused_before_it_is_unpacked(save, kind):
+def test_an_archive_that_would_fill_the_memory_is_refused_before_it_is_unpacked(
+    save, kind, monkeypatch
+):
     part, content, complaint = BOMBS[kind]
+    if kind in LIMITS:
+        monkeypatch.setattr(workbook_parts, *LIMITS[kind])
     path = save()
-    replace_part(path, part, lambda _: content)
+    replace_part(path, part, lambda _: content.encode())
+    with pytest.raises(ValueError, match=complaint):
+        read_candidates(path)
+
+
+def test_a_sheet_of_another_name_is_checked_like_any_other(save):
+    path = save()
+    bomb = merge(f'<mergeCell ref="{WHOLE}"/>').encode()
+    replace_part(path, "xl/worksheets/films.bin", lambda _: bomb)
+    rename = "xl/_rels/workbook.xml.rels"
+    replace_part(path, rename, lambda part: part.replace(b"sheet1.xml", b"films.bin"))
+    with pytest.raises(ValueError, match=OWN_CELL):
+        read_candidates(path)
+
+
+def test_one_long_text_in_many_cells_is_counted_as_often_as_it_stands_there(save):
+    path = save()
+    cells = "".join(f'<row><c t="s"><v>{int(i > 0)}</v></c></row>' for i in range(1000))
+    replace_part(path, SHEET, lambda _: f"{MAIN}{cells}</sheetData></worksheet>".encode())
+    rename = "xl/_rels/workbook.xml.rels"
+    replace_part(
+        path, rename, lambda part: part.decode().replace("</Relationships>", SHARED).encode()
+    )
+    for size in (100, 20_000):
+        texts = f"<sst><si><t>word</t></si><si><t>{'é' * size}</t></si></sst>"
+        replace_part(path, "xl/sharedStrings.xml", lambda _, texts=texts: texts.encode())
+        if size == 100:
+            assert len(read_candidates(path)) == 999
+        else:
+            with pytest.raises(ValueError, match="at most 67108864 bytes of text, got more"):
+                read_candidates(path)
+
+
+def test_parts_that_no_table_needs_are_not_read(save):
+    """A link over all cells, formats by condition and names are nothing to a table."""
+    path = save()
+    more = (
+        f'<hyperlinks><hyperlink ref="{WHOLE}" location="a"/></hyperlinks><conditionalFormatting '
+        f'sqref="{WHOLE}"><cfRule type="none"><formula>1</formula></cfRule></conditionalFormatting>'
+    )
+    replace_part(path, SHEET, lambda _: f"{FILLED}{more}</worksheet>".encode())
+    replace_part(path, "xl/charts/chart1.xml", lambda _: b"<a>" * 1000)
+    assert read_candidates(path).x(0) == {"a": 1.0}
+
+
+@pytest.mark.parametrize("damage", ["directory", "compression"])
+def test_an_archive_that_could_hide_its_size_is_refused(save, damage, monkeypatch):
+    path = save()
+    if damage == "directory":
+        monkeypatch.setattr(workbook_parts, "LARGEST_DIRECTORY", 100)
+        complaint = "got a workbook; save the sheet as CSV"
+    else:
+        with zipfile.ZipFile(path) as archive:
+            parts = {part: archive.read(part) for part in archive.namelist()}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+            for part, content in parts.items():
+                archive.writestr(part, content)
+        complaint = "got another compression of"
     with pytest.raises(ValueError, match=complaint):
         read_candidates(path)
 
@@ -273,6 +376,55 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, name, content, comp
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=complaint):
         read_candidates(tmp_path / name)
+
+
+def write_arrow(path: Path, column) -> None:
+    pq.write_table(pa.table({"a": column}), path, compression="zstd")
+
+
+PACKED = {
+    "one text in every row": lambda: pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(2**20, dtype=np.int32)), pa.array(["x" * 1000])
+    ),
+    "one text in a large column": lambda: pa.array(["x" * 1000] * 2**17, type=pa.large_string()),
+    "long text": lambda: pa.array(["x" * 2**26]),
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_a_parquet_file_that_would_fill_the_memory_is_refused(tmp_path, kind):
+    path = tmp_path / "a.parquet"
+    write_arrow(path, PACKED[kind]())
+    assert path.stat().st_size < 2**17
+    with pytest.raises(ValueError, match=r"a\.parquet needs to unpack to at most 67108864 bytes"):
+        read_candidates(path)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [([[1, 2]], "list"), ([{"b": 1}], "struct"), ([b"x"], "binary")]
+)
+def test_a_parquet_column_of_lists_records_or_bytes_is_refused_before_it_is_read(
+    tmp_path, values, kind, monkeypatch
+):
+    write_arrow(tmp_path / "a.parquet", pa.array(values))
+    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    with pytest.raises(ValueError, match=f"needs numbers or text in column 'a', got {kind}"):
+        read_candidates(tmp_path / "a.parquet")
+
+
+def test_many_cells_in_a_small_parquet_file_are_refused(tmp_path):
+    table = pa.table({f"a{i}": np.zeros(2**19) for i in range(20)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"needs to unpack to at most 67108864 bytes, as a file"):
+        read_candidates(tmp_path / "a.parquet")
+
+
+def test_a_numpy_header_longer_than_numpy_takes_is_not_read(tmp_path, monkeypatch):
+    start = b"\x93NUMPY\x02\x00" + (10**8).to_bytes(4, "little")
+    (tmp_path / "a.npy").write_bytes(start + b"(" * 1000)
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(ValueError, match="needs to be an array of numbers, got one that is damag"):
+        read_candidates(tmp_path / "a.npy")
 
 
 def test_a_numpy_file_never_runs_code(tmp_path, monkeypatch):
@@ -381,3 +533,12 @@ def test_an_export_is_what_its_name_says(tmp_path, name):
     with pytest.raises(ValueError, match=r"needs a name that ends in \.csv, \.xlsx or \.parquet"):
         study.export(tmp_path / name)
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("year", [1969, 1979, 2108])
+def test_a_clock_that_a_workbook_cannot_store_is_said(tmp_path, monkeypatch, year):
+    moment = time.struct_time((year, 6, 15, 12, 0, 0, 0, 166, 0))
+    monkeypatch.setattr("kernelbandits.tables.workbooks.time.gmtime", lambda: moment)
+    with pytest.raises(ValueError, match=f"a workbook needs a clock .* 1980 to 2107 .*got {year}"):
+        write_workbook(tmp_path / "t.xlsx", [Sheet("t", ["a"], [["x"]])])
+    assert list(tmp_path.iterdir()) == []

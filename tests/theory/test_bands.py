@@ -284,7 +284,7 @@ def test_where_pairs_are_too_many_the_leaders_are_compared_and_the_rest_by_inter
 def test_a_pool_says_the_same_as_its_arms(method, rounds):
     one, other = (
         fitted(3, rounds, form=form)
-        for form in (kb.posterior.ArmPosterior, kb.posterior.PoolPosterior)
+        for form in (kb.posterior.ArmPosterior, kb.posterior.RowPosterior)
     )
     same(
         confidence_band(one, 0.3, 1.5, method=method),
@@ -321,7 +321,7 @@ def test_before_the_first_reward_only_the_norm_is_known(method):
 
 
 @every_method
-@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior])
+@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.RowPosterior])
 def test_one_arm_has_nothing_to_lose(method, form):
     posterior = learnt(form(0.7 * kb.RBF(0.3), [[0.5]], 0.3), [0, 0, 0], [0.2, 0.4, 0.1])
     band = confidence_band(posterior, 0.3, 1.0, method=method)
@@ -364,7 +364,7 @@ def test_extreme_rewards_leave_numbers(method, scale):
 
 
 @every_method
-@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior])
+@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.RowPosterior])
 def test_the_order_of_the_arms_does_not_matter(method, form):
     order = np.random.default_rng(0).permutation(9)
     _, pulls, rewards = history(6, 30)

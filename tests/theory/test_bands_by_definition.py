@@ -23,7 +23,7 @@ import definitions
 from broken_engines import patched, squared_sd, widened
 from kernelbandits.checks import Array
 from kernelbandits.policies import CMMUCB, DMMUCB, martingale_mixtures
-from kernelbandits.posterior import ArmPosterior, LinearPosterior, PoolPosterior, Posterior
+from kernelbandits.posterior import ArmPosterior, LinearPosterior, Posterior, RowPosterior
 from kernelbandits.streams import Streams
 from kernelbandits.theory import bands as theory_bands
 from kernelbandits.theory import confidence_band, duality
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 DELTA, REWARDS, ARMS = 0.1, 60, 12
 SMALL_NOISE, NOISE = 0.05, 0.7
 """With the small noise some arms are known not to be the best."""
-FORMS = {ArmPosterior: "Matern(0.3)", PoolPosterior: "RBF(0.25)", LinearPosterior: "linear"}
+FORMS = {ArmPosterior: "Matern(0.3)", RowPosterior: "RBF(0.25)", LinearPosterior: "linear"}
 ELLIPSOIDS = {"whitehouse": definitions.self_normalised, "amm": definitions.mixture}
 
 
@@ -409,7 +409,7 @@ def larger_radius(owner: Any) -> Any:
 
 
 best_ridge = partial(check_best_ridge, ArmPosterior)
-pool_ellipsoid = partial(check_ellipsoid, "amm", PoolPosterior)
+pool_ellipsoid = partial(check_ellipsoid, "amm", RowPosterior)
 ucb_width = partial(check_half_width, "Simple-UCB")
 few_runs = partial(check_failed_runs, "Simple-UCB", 30)
 BREAKAGES = {

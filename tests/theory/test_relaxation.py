@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import kernelbandits as kb
+from kernelbandits.kernels import Block
 from kernelbandits.theory import relaxation
 from kernelbandits.theory.boxes import (
     bends,
     bound_peak,
-    cell_change,
     count_cells,
     grid,
     is_certifiable,
 )
-from kernelbandits.theory.caps import Block, bound_by_traces, kernel_blocks, largest_value
+from kernelbandits.theory.caps import bound_by_traces, extent_of, largest_value
 from kernelbandits.theory.information import format_gap, whole_rounds
 from kernelbandits.theory.relaxation import (
     Design,
@@ -45,6 +45,8 @@ KERNELS = [
     2.5 * kb.RBF(0.4),
     kb.RBF(0.4) + kb.Linear(),
     kb.Matern(0.5) * kb.kernels.Polynomial(2),
+    kb.kernels.Periodic(0.6, 0.7),
+    kb.kernels.On(kb.RBF(0.3), 0) + kb.kernels.Constant(),
 ]
 
 
@@ -339,7 +341,7 @@ def feature_error(kernel, x, t, width, dimension) -> float:
 def test_the_bend_bounds_the_error_of_linear_interpolation(seed, kernel, width):
     rng = np.random.default_rng(seed)
     dimension = int(rng.integers(2))
-    found = cell_change(kernel, UNIT[2], dimension, width)
+    found = kernel.cell_change(extent_of(UNIT[2]), dimension, width)
     x = rng.random(2) * np.where(np.arange(2) == dimension, 1 - width, 1.0)
     for t in (0.5, *rng.random(5)):
         assert feature_error(kernel, x, t, width, dimension) <= found.bend + 1e-7
@@ -352,15 +354,17 @@ def test_the_bend_of_a_smooth_kernel_is_of_second_order():
     """For the RBF kernel it is (a / l)^2 sqrt(3) / 8, the norm of the second derivative of phi."""
     for width in (0.02, 0.01):
         expected = (width / 0.2) ** 2 * math.sqrt(3) / 8
-        assert expected <= cell_change(kb.RBF(0.2), UNIT[1], 0, width).bend <= 1.2 * expected
-    assert cell_change(kb.Linear(), UNIT[2], 0, 0.3).bend == 0.0
+        assert (
+            expected <= kb.RBF(0.2).cell_change(extent_of(UNIT[1]), 0, width).bend <= 1.2 * expected
+        )
+    assert kb.Linear().cell_change(extent_of(UNIT[2]), 0, 0.3).bend == 0.0
 
 
 def test_the_bend_of_a_product_counts_what_both_factors_move():
     """x x x interpolated linearly is off by t (1 - t) a^2, though neither factor bends."""
-    assert cell_change(kb.Linear() * kb.Linear(), UNIT[1], 0, 0.4).bend == pytest.approx(
-        0.04, rel=1e-12
-    )
+    assert (kb.Linear() * kb.Linear()).cell_change(
+        extent_of(UNIT[1]), 0, 0.4
+    ).bend == pytest.approx(0.04, rel=1e-12)
     assert feature_error(kb.Linear() * kb.Linear(), np.array([0.2]), 0.5, 0.4, 0) == pytest.approx(
         0.04, rel=1e-9
     )
@@ -368,8 +372,12 @@ def test_the_bend_of_a_product_counts_what_both_factors_move():
 
 def test_each_dimension_has_its_own_lengthscale():
     kernel = kb.RBF((0.1, 2.0))
-    assert cell_change(kernel, UNIT[2], 0, 0.05) == cell_change(kb.RBF(0.1), UNIT[2], 0, 0.05)
-    assert cell_change(kernel, UNIT[2], 1, 0.05) == cell_change(kb.RBF(2.0), UNIT[2], 1, 0.05)
+    assert kernel.cell_change(extent_of(UNIT[2]), 0, 0.05) == kb.RBF(0.1).cell_change(
+        extent_of(UNIT[2]), 0, 0.05
+    )
+    assert kernel.cell_change(extent_of(UNIT[2]), 1, 0.05) == kb.RBF(2.0).cell_change(
+        extent_of(UNIT[2]), 1, 0.05
+    )
     cells = count_cells(kernel, UNIT[2], 0.0, 2000)
     assert cells[0] > 10 * cells[1]
     assert (cells + 1).prod() <= 2000
@@ -436,7 +444,7 @@ def test_no_points_of_a_domain_have_more_gain_than_its_ranks_and_traces_allow(
     for domain in (UNIT[2], kb.Arms(points)):
         largest = largest_value(kernel, domain)
         assert largest >= kernel.diagonal(points).max() * (1 - 1e-12)
-        assert gain <= bound_by_traces(kernel_blocks(kernel, domain), largest, t, ridge)
+        assert gain <= bound_by_traces(kernel.rank_blocks(extent_of(domain)), largest, t, ridge)
         assert gain <= bound_by_traces([Block(math.inf, largest)], largest, t, ridge)
 
 
@@ -445,7 +453,7 @@ def test_the_caps_in_closed_form():
         25 * math.log(5), rel=1e-9
     )
     linear = bound_by_traces(
-        kernel_blocks(kb.Linear(), kb.Box((-1.0, -2.0), (1.0, 1.0))), 5.0, 100, 0.5
+        kb.Linear().rank_blocks(extent_of(kb.Box((-1.0, -2.0), (1.0, 1.0)))), 5.0, 100, 0.5
     )
     assert linear == pytest.approx(math.log1p(100 * 5 / (2 * 0.5)), rel=1e-9)
     assert bound_by_traces([Block(7, 1.0)], 1.0, 3, 1.0) == pytest.approx(
@@ -456,7 +464,7 @@ def test_the_caps_in_closed_form():
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_the_shares_of_the_series_are_reached_by_some_point_and_sum_to_the_kernel(d):
     """k_q(x, x) = exp(-s) s^q / q!, s = |x / l|^2, largest on the box where s is nearest to q."""
-    blocks = kernel_blocks(kb.RBF(0.4), UNIT[d])
+    blocks = kb.RBF(0.4).rank_blocks(extent_of(UNIT[d]))
     edge = d * (0.5 / 0.4) ** 2
     s = np.linspace(0, edge, 20001)
     for q, block in enumerate(blocks[:12]):
@@ -470,7 +478,7 @@ def test_the_shares_of_the_series_are_reached_by_some_point_and_sum_to_the_kerne
 
 def test_the_polynomial_kernel_is_the_sum_of_its_degrees():
     kernel, box = kb.kernels.Polynomial(3, offset=0.5), UNIT[2]
-    blocks = kernel_blocks(kernel, box)
+    blocks = kernel.rank_blocks(extent_of(box))
     assert [block.rank for block in blocks] == [1, 2, 3, 4]
     assert (
         sum(block.share for block in blocks)
@@ -497,4 +505,4 @@ def test_the_level_is_the_best_way_to_share_the_trace(seed):
 
 
 def test_a_series_of_too_many_degrees_is_one_block():
-    assert kernel_blocks(kb.RBF(1e-3), UNIT[2]) == [Block(math.inf, 1.0)]
+    assert kb.RBF(1e-3).rank_blocks(extent_of(UNIT[2])) == [Block(math.inf, 1.0)]

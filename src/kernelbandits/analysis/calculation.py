@@ -95,7 +95,7 @@ class Calculation:
         return self.moments_at(self.horizon)
 
     def moments_at(self, horizon: int) -> LawMoments:
-        """The moments of the law; on a box without the own proof of a schedule.
+        """Return the moments of the law; on a box without the own proof of a schedule.
 
         `AdaptiveBernoulli` is proved to keep the bound of UCB on finitely many arms only.
         """
@@ -114,7 +114,7 @@ class Calculation:
         return InformationGain(given, given, GIVEN, self.horizon, self.ridge)
 
     def gains(self, horizons: Sequence[int]) -> list[InformationGain]:
-        """gamma on the domain, each horizon computed once."""
+        """Return gamma on the domain, each horizon computed once."""
         missing = [horizon for horizon in horizons if horizon not in self._gains]
         self._gains.update(
             zip(missing, growth(self.kernel, self.domain, missing, self.ridge), strict=True)
@@ -132,7 +132,13 @@ class Calculation:
     @cached_property
     def largest(self) -> float:
         """sup k(x, x)"""
-        return largest_value(as_kernel(self.kernel), self.domain)
+        largest = largest_value(as_kernel(self.kernel), self.domain)
+        needed = (
+            f"a kernel that bounds k(x, x) on {self.domain} (kb.kernels.Normalised(kernel) does, "
+            "and so does a kernel with `diagonal_range`; or give arms)"
+        )
+        checks.needs(math.isfinite(largest), "a regret bound", needed, self.kernel)
+        return largest
 
     @cached_property
     def bound(self) -> RegretBound:
@@ -244,7 +250,7 @@ class Calculation:
     @cached_property
     def theorems(self) -> list[tuple[Theorem, RegretBound]]:
         """The theorems of the paper that apply, with their bounds."""
-        linear = isinstance(as_kernel(self.kernel), Linear)
+        linear = self.kernel == Linear()
         found = theorems(self.exploration, self.horizon, self.domain.dimension if linear else None)
         return [
             (theorem, theorem.bound(self.horizon, self.information_gain, **self.bound_settings))
@@ -286,7 +292,10 @@ class Calculation:
         return f"there are more than {FEW} arms" if many else None
 
     def search(self) -> RegretBound | PlayedBound | None:
-        """On the arms, which are few, or on a cover of the box and then certified on the box."""
+        """Search for the first useful T on the arms, which are few, or on a cover of the box.
+
+        On a box the bound that is found is then certified on the box.
+        """
         guide = self.domain.cover(FEW) if isinstance(self.domain, Box) else self.domain
         decade = self.first_useful(guide, [10**power for power in range(self.decades + 1)])
         near = [round(decade * 10 ** (step / 4 - 1)) for step in range(1, 5)] if decade else []
@@ -312,13 +321,13 @@ class Calculation:
         return next((bound.horizon for bound in found if not bound.vacuous), None)
 
     def bound_with(self, gain: InformationGain) -> RegretBound | PlayedBound:
-        """The smallest proved bound at the horizon of this gain."""
+        """Return the smallest proved bound at the horizon of this gain."""
         moments = self.moments_at(gain.horizon)
         repaired = regret_bound(moments.constants, gain.horizon, gain, **self.bound_settings)
         return smaller(repaired, self.bound_as_played_with(moments, gain))
 
     def bound_as_played_with(self, moments: LawMoments, gain: InformationGain) -> PlayedBound:
-        """The smallest bound as played, with the delta given, else with 1/2 or min(1, 1/(2DT))."""
+        """Return the smallest bound as played, at the delta given, else 1/2 or min(1, 1/(2DT))."""
         largest_gap = 2 * self.norm_bound * math.sqrt(self.largest) * gain.horizon
         deltas = (0.5, min(1.0, 1 / largest_gap)) if self.delta is None else (self.delta,)
         found = (
@@ -354,18 +363,18 @@ class Calculation:
         ]
 
     def known_moments(self, horizons: Sequence[int]) -> list[LawMoments]:
-        """The moments at these horizons, up to the first at which the law is refused."""
+        """Return the moments at these horizons, up to the first at which the law is refused."""
         asked = (self.try_answer(partial(self.moments_at, horizon)) for horizon in horizons)
         return list(takewhile(lambda found: found is not None, asked))  # type: ignore[arg-type]
 
 
 def smaller(one: RegretBound, other: PlayedBound) -> RegretBound | PlayedBound:
-    """The bound of smaller value; the repaired one if both are vacuous."""
+    """Return the bound of smaller value; the repaired one if both are vacuous."""
     return other if other.value < one.value else one
 
 
 def drawn_horizons(asked: int, late: int) -> list[int]:
-    """Horizons from 10 (or 1 if T is less) to the larger of T and 10^6, T among them.
+    """Return horizons from 10 (or 1 if T is less) to the larger of T and 10^6, T among them.
 
     There are three for each decade, and one for each decade beyond `late`.
     """
@@ -385,7 +394,7 @@ def drawn_horizons(asked: int, late: int) -> list[int]:
 
 
 def calculation_document(found: Calculation) -> dict[str, Any]:
-    """All numbers as one document for JSON; what is not finite is null."""
+    """Return all numbers as one document for JSON; what is not finite is null."""
     document = {
         "law": found.law,
         "spelled": found.spelled,

@@ -28,7 +28,7 @@ from kernelbandits.experiment.premises import (
     check_norm,
     check_rule,
 )
-from kernelbandits.kernels import Kernel, Linear, as_kernel
+from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.doubling import DOUBLING
 from kernelbandits.policies.martingale_mixtures import ResidualBall
@@ -112,7 +112,7 @@ class Guarantee:
     """The least expected regret of the Generic-GP family, known on the problem `LowerBound`."""
 
     def answer(self, premises_fail: bool) -> str:
-        """Whether the bound is informative: "yes", or why not."""
+        """Tell whether the bound is informative: "yes", or why not."""
         if isinstance(self.proved, str):
             return f"no bound: {self.proved}"
         if self.proved.share >= 1:
@@ -144,7 +144,7 @@ def on_problem(results: Results, problem: str) -> list[Guarantee]:
 
 
 def ridge_of(result: CellResult) -> float:
-    """The ridge with which a policy learns; 0 if it has none, or one that changes."""
+    """Return the ridge with which a policy learns; 0 if it has none, or one that changes."""
     ridge: Any = result.settings.get("ridge")
     return float(ridge) if checks.is_number(ridge) else 0.0
 
@@ -155,7 +155,7 @@ def delta_of(result: CellResult) -> float | None:
 
 
 def ceiling_of(kernel: Any, horizons: Indices, ridges: Sequence[float]) -> Ceiling:
-    """gamma at the horizons, computed once for each set of arms and ridge.
+    """Return a function with gamma at the horizons, computed once for each arms and ridge.
 
     A ridge slightly above another uses gamma of the other one. gamma falls as the ridge grows, so
     this still is an upper bound.
@@ -198,7 +198,7 @@ def guarantee(
 
 
 def least_regret(cell: Cell, result: CellResult, instance: Instance) -> float | None:
-    """The lower bound of the paper's Theorem 2 where its premises hold, else none."""
+    """Return the lower bound of the paper's Theorem 2 where its premises hold, else none."""
     problem = cell.problem
     if not isinstance(problem, LowerBound) or any(check_horizon_and_kernel(cell, problem)):
         return None
@@ -211,7 +211,9 @@ def least_regret(cell: Cell, result: CellResult, instance: Instance) -> float | 
 
 
 def log_dets(kernel: Any, domain: Arms, arms: Any, rounds: Iterable[int], ridge: float) -> Array:
-    """L_t = log det(I + N^1/2 K N^1/2 / ridge) after each of the rounds.
+    """Return L_t after each of the rounds.
+
+    L_t = log det(I + N^1/2 K N^1/2 / ridge)
 
     K is the kernel matrix of the distinct arms played in rounds 1..t, N their counts.
     """
@@ -232,7 +234,7 @@ def log_det(matrix: Array, counts: Indices, ridge: float) -> float:
 def proved_bounds(
     cell: Cell, instances: Sequence[Instance], gains: Sequence[Gains]
 ) -> ProvedBounds | str:
-    """What is proved, or why nothing is."""
+    """Return what is proved, or say why nothing is."""
     if isinstance(cell.problem, Drifting):
         return "the problem changes from round to round"
     entry = cell.contender.entry
@@ -254,13 +256,13 @@ def proved_bounds(
 
 
 def check_kernel(rule: Policy, kernel: Kernel) -> None:
-    """OFUL always learns with the linear kernel, and gamma here is that of the compared kernel."""
-    linear = isinstance(kernel, Linear) or not isinstance(rule, OFUL)
-    checks.needs(linear, "the bound of a linear rule", "the linear kernel", kernel)
+    """Check that a rule learns with the compared kernel, whose gamma it is; OFUL may not."""
+    compared = rule.posterior.kernel == kernel
+    checks.needs(compared, "the bound of a linear rule", "the linear kernel", kernel)
 
 
 def moments_of(rule: Any, gains: Gains) -> list[LawMoments]:
-    """The constants and moments of the law at each horizon; none for a rule without a law."""
+    """Return constants and moments of the law at each horizon; none for a rule without a law."""
     if not rule.is_generic:
         return []
     return [LawMoments.of(rule.exploration, gain.horizon) for gain in gains]
@@ -269,7 +271,7 @@ def moments_of(rule: Any, gains: Gains) -> list[LawMoments]:
 def bounds(
     rule: Policy, gains: Gains, laws: Sequence[LawMoments]
 ) -> Iterator[tuple[float, float, float]]:
-    """At each horizon: the least bound proved at the policy's delta, 2 D T, the printed bound."""
+    """Yield for each horizon the least bound proved at the policy's delta, 2 D T, the printed."""
     told = {name: rule.settings[name] for name in ("norm_bound", "ridge", "delta")}
     told["largest"] = float(rule.posterior.prior.max())
     if rule.is_generic:
@@ -288,7 +290,10 @@ def bounds(
 
 
 def valid_width(rule: Any) -> Width:
-    """The width of a band that holds in all rounds at once; AMM's contains those of CMM and DMM."""
+    """Return the width of a band that holds in all rounds at once.
+
+    The band of AMM contains those of CMM and DMM.
+    """
     gain = rule.settings.get("gain")
     checks.needs(gain in GAINS, "a regret bound", f"a gain in {GAINS}", gain)
     if isinstance(rule, ResidualBall):
@@ -297,13 +302,16 @@ def valid_width(rule: Any) -> Width:
 
 
 def greatest_width(width: Width, gain: InformationGain) -> float:
-    """max over the rounds of a_t + sqrt(b_t + c_t L), L <= 2 gamma."""
+    """Return the greatest width over the rounds, at L = 2 gamma.
+
+    max_t a_t + sqrt(b_t + c_t L)
+    """
     a, b, c = width.table(gain.horizon).T
     return float((a + np.sqrt(b + c * 2 * gain.upper)).max())
 
 
 def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
-    """policy -> why no bound of it applies: the R or D given to it is not true of the problem."""
+    """Return policy -> why no bound of it applies: the R or D given to it is not true here."""
     mine = [cell for cell in results.cells if cell.problem.name == problem]
     true_scale = mine[0].problem.noise.sub_gaussian
     norm_sentences = cache(lambda bound: list(check_norm(mine[0], bound)))
@@ -319,7 +327,7 @@ def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
 def guarantee_frame(
     found: Mapping[str, Sequence[Guarantee]], failing: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> pd.DataFrame:
-    """theory.csv: a row for each problem and policy; empty where nothing is proved."""
+    """Return theory.csv: a row for each problem and policy; empty where nothing is proved."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -358,7 +366,7 @@ class LawBounds:
 
 
 def law_bounds(results: Results, labels: Iterable[str]) -> list[LawBounds]:
-    """Theorem 1 for policies of the Generic-GP family, on the arms of the first seed."""
+    """Return Theorem 1 for policies of the Generic-GP family, on the arms of the first seed."""
     with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [
@@ -378,7 +386,7 @@ def bounds_of_law(cells: Sequence[Cell]) -> LawBounds:
 
 
 def law_multiples(rule: Any, law: LawMoments, horizon: int) -> tuple[float, float]:
-    """The bounds as printed, and for the rule as played at its own delta, by 2 D T."""
+    """Return two bounds in multiples of 2 D T: as printed, and as played at the rule's delta."""
     gain = information_gain(rule.posterior.kernel, rule.domain, horizon, rule.posterior.ridge)
     names = ("noise_scale", "norm_bound", "ridge", "delta")
     told = {name: rule.settings[name] for name in names}

@@ -104,7 +104,7 @@ def ranking_of(results: Results) -> Ranking:
 
 
 def endings_of(results: Results, kind: str) -> dict[str, dict[str, Array]]:
-    """problem -> policy -> the curve's last value on each seed"""
+    """Return problem -> policy -> the curve's last value on each seed."""
     return {
         p.name: {label: getattr(results[p.name, label], kind)[:, -1] for label in results.labels}
         for p in results.problems
@@ -112,21 +112,21 @@ def endings_of(results: Results, kind: str) -> dict[str, dict[str, Array]]:
 
 
 def uniform_losses(cell: Cell) -> dict[str, Array]:
-    """What arms drawn uniformly lose on each seed, expected: in all rounds, and in the last one."""
+    """Return what uniform draws lose on each seed, expected: in all rounds, and in the last one."""
     instances = [cell.problem.instance(Streams(seed)) for seed in cell.seeds]
     gaps = np.array([mean_gaps(instance, cell.horizon) for instance in instances])
     return {"regret": gaps.sum(1), "simple": gaps[:, -1]}
 
 
 def mean_gaps(instance: Instance, horizon: int) -> Array:
-    """max f_t - mean f_t over the arms, for t = 1..T."""
+    """Return max f_t - mean f_t over the arms, for t = 1..T."""
     if isinstance(instance, MovingInstance):
         return np.array([f.max() - f.mean() for f in instance.rounds(horizon)])
     return np.full(horizon, instance.gaps.mean())
 
 
 def standings(samples: Samples) -> tuple[Standing, ...]:
-    """The policies of one problem, the least mean first."""
+    """Return the policies of one problem, the least mean first."""
     means = np.array([values.mean() for values in samples.values()])
     ranks = dict(zip(samples, mid_ranks(means), strict=True))
     best = min(ranks, key=lambda label: ranks[label])
@@ -146,14 +146,14 @@ def standings(samples: Samples) -> tuple[Standing, ...]:
 
 
 def ordered_pairs(found: Sequence[Difference]) -> list[tuple[str, str]]:
-    """(better, worse) of the pairs whose interval excludes zero."""
+    """Return (better, worse) of the pairs whose interval excludes zero."""
     better_first = [(d.comparison.first, d.comparison.second) for d in found if d.high < 0]
     worse_first = [(d.comparison.second, d.comparison.first) for d in found if d.low > 0]
     return better_first + worse_first
 
 
 def differences(samples: Samples) -> list[Difference]:
-    """Every pair of policies, with the paired t interval at its level of Holm's procedure."""
+    """Compare every pair of policies by a paired t interval at its level of Holm's procedure."""
     exact = dict(zip(samples, round_equal(np.array(list(samples.values()))), strict=True))
     pairs = [PolicyComparison("", a, b, "lower") for a, b in combinations(samples, 2)]
     tests = [pair_samples(pair, (exact[pair.first], exact[pair.second], 0.0)) for pair in pairs]
@@ -168,7 +168,7 @@ def round_equal(values: Array) -> Array:
 
 
 def mid_ranks(means: Array) -> Array:
-    """1 + the number of smaller ones + half the number of equal others, along the last axis."""
+    """Rank along the last axis: 1 + the number of smaller ones + half that of equal others."""
     exact = round_equal(means)
     mine, others = exact[..., :, None], exact[..., None, :]
     smaller, equal = (others < mine).sum(-1), (others == mine).sum(-1)
@@ -176,7 +176,7 @@ def mid_ranks(means: Array) -> Array:
 
 
 def overall(samples: Mapping[str, Samples], lost: Mapping[str, Array]) -> tuple[Overall, ...]:
-    """The policies over all problems, the least share first.
+    """Return the policies over all problems, the least share first.
 
     The intervals come from resampling the seeds, the same ones for all policies.
     """
@@ -197,7 +197,7 @@ def overall(samples: Mapping[str, Samples], lost: Mapping[str, Array]) -> tuple[
 
 
 def seed_weights(n: int) -> Array:
-    """Rows of weights on n seeds: first 1/n on each, then those of the bootstrap resamples.
+    """Return rows of weights on n seeds: first 1/n on each, then those of bootstrap resamples.
 
     They depend on n only, so a policy has the same interval whoever else is compared.
     """
@@ -206,24 +206,30 @@ def seed_weights(n: int) -> Array:
 
 
 def share_of(means: Array, lost: Array) -> Array:
-    """Regret / what uniform draws lose; zero where nothing can be lost."""
+    """Return regret / what uniform draws lose; zero where nothing can be lost."""
     return np.divide(means, lost[:, None], out=np.zeros_like(means), where=lost[:, None] > 0)
 
 
 def geometric_mean(shares: Sequence[Array]) -> Array:
-    """exp(mean log(share + shift)) - shift over the problems."""
+    """Return the geometric mean over the problems, shifted so that zeros are allowed.
+
+    exp(mean log(share + shift)) - shift
+    """
     logs = np.mean([np.log(share + SHIFT) for share in shares], axis=0)
     return np.asarray(np.maximum(np.exp(logs) - SHIFT, 0.0), dtype=np.float64)
 
 
 def bootstrap_estimate(values: Array, many: bool) -> IntervalEstimate:
-    """The first value, and the middle 95 % of the resampled ones; these need several seeds."""
+    """Return the first value, and the middle 95 % of the resampled ones.
+
+    The latter need several seeds.
+    """
     low, high = np.quantile(values[1:], (0.025, 0.975)) if many else (0.0, math.inf)
     return IntervalEstimate(float(values[0]), float(low), float(high))
 
 
 def ranking_frame(ranking: Ranking) -> pd.DataFrame:
-    """ranking.csv: a row for each problem and policy, by cumulative regret."""
+    """Return ranking.csv: a row for each problem and policy, by cumulative regret."""
     import pandas as pd
 
     simple = {
@@ -249,7 +255,7 @@ def standing_columns(name: str, row: Standing) -> dict[str, str | float]:
 
 
 def overall_frame(ranking: Ranking) -> pd.DataFrame:
-    """ranking-overall.csv: a row for each policy, by its share of cumulative regret."""
+    """Return ranking-overall.csv: a row for each policy, by its share of cumulative regret."""
     import pandas as pd
 
     simple = {row.policy: row for row in ranking.overall["simple"]}

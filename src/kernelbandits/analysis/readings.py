@@ -40,6 +40,7 @@ class ClaimSupport:
     holds: tuple[PaperReading, ...]
     fails: tuple[PaperReading, ...]
     open: tuple[PaperReading, ...]
+    untested: tuple[PaperReading, ...]
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,21 @@ class ReadingSummary:
     seeds: tuple[int, ...]
     claims: tuple[ClaimSupport, ...]
     all_hold: tuple[PaperReading, ...]
-    """Readings under which every tested claim holds."""
+    """Readings under which every claim holds; one that was not tested does not."""
     none_fails: tuple[PaperReading, ...]
-    """Readings under which no claim fails."""
+    """Readings under which no claim fails, as far as they were tested."""
     most: int
     """The most claims that hold together under one reading."""
     with_most: tuple[PaperReading, ...]
 
+    @property
+    def tested(self) -> int:
+        """How many claims were tested under every reading."""
+        return sum(not claim.untested for claim in self.claims)
+
 
 def summarise_readings(run: PaperRun) -> ReadingSummary:
-    """Count under which readings each claim holds, fails, or stays open."""
+    """Count under which readings each claim holds, fails, stays open, or was not tested."""
     found = check_readings(run)
     held = {reading: count_holding(verdicts) for reading, verdicts in found.items()}
     most = max(held.values())
@@ -69,7 +75,7 @@ def summarise_readings(run: PaperRun) -> ReadingSummary:
         count=len(found),
         seeds=seeds,
         claims=tuple(support_of(place, found) for place in range(len(CLAIM_NAMES))),
-        all_hold=tuple(r for r, verdicts in found.items() if is_supported(verdicts)),
+        all_hold=tuple(r for r, count in held.items() if count == len(CLAIM_NAMES)),
         none_fails=tuple(
             r for r, verdicts in found.items() if all(v.verdict != FAILS for v in verdicts)
         ),
@@ -79,7 +85,7 @@ def summarise_readings(run: PaperRun) -> ReadingSummary:
 
 
 def support_of(place: int, found: Mapping[PaperReading, Sequence[Verdict]]) -> ClaimSupport:
-    """One claim under all readings, by its place among the claims."""
+    """Sum up one claim under all readings, by its place among the claims."""
     by_verdict: dict[str, list[PaperReading]] = {HOLDS: [], FAILS: [], OPEN: [], UNTESTED: []}
     for reading, verdicts in found.items():
         by_verdict[verdicts[place].verdict].append(reading)
@@ -92,6 +98,7 @@ def support_of(place: int, found: Mapping[PaperReading, Sequence[Verdict]]) -> C
         holds=tuple(by_verdict[HOLDS]),
         fails=tuple(by_verdict[FAILS]),
         open=tuple(by_verdict[OPEN]),
+        untested=tuple(by_verdict[UNTESTED]),
     )
 
 
@@ -99,13 +106,8 @@ def count_holding(verdicts: Sequence[Verdict]) -> int:
     return sum(verdict.verdict == HOLDS for verdict in verdicts)
 
 
-def is_supported(verdicts: Sequence[Verdict]) -> bool:
-    """Whether every claim that was tested holds."""
-    return all(verdict.verdict in (HOLDS, UNTESTED) for verdict in verdicts)
-
-
 def reading_map(run: PaperRun) -> dict[str, list[str]]:
-    """Name of claim -> its verdict under every reading, in their order."""
+    """Return name of claim -> its verdict under every reading, in their order."""
     rows: dict[str, list[str]] = {}
     for verdicts in check_readings(run).values():
         for verdict in verdicts:
@@ -114,7 +116,7 @@ def reading_map(run: PaperRun) -> dict[str, list[str]]:
 
 
 def readings_frame(run: PaperRun) -> pd.DataFrame:
-    """readings.csv: the verdict on every claim and problem under every reading."""
+    """Return readings.csv: the verdict on every claim and problem under every reading."""
     import pandas as pd
 
     return pd.DataFrame(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.analysis.claims import check_settings
-from kernelbandits.checks import Array
+from kernelbandits.analysis.claims import Endings, check_settings
 from kernelbandits.experiment.paper import COMPARED, FAMILY, MapEntry, PaperRun
 from kernelbandits.experiment.paper_settings import NOISE_SCALES, PRESET, PaperSetting
 from kernelbandits.experiment.summary import IntervalEstimate, estimate_regret, mean_columns
@@ -29,7 +28,6 @@ ByRidge = Mapping[str, list[IntervalEstimate]]
 """"ridge 1" or "ridge R²" -> the mean regret at each noise scale"""
 Effects = Mapping[str, Mapping[str, ByRidge]]
 """problem title -> policy -> by ridge"""
-Endings = Mapping[tuple[str, str], Array]
 
 
 def ridge_name(setting: PaperSetting) -> str:
@@ -37,19 +35,22 @@ def ridge_name(setting: PaperSetting) -> str:
 
 
 def verdict_map(run: PaperRun) -> dict[str, list[str]]:
-    """Name of claim and problem -> the verdict under every setting, in the order of the map."""
+    """Return name of claim and problem -> its verdict under every setting, in the map's order.
+
+    A problem that is left out of the run has its rows too: they say that it was not tested.
+    """
     titles = {p.name: p.title for p in run.plan.problems}
     rows: dict[str, list[str]] = {}
     for verdicts in check_settings(run).values():
         for verdict in verdicts:
             for name in verdict.problems:
-                row = f"{CLAIM_NAMES[verdict.claim.key]} — {titles[name]}"
+                row = f"{CLAIM_NAMES[verdict.claim.key]} — {titles.get(name, name)}"
                 rows.setdefault(row, []).append(verdict.on(name))
     return rows
 
 
 def sensitivity_frame(run: PaperRun) -> pd.DataFrame:
-    """sensitivity.csv: the regret of every problem and policy under every setting."""
+    """Return sensitivity.csv: the regret of every problem and policy under every setting."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -62,7 +63,7 @@ def sensitivity_frame(run: PaperRun) -> pd.DataFrame:
 
 
 def entry_settings(entry: MapEntry, name: tuple[str, str]) -> dict[str, Any]:
-    """The setting of the map, and what the policy had: some have a ridge of their own."""
+    """Return the setting of the map, and what the policy had: some have a ridge of their own."""
     used = entry.used[name]
     return {
         "R": entry.setting.noise_scale,
@@ -73,7 +74,7 @@ def entry_settings(entry: MapEntry, name: tuple[str, str]) -> dict[str, Any]:
 
 
 def noise_and_ridge_effects(run: PaperRun) -> Effects:
-    """Mean regrets at each noise scale and ridge, at the lengthscale of the preset."""
+    """Return mean regrets at each noise scale and ridge, at the lengthscale of the preset."""
     endings = {
         (entry.setting.noise_scale, ridge_name(entry.setting)): entry.endings
         for entry in run.map

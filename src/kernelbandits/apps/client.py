@@ -181,8 +181,11 @@ class RemoteStudy:
         found: list[dict[str, Any]] = self._post("release", {"trials": list(trials)}, key)
         return found
 
-    def undo(self, n: int = 1, *, key: str | None = None) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._post("undo", {"n": n}, key)
+    def undo(
+        self, n: int = 1, *, event: int | None = None, key: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Take back the last steps; with `event` only if it belongs to the last one."""
+        found: list[dict[str, Any]] = self._post("undo", {"n": n, "event": event}, key)
         return found
 
     def change(self, *, key: str | None = None, **settings: Any) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Calibration:
         return Scaled(self.kernel, self.signal_variance)
 
     def whole_kernel(self, sides: Array) -> Kernel:
-        """The covariance of mean + f for standardised rewards, with the ridge `ridge`.
+        """Return the covariance of mean + f for standardised rewards, with the ridge `ridge`.
 
         The mean is unknown, with variance 1. The lengthscales, of the unit cube, are multiplied by
         the sides of the domain.

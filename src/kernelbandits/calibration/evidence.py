@@ -219,7 +219,7 @@ class Evidence:
         return 1 if self.shared else len(self.pairs.squares)
 
     def scales(self, parameters: Array) -> Scales:
-        """The scales that belong to these parameters."""
+        """Return the scales that belong to these parameters."""
         return Scales.of(parameters, self.lengths, self.has_additive, self.has_nugget)
 
     def value(self, parameters: Array) -> float:
@@ -288,7 +288,10 @@ class Evidence:
                 pairs.slopes[-1, chunk] = sums if self.has_additive else 0.0
 
     def _gradient(self, factor: CovarianceFactor, scales: Scales) -> Array:
-        """-1/2 tr(W dC/dp) with W = C^-1 - alpha alpha', and for the noise what the scatter adds.
+        """Return the gradient of the log evidence by the parameters p.
+
+        It is -1/2 tr(W dC/dp) with W = C^-1 - alpha alpha', and for the noise what the scatter
+        adds.
 
         For the lengths see `_compute_pairs`;
 

@@ -16,7 +16,7 @@ from kernelbandits.calibration.calibration import Calibration, check_smoothness
 from kernelbandits.calibration.evidence import Blocks, Evidence, EvidenceAt, PointPairs
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
-from kernelbandits.checks import Array
+from kernelbandits.checks import LARGEST_COORDINATE, Array
 from kernelbandits.domains.arms import check_blocks
 from kernelbandits.domains.bfgs import projected_bfgs
 from kernelbandits.domains.sobol import shift_points, sobol
@@ -28,8 +28,6 @@ LONG_AND_SHORT = (1.5, -1.5)
 The likelihood often has two maxima: rewards explained by a short lengthscale, or by noise and a
 long one.
 """
-LARGEST_COORDINATE = 1e6
-"""Points with a larger coordinate are certainly not scaled to the unit cube."""
 # A fit need not be exact: a log density within 1e-3 of the maximum is far inside what the data can
 # tell, and each evaluation costs O(m^3).
 GAIN = 1e-3
@@ -294,21 +292,21 @@ class ScaleFit:
         rewards, points = self.summary.rewards, len(self.points)
         return replace(fitted, sample=fitted.points, rewards=rewards, points=points)
 
-    def evidence_under(self, scales: Calibration) -> Callable[[Array, Array], float]:
-        """Return ln p of other rewards at these points, standardised, under the scales of a fit.
+    def evidence_under(self, scales: Calibration) -> Callable[[Array], float]:
+        """Return ln p of one reward at each of these points under the scales of a fit.
 
-        The function takes sums and squares of as many rewards as those of this fit. The covariance
-        matrix is the same for all of them, and is factorised once.
+        The function takes the rewards in any units: they are standardised. The covariance matrix is
+        the same for all of them, and is factorised once.
         """
-        evidence, parameters = self.search().evidence, self.parameters(scales)
+        single = replace(self, summary=Summary(np.ones(len(self.points)), self.summary.means, 0.0))
+        evidence, parameters = single.search().evidence, self.parameters(scales)
         factor = evidence.factor(parameters)
 
-        def log_evidence(sums: Array, squares: Array) -> float:
+        def log_evidence(rewards: Array) -> float:
             if factor is None:
                 return -math.inf
-            other = Summary.of("calibrate", self.summary.counts, sums, squares)
-            of_other = evidence.of_rewards(other)
-            return of_other.value_of(factor.of_rewards(of_other.means), parameters)
+            of_rewards = evidence.of_rewards(Summary(single.summary.counts, rewards, 0.0))
+            return of_rewards.value_of(factor.of_rewards(of_rewards.means), parameters)
 
         return log_evidence
 

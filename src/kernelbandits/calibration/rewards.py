@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array
 
 REACHES = (0.15, 0.02)
@@ -18,6 +19,8 @@ radius is for a point that is asked for again and again: rewards that are near i
 do not show that it works."""
 SPARED = 2
 """Failures at a place that are taken for bad luck: it gets a third chance."""
+LEAST_VARIANCE = 1e-200
+"""The least variance of a reward with a standard error: its inverse does not overflow."""
 
 
 class Measurement(float):
@@ -39,24 +42,12 @@ class Measurement(float):
     sem: float
 
     def __new__(cls, value: Any, sem: Any) -> Measurement:
-        made = super().__new__(cls, checks.reward(float(value)))
+        made = super().__new__(cls, float(checks.reward(value)))
         made.sem = checks.positive("a measurement", "sem", sem)
         return made
 
     def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
         return float(self), self.sem
-
-
-class RewardsBefore(NamedTuple):
-    """What a reward changes, as it was before; `Rewards.restore` needs it."""
-
-    slot: int
-    points: int
-    plays: int
-    total: float
-    square: float
-    events: int
-    origin: float
 
 
 class Rewards:
@@ -86,32 +77,19 @@ class Rewards:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def copy(self) -> Rewards:
-        """Return the same rewards, to which others can be added."""
+    def __deepcopy__(self, memo: dict[int, Any]) -> Rewards:
+        # The lists hold numbers and points that never change; the default is slow.
         other = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, (list, dict)):
                 setattr(other, name, value.copy())
         return other
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Rewards:
-        # The lists hold numbers and points that never change; the default is slow.
-        return self.copy()
-
-    def add(self, row: Array, reward: float) -> RewardsBefore:
-        """Add one reward at a point, and return what `restore` needs to undo it."""
-        points, origin, slot = len(self), self.origin, self.slot_of(row)
-        before = RewardsBefore(
-            slot,
-            points,
-            self._counts[slot],
-            self._sums[slot],
-            self._squares[slot],
-            self.events,
-            origin,
-        )
-        self.count(slot, reward)
-        return before
+    def add(self, row: Array, value: float, sem: float | None = None) -> int:
+        """Add one reward at a point, and return the position of the point."""
+        slot = self.slot_of(row)
+        self.count(slot, value, sem)
+        return slot
 
     def slot_of(self, row: Array) -> int:
         """Return the position of a point; a new point is added."""
@@ -120,14 +98,13 @@ class Rewards:
             self._add_point(row)
         return slot
 
-    def count(self, slot: int, reward: float) -> None:
+    def count(self, slot: int, value: float, sem: float | None = None) -> None:
         """Add one reward at the point in this position."""
         if not self.events:
-            self.origin = float(reward)
-        difference = reward - self.origin
-        error = getattr(reward, "sem", math.nan)
-        self.has_errors = self.has_errors or error == error
-        self._errors.append(error)
+            self.origin = value
+        difference = value - self.origin
+        self.has_errors = self.has_errors or sem is not None
+        self._errors.append(math.nan if sem is None else sem)
         self._counts[slot] += 1
         self._sums[slot] += difference
         self._squares[slot] += difference**2
@@ -144,30 +121,10 @@ class Rewards:
         """Return the number of rewards at the point in this position."""
         return self._counts[slot]
 
-    def mean_before(self, slot: int, reward: float) -> float:
+    def mean_before(self, slot: int, value: float) -> float:
         """Return the mean of the rewards in a position without the last one, which is given."""
-        rest = self._sums[slot] - (reward - self.origin)
+        rest = self._sums[slot] - (value - self.origin)
         return self.origin + rest / (self._counts[slot] - 1)
-
-    def restore(self, before: RewardsBefore) -> None:
-        """Undo the last reward added, to the last digit; subtracting it would leave rounding."""
-        (
-            slot,
-            points,
-            self._counts[slot],
-            self._sums[slot],
-            self._squares[slot],
-            self.events,
-            self.origin,
-        ) = before
-        del self._slots[self.events :], self._differences[self.events :]
-        del self._errors[self.events :]
-        self.has_errors = any(error == error for error in self._errors)
-        if points < len(self):
-            self._points = None
-            del self._slot[self._rows[-1].tobytes()]
-            for column in (self._rows, self._counts, self._sums, self._squares):
-                del column[-1]
 
     def _add_point(self, row: Array) -> None:
         """Add a point without rewards."""
@@ -258,6 +215,21 @@ class Rewards:
         ):
             np.add.at(total, slots, parts)
         return Precisions(*found)
+
+    def sums_in(self, units: Standard) -> Array:
+        """Return the sum of the rewards at each point in other units."""
+        if not units.is_linear:
+            return self.transformed_totals(units.shift(-self.origin).standardise)[0]
+        return np.asarray((self.sums + self.counts * (self.origin - units.centre)) / units.spread)
+
+    def weighted_totals(self, units: Standard, ridge: float, least: float) -> tuple[Array, Array]:
+        """Return counts and sums, in other units, of as many plain rewards as say the same.
+
+        No variance is less than `least`.
+        """
+        standard = units.shift(-self.origin)
+        known = self.precisions(standard.standardise, max(least, LEAST_VARIANCE))
+        return known.totals(ridge)
 
     def transformed_totals(self, transform: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Return sums and sums of squares of transformed differences from the origin."""

@@ -89,7 +89,7 @@ def check_settings(
 
 
 def enumerate_names(names: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
+    """Join names as a sentence does: a; a and b; a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -103,7 +103,7 @@ def check_setting(name: str, setting: str, parameters: Iterable[str]) -> None:
 
 
 def parameters_of(constructor: Callable[..., Any]) -> dict[str, bool]:
-    """Each parameter of a call, and whether it must be given."""
+    """Return each parameter of a call, and whether it must be given."""
     return {
         p.name: p.default is p.empty for p in inspect.signature(constructor).parameters.values()
     }

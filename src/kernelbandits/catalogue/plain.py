@@ -12,26 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from kernelbandits import exploration, kernels, problems
+from kernelbandits import exploration, problems
 from kernelbandits.catalogue.problems import named_function
+from kernelbandits.catalogue.values import KERNEL_CLASSES
 from kernelbandits.streams import Streams
 
 KINDS: Mapping[str, Callable[..., Any]] = {
     cls.__name__: cls
     for cls in (
-        kernels.RBF,
-        kernels.Matern,
-        kernels.RationalQuadratic,
-        kernels.Linear,
-        kernels.Polynomial,
-        kernels.Sum,
-        kernels.Product,
-        kernels.Scaled,
-        kernels.Normalised,
-        kernels.On,
-        kernels.AdditiveMatern,
-        kernels.Constant,
-        kernels.SamePoint,
+        *KERNEL_CLASSES,
         exploration.PointMass,
         exploration.Bernoulli,
         exploration.Categorical,
@@ -73,7 +62,7 @@ NUMBERED: dict[int, tuple[int, Any]] = {}
 
 
 def to_plain(value: Any) -> Any:
-    """Numbers, text and lists as they are; a value of the catalogue by kind and arguments.
+    """Return numbers, text and lists as they are; a value of the catalogue by kind and arguments.
 
     Anything else, such as a class or a function of the user, is known by its identity in this
     process only: results that were stored by another process are never taken for its results.
@@ -112,7 +101,7 @@ def plain_object(value: Any) -> dict[str, Any]:
 
 
 def number_of(value: Any) -> int:
-    """The number of an object; objects are kept, so that no other one can get the same identity."""
+    """Return the number of an object, which is kept, so that no other one can get its identity."""
     return NUMBERED.setdefault(id(value), (len(NUMBERED), value))[0]
 
 
@@ -121,7 +110,7 @@ def arguments(constructor: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def fixed_content(problem: problems.Problem) -> Any:
-    """The arms and rewards of a problem whose instance does not depend on the seed."""
+    """Return the arms and rewards of a problem whose instance does not depend on the seed."""
     instance = problem.instance(Streams(0))
     return [
         to_plain(part)
@@ -130,7 +119,7 @@ def fixed_content(problem: problems.Problem) -> Any:
 
 
 def from_plain(plain: Any) -> Any:
-    """The value again; an object known only by its repr cannot be rebuilt."""
+    """Return the value again; an object known only by its repr cannot be rebuilt."""
     if isinstance(plain, list):
         return tuple(from_plain(item) for item in plain)
     if not isinstance(plain, Mapping):
@@ -144,6 +133,6 @@ def from_plain(plain: Any) -> Any:
 
 
 def fingerprint(plain: Any) -> str:
-    """sha256 of the canonical JSON text."""
+    """Return sha256 of the canonical JSON text."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,7 @@ from kernelbandits.policies.doubling import DOUBLING, Doubling
 
 
 def collect_families() -> dict[str, tuple[PolicyEntry, ...]]:
-    """Title of the family -> its members, in the order in which the modules define them."""
+    """Return title of family -> its members, in the order in which the modules define them."""
     rules = [rule for rule in vars(policies).values() if is_named_policy(rule)]
     rules.sort(key=lambda rule: (rule.__module__, line_of(rule)))
     entries = [PolicyEntry(rule, rule.about) for rule in rules]
@@ -27,12 +27,12 @@ def collect_families() -> dict[str, tuple[PolicyEntry, ...]]:
 
 
 def is_named_policy(value: Any) -> bool:
-    """Whether a value is a policy that has a name in the catalogue."""
+    """Tell whether a value is a policy that has a name in the catalogue."""
     return isinstance(value, type) and issubclass(value, Policy) and value.about is not None
 
 
 def line_of(rule: type[Policy]) -> int:
-    """The line of the constructor, by which the members of a module are ordered."""
+    """Return the line of the constructor, by which the members of a module are ordered."""
     return rule.__init__.__code__.co_firstlineno
 
 
@@ -72,7 +72,7 @@ def read_policy(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def shared_settings(entry: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the settings shared by all policies that this one takes."""
+    """Return those of the settings shared by all policies that this one takes."""
     taken = [name for name in entry.settings if name not in entry.by_name_only]
     return {name: shared[name] for name in taken if shared.get(name) is not None}
 
@@ -125,6 +125,6 @@ def policy(
 def with_horizon(
     constructor: Callable[..., Any], settings: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """The constructor, or that of its `Doubling` where the horizon is "doubling"."""
+    """Return the constructor, or that of its `Doubling` where the horizon is "doubling"."""
     horizon = settings.get("horizon")
     return partial(Doubling, constructor) if horizon == DOUBLING else constructor

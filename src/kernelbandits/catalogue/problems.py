@@ -49,7 +49,7 @@ class ProblemEntry:
 
 
 def named_function(name: str) -> TestFunction | None:
-    """A test function by its name, the dimension of a family behind it; None if there is none."""
+    """Return a test function by its name, which ends with the dimension of a family; or None."""
     if not isinstance(name, str):
         return None
     if name in FUNCTIONS:
@@ -59,12 +59,12 @@ def named_function(name: str) -> TestFunction | None:
 
 
 def problem_entry(name: str) -> ProblemEntry:
-    """The entry of a problem by its name; the dimension of a family of test functions is free."""
+    """Return the entry of a problem by its name; a family of test functions has any dimension."""
     return function_entry(name) if named_function(name) else find_entry("problem", name, PROBLEMS)
 
 
 def function_entry(name: str) -> ProblemEntry:
-    """The entry of a test function, which is played on random candidates of its box."""
+    """Return the entry of a test function, which is played on random candidates of its box."""
     function = named_function(name)
     assert function is not None
     return ProblemEntry(name, partial(SampledFunction, function), SFU)
@@ -193,7 +193,7 @@ def build_problem(
 
 
 def function_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a problem from a function, checked."""
+    """Return the settings of a problem from a function, checked."""
     known = parameters_of(FunctionProblem)
     options = {name: False for name in known if name not in ("function", "domain")}
     check_settings("kb.problem(f, domain)", options, settings, PYTHON_EXAMPLES)

@@ -44,7 +44,7 @@ def read_kernel(text: str) -> Kernel:
     check_size("kernel", "terms and factors", 1 + text.count("+") + text.count("*"), text)
     terms: list[Kernel] = [read_product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
     checks.needs(
-        all(isinstance(term, Kernel) for term in terms),
+        not any(isinstance(term, float) for term in terms),
         "a sum of kernels",
         "a kernel in every term",
         text,
@@ -103,7 +103,7 @@ def build_value(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -
     name, given = split(text)
     constructor = find_entry(kind, name, table)
     positional = [read_value(item) for item in given if "=" not in item]
-    named = keywords([item for item in given if "=" in item])
+    named = keywords([item for item in given if "=" in item], readers={})
     for setting in named:
         check_setting(name, setting, parameters_of(constructor))
     try:
@@ -114,8 +114,15 @@ def build_value(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -
     return constructor(*positional, **named)
 
 
-def keywords(items: list[str]) -> dict[str, Any]:
-    """Read settings of the form name=value; a hyphen in a name is an underscore."""
+def keywords(
+    items: list[str], readers: Mapping[str, Callable[[str], Any]] | None = None
+) -> dict[str, Any]:
+    """Read settings of the form name=value; a hyphen in a name is an underscore.
+
+    Settings that are among `readers` are read by their own rule: those of problems and policies by
+    default (`TEXTS`).
+    """
+    own = TEXTS if readers is None else readers
     if any("=" not in item for item in items):
         raise ValueError(f"settings need the form name=value, got {','.join(items)!r}")
     named = {}
@@ -124,7 +131,7 @@ def keywords(items: list[str]) -> dict[str, Any]:
         setting = key.strip().replace("-", "_")
         if setting in named:
             raise ValueError(f"settings need each name once, got {setting} twice")
-        named[setting] = TEXTS.get(setting, read_value)(text)
+        named[setting] = own.get(setting, read_value)(text)
     return named
 
 
@@ -142,11 +149,11 @@ TEXTS: Mapping[str, Callable[[str], Any]] = {
     "noise": read_noise,
     "columns": lambda text: tuple(strip_quotes(name) for name in split_outside_brackets(text, "/")),
 }
-"""Settings that are read by their own rule: most are text, whatever the text looks like."""
+"""Settings of problems and policies that are read by their own rule: most are text."""
 
 
 def split(text: str) -> tuple[str, list[str]]:
-    """name:a,b or name(a,b) -> (name, [a, b]); commas inside brackets belong to the inner value."""
+    """Split name:a,b or name(a,b) into (name, [a, b]); brackets keep the commas of inner values."""
     cut = min((at for at in (text.find(":"), text.find("(")) if at >= 0), default=len(text))
     inner = text[cut + 1 :]
     if text[cut : cut + 1] == "(":
@@ -168,7 +175,7 @@ def split_outside_brackets(text: str, separator: str) -> list[str]:
 
 
 def bracket_depth(text: str) -> int:
-    """How many brackets are open at once, at most."""
+    """Count how many brackets are open at once, at most."""
     changes = ((mark == "(") - (mark == ")") for mark in text)
     return max(accumulate(changes), default=0)
 
@@ -197,7 +204,7 @@ def is_law(text: str) -> bool:
 
 
 def is_numeral(text: str) -> bool:
-    """Whether the text is a finite number in ASCII digits."""
+    """Tell whether the text is a finite number in ASCII digits."""
     try:
         float(text)
     except ValueError:

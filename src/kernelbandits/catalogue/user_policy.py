@@ -141,12 +141,12 @@ def takes_kernel(entry: PolicyEntry | UserPolicy) -> bool:
 
 
 def unwrap(constructor: Any) -> Any:
-    """The class or function inside functools.partial."""
+    """Return the class or function inside functools.partial."""
     return unwrap(constructor.func) if isinstance(constructor, partial) else constructor
 
 
 def signatures(constructor: Constructor) -> list[inspect.Signature]:
-    """The signature of a call; of a class also those of the parents that its **settings go to."""
+    """Return the signature of a call; of a class also those of the parents that get **settings."""
     called = unwrap(constructor)
     if not isinstance(called, type):
         return [inspect.signature(called)]

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 from kernelbandits import exploration, kernels, problems
 
+
+def collect_kernels() -> tuple[type[kernels.Kernel], ...]:
+    """Return the kernels that are values: all of `kernelbandits.kernels` but functions."""
+    classes = [
+        value
+        for value in vars(kernels).values()
+        if isinstance(value, type) and issubclass(value, kernels.Kernel) and is_dataclass(value)
+    ]
+    return tuple(cls for cls in classes if cls is not kernels.Adapted)
+
+
+KERNEL_CLASSES: tuple[type[kernels.Kernel], ...] = collect_kernels()
+
 KERNELS: Mapping[str, Callable[..., kernels.Kernel]] = {
-    "rbf": kernels.RBF,
-    "matern": kernels.Matern,
-    "linear": kernels.Linear,
-    "polynomial": kernels.Polynomial,
-    "rational-quadratic": kernels.RationalQuadratic,
-    "on": kernels.On,
+    cls.spelling: cls for cls in KERNEL_CLASSES if cls.spelling
 }
 
 LAWS: Mapping[str, Callable[..., Any]] = {

@@ -13,11 +13,12 @@ from kernelbandits.domains.box import COVER, Box, golden_ratio
 from kernelbandits.domains.constraints import Forbidden, LinearConstraint, parse_constraints
 from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
+from kernelbandits.domains.entries import parse_variable
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.parts import Part
 from kernelbandits.domains.plain import domain_from_dict, domain_to_dict
 from kernelbandits.domains.search import Maximum, maximise
-from kernelbandits.domains.space_files import parse_variable, read_space
+from kernelbandits.domains.space_files import read_space
 from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied_arms
 from kernelbandits.domains.variables import Category, Integer, Ordered, Real
 

@@ -358,7 +358,9 @@ def advance(active: ActiveStarts, trial: Array, values: Array, slopes: Array, sc
 def update_inverse_hessian(
     inverse_hessian: Array, moved: Array, slope_change: Array, scale: Array
 ) -> Array:
-    """H <- (I - r s y') H (I - r y s') + r s s', r = 1 / s'y, s the step, y the fall of the slope.
+    """Update H by BFGS, with s the step, y the fall of the slope and r = 1 / s'y.
+
+    H <- (I - r s y') H (I - r y s') + r s s'
 
     BFGS keeps H positive definite only if s'y > 0. Where the function is not concave along the step
     it is not, and H <- 4 H instead: the maximum is farther away than H says.

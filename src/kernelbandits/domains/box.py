@@ -158,13 +158,13 @@ def check_sides(owner: str, box: Any) -> None:
     """Raise an error if a search cannot move along a side.
 
     A side must be neither too long nor too short to be squared, and must contain enough
-    floating-point numbers.
+    floating-point numbers; one of separate values must not be too long.
     """
     needed = f"sides of {SHORTEST_SIDE:g} to {LONGEST_SIDE:g} with at least {FLOATS} floats on each"
     for low, high, discrete in zip(box.lower, box.upper, box.discrete, strict=True):
         finest = FLOATS * math.ulp(max(abs(low), abs(high)))
-        searched = max(SHORTEST_SIDE, finest) <= high - low <= LONGEST_SIDE
-        checks.needs(discrete or searched, owner, needed, (low, high))
+        long = discrete or high - low >= max(SHORTEST_SIDE, finest)
+        checks.needs(long and high - low <= LONGEST_SIDE, owner, needed, (low, high))
 
 
 def as_row(owner: str, values: Any, dimension: int) -> Array:

@@ -66,7 +66,7 @@ class Comparison:
 
     @classmethod
     def allowed_relations(cls) -> tuple[str, ...]:
-        """The relations that it may have."""
+        """Return the relations that it may have."""
         return tuple(OPPOSITE)
 
     @property

@@ -16,10 +16,11 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
-from kernelbandits.domains.box import COVER, as_row, as_rows, spread_points
+from kernelbandits.domains.box import COVER, as_row, as_rows, check_sides, spread_points
 from kernelbandits.domains.constraints import as_constraints
+from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import MOST_LISTED, FeasibleSet
-from kernelbandits.domains.variables import Variable, variable_from_dict
+from kernelbandits.domains.variables import Variable
 from kernelbandits.streams import Streams
 
 DOUBLINGS = 6
@@ -61,7 +62,8 @@ class MixedBox:
     """
 
     variables: Any
-    """Name -> variable, or a sequence of variables; kept as a tuple."""
+    """Name -> variable, or a sequence of variables; kept as a tuple. A variable may be written as a
+    range (20.0, 90.0), as a list of choices or as a short text, "integer 1:8"."""
     names: tuple[str, ...] = ()
     """Names of the variables, if they were given as a sequence."""
     constraints: Any = ()
@@ -79,24 +81,21 @@ class MixedBox:
         checks.needs(
             isinstance(self.names, (tuple, list)), "MixedBox", "a sequence of names", self.names
         )
-        variables, names = (given.values(), given.keys()) if named else (given, self.names)
-        object.__setattr__(self, "variables", tuple(variables))
-        object.__setattr__(self, "names", tuple(names))
+        pairs = given.items() if named else ((f"x{i}", one) for i, one in enumerate(given, 1))
+        read = tuple(as_variable("MixedBox", name, one) for name, one in pairs)
+        object.__setattr__(self, "variables", read)
+        object.__setattr__(self, "names", tuple(given if named else self.names))
         self._check_variables()
         constraints = as_constraints("MixedBox", self.constraints)
         object.__setattr__(self, "constraints", constraints)
         if constraints:
+            check_sides("MixedBox", self)
             # Built here, so that constraints that leave nothing are refused at once.
             _ = self.feasible
 
     def _check_variables(self) -> None:
-        """Raise an error for what is no variable, and for names that do not fit."""
+        """Raise an error if there is nothing to vary, and for names that do not fit."""
         checks.needs(len(self.variables) > 0, "MixedBox", "at least one variable", self.variables)
-        for variable in self.variables:
-            known = isinstance(variable, Variable)
-            checks.needs(
-                known, "MixedBox", "variables that are Real, Integer, Ordered or Category", variable
-            )
         if self.names:
             text = all(isinstance(name, str) and name for name in self.names)
             fits = text and len(set(self.names)) == len(self.names) == len(self.variables)

@@ -77,7 +77,7 @@ class Part:
                     yield LinearConstraint(left.coefficients, left.relation, left.bound)
 
     def _insert(self, condition: Comparison | OneOf) -> Comparison | OneOf | bool:
-        """The condition with the fixed values inserted; whether it holds, if none is open."""
+        """Return the condition with fixed values inserted, or whether it holds if none is open."""
         if isinstance(condition, OneOf):
             fixed = condition.name in self.values
             return condition.holds(self.values[condition.name]) if fixed else condition
@@ -105,13 +105,13 @@ class Part:
         return row
 
     def expand(self, rows: Any) -> Array:
-        """Rows of the variables that are left, as rows of the whole box."""
+        """Return rows of the variables that are left as rows of the whole box."""
         whole: Array = np.tile(self._fixed_row, (len(rows), 1))
         whole[:, self.columns] = rows
         return whole
 
     def complete(self, x: Mapping[str, Any]) -> dict[str, Any]:
-        """A point of the variables that are left, as a point of the whole box."""
+        """Return a point of the variables that are left as a point of the whole box."""
         return {name: self.values.get(name, x.get(name)) for name in self.whole.names}
 
     def __contains__(self, x: Any) -> bool:

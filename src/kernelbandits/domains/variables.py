@@ -252,7 +252,12 @@ class Number(Variable):
         return self.to_coordinate(self.grid_value(self.grid_number(inside)))
 
     def from_unit(self, unit: Array) -> Array:
-        """low (1 - u) + high u, or the logarithm of the grid value at that place."""
+        """Return the coordinates for numbers u in [0, 1]: on a grid those of the value there.
+
+        Without a grid they are, with logarithms of the ends on a log scale,
+
+        low (1 - u) + high u
+        """
         if self.single:
             return np.empty((len(unit), 0))
         low, high = self._ends
@@ -538,29 +543,6 @@ KINDS: dict[str, type[Variable]] = {
 """How a file and the command line call a variable -> its class."""
 
 
-def variable_from_dict(name: str, described: Any) -> Variable:
-    """Return the variable of a plain dictionary, as `Variable.to_dict` writes it.
-
-    >>> variable_from_dict("rate", {"type": "real", "low": 1e-5, "high": 0.1, "log": True})
-    Real(low=1e-05, high=0.1, log=True)
-    """
-    owner = f"variable {name!r}"
-    given = isinstance(described, Mapping) and all(isinstance(key, str) for key in described)
-    checks.needs(given, owner, "a table such as {type = 'real', low = 0, high = 1}", described)
-    settings = dict(described)
-    kind = settings.pop("type", "choice" if "values" in settings else "real")
-    checks.needs(isinstance(kind, str) and kind in KINDS, owner, f"a type of {list(KINDS)}", kind)
-    known = ("low", "high", "log", "step") if issubclass(KINDS[kind], Number) else ("values",)
-    for key in settings:
-        checks.needs(key in known, owner, f"settings of {list(known)}", key)
-    for key in known[:2] if "low" in known else known:
-        checks.needs(key in settings, owner, f"a setting {key!r}", described)
-    try:
-        return KINDS[kind](**settings)
-    except ValueError as error:
-        raise ValueError(f"{owner}: {error}") from None
-
-
 def check_scale_and_step(variable: Real | Integer) -> None:
     """Raise an error for a log scale that reaches zero, and for a step that is too large."""
     owner = type(variable).__name__
@@ -571,6 +553,8 @@ def check_scale_and_step(variable: Real | Integer) -> None:
     ends = variable.low, variable.high
     checks.needs(not variable.log or variable.low > 0, owner, "low > 0 with log=True", ends)
     if variable.step is not None:
+        finite = math.isfinite(variable.high - variable.low)
+        checks.needs(finite, owner, "high - low to be a finite number with a step", ends)
         fits = variable.step <= variable.high - variable.low
         needed = f"a step of at most high - low = {variable.high - variable.low:g}"
         checks.needs(fits, owner, needed, variable.step)

@@ -61,7 +61,7 @@ class SeedBlock:
         return f"{policy} on {problem} ({seeds} from {self.seeds[0]} on)"
 
     def shapes(self, endings: bool) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays of the result; `endings` keeps the last round only."""
+        """Return the shapes of the arrays of the result; `endings` keeps the last round only."""
         runs = self.stop - self.start
         curve = (runs, 1 if endings else self.cell.horizon)
         return {name: curve if name in CURVES else (runs,) for name in ARRAYS}
@@ -83,7 +83,7 @@ def play_and_store(folder: Path | str, endings: bool, block: SeedBlock) -> CellR
 def divide_blocks(
     gaps: Sequence[SeedBlock], seconds: Mapping[str, float] | None
 ) -> list[SeedBlock]:
-    """The seeds that are still to be played, divided into tasks.
+    """Divide the seeds that are still to be played into tasks.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ def divide_blocks(
 
 
 def seeds_a_task(cell: Cell, seconds: float) -> int:
-    """How many seeds take about as long as a task should."""
+    """Return how many seeds take about as long as a task should."""
     fitting = TASK_SECONDS * len(cell.seeds) / max(seconds, 1e-9)
     return max(1, int(min(fitting, len(cell.seeds))))
 
 
 def missing_blocks(cell: Cell, stored: Iterable[SeedBlock]) -> list[SeedBlock]:
-    """The gaps that stored blocks leave among the seeds of a cell."""
+    """Return the gaps that stored blocks leave among the seeds of a cell."""
     gaps, place = [], 0
     for block in sorted(stored, key=lambda block: block.start):
         if block.start > place:
@@ -123,7 +123,7 @@ def missing_blocks(cell: Cell, stored: Iterable[SeedBlock]) -> list[SeedBlock]:
 
 
 def join_results(parts: Iterable[tuple[SeedBlock, CellResult]]) -> CellResult:
-    """The result of a cell from those of its blocks, which together hold every seed once."""
+    """Join the results of blocks to that of their cell; together they hold every seed once."""
     ordered = [result for _, result in sorted(parts, key=lambda part: part[0].start)]
     if len(ordered) == 1:
         return ordered[0]
@@ -136,13 +136,13 @@ def join_results(parts: Iterable[tuple[SeedBlock, CellResult]]) -> CellResult:
 
 
 def block_path(block: SeedBlock, folder: Path | str, endings: bool) -> Path:
-    """The file of a block: the key of the cell, and the places of its seeds unless it has all."""
+    """Return the file of a block: the cell's key, and the places of its seeds unless it has all."""
     places = "" if block.is_whole else f"-{block.start}-{block.stop}"
     return Path(folder) / f"{block.cell.key}{'-ending' if endings else ''}{places}.npz"
 
 
 def stored_blocks(cell: Cell, folder: Path | str, endings: bool) -> list[SeedBlock]:
-    """The blocks of a cell of which the folder has a file; none of them share a seed."""
+    """Return the blocks of a cell of which the folder has a file; none of them share a seed."""
     whole = SeedBlock(cell, 0, len(cell.seeds))
     if block_path(whole, folder, endings).exists():
         return [whole]
@@ -154,7 +154,7 @@ def stored_blocks(cell: Cell, folder: Path | str, endings: bool) -> list[SeedBlo
 
 
 def stored_places(key: str, folder: Path | str, endings: bool) -> Sequence[tuple[int, int]]:
-    """(start, stop) of every file of a part of the cell with this key."""
+    """Return (start, stop) of every file of a part of the cell with this key."""
     ending = "-ending" if endings else ""
     name = re.compile(rf"{key}{ending}-([0-9]{{1,9}})-([0-9]{{1,9}})\.npz")
     matches = (name.fullmatch(path.name) for path in Path(folder).glob(f"{key}*.npz"))

@@ -146,7 +146,7 @@ class Cell:
         return self.problem.name, self.contender.label
 
     def plain(self) -> dict[str, Any]:
-        """All that decides the result, as a plain dictionary."""
+        """Return all that decides the result, as a plain dictionary."""
         parts = {
             "problem": self.problem,
             "kernel": self.kernel,
@@ -184,7 +184,7 @@ class CellResult:
     settings: Mapping[str, Any]
 
     def ending(self) -> CellResult:
-        """The last round only."""
+        """Return the last round only."""
         last = slice(-1, None)
         return CellResult(
             self.regret[:, last],
@@ -248,7 +248,7 @@ class UntrustedCell(ValueError):
 
 
 def cell_checksum(key: str, settings: str, arrays: Mapping[str, Array | Numbers]) -> str:
-    """sha256 of the key, the settings, and the name, type, shape and bytes of each array."""
+    """Return sha256 of the key, the settings, and name, type, shape and bytes of each array."""
     digest = hashlib.sha256(f"{key}\n{settings}\n".encode())
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -275,7 +275,7 @@ def play_seeds(cell: Cell, seeds: Sequence[int]) -> CellResult:
 
 
 def distinct_warnings(caught: list[warnings.WarningMessage]) -> list[list[str]]:
-    """What was warned of, each text once, with the name of its category."""
+    """Return what was warned of, each text once, with the name of its category."""
     return [
         list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)
     ]
@@ -283,7 +283,7 @@ def distinct_warnings(caught: list[warnings.WarningMessage]) -> list[list[str]]:
 
 @cache
 def code_fingerprint() -> str:
-    """A fingerprint of the package's source.
+    """Return a fingerprint of the package's source.
 
     It enters the key of every cell, so that results of another version are not taken for those of
     this one.

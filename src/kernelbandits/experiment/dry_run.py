@@ -64,7 +64,7 @@ def try_policies(
 
 
 def expected_seconds(cell: Cell) -> float:
-    """How long a cell will take, by building its policy once and playing a few rounds of a seed.
+    """Estimate how long a cell takes: build its policy once and play a few rounds of a seed.
 
     Warnings are dropped here, since the same ones come when the cell is played.
     """
@@ -81,7 +81,7 @@ def expected_seconds(cell: Cell) -> float:
 
 
 def seconds_a_round(cell: Cell, policy: Policy, instance: Instance, streams: Streams) -> float:
-    """Seconds for one round and its recommendation, the mean of the first few rounds."""
+    """Return the seconds for one round and its recommendation, a mean over the first few rounds."""
     if resolve_engine(cell.engine) == "numba" and find_loop(policy, instance):
         return COMPILED_ROUND * max(1.0, len(instance.values) / LARGEST_COVARIANCE)
     few = min(FIRST_ROUNDS, cell.horizon)

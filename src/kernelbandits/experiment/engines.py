@@ -1,6 +1,7 @@
 """One policy on one instance: round by round in Python, or all rounds in a compiled loop.
 
-Both engines use the same random numbers and choose the same arms.
+Both engines use the same random numbers and choose the same arms. Their estimates may differ in the
+last digits (docs/experiments.md, "Two engines").
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kernelbandits.posterior import (
     NO_BOUNDS,
     ArmPosterior,
     LentPool,
-    PoolPosterior,
+    RowPosterior,
     ShortList,
 )
 from kernelbandits.problems import Instance, MovingInstance
@@ -151,7 +152,7 @@ def state_memory(policy: Policy, horizon: int) -> None:
     if it repeats arms is played with a notice.
     """
     posterior = policy.posterior
-    if not isinstance(posterior, PoolPosterior):
+    if not isinstance(posterior, RowPosterior):
         return
     n, held = len(posterior.mean), posterior.memory(posterior.distinct)
     most = min(n, posterior.distinct + horizon)
@@ -169,7 +170,7 @@ def state_memory(policy: Policy, horizon: int) -> None:
 
 
 def resolve_engine(engine: str) -> str:
-    """numba where it is installed, else numpy; asking for numba without it is an error."""
+    """Resolve "auto" to numba where it is installed, else to numpy; refuse numba without it."""
     if engine == "numba":
         require("numba", extra="experiments", owner='engine "numba"')
     if engine == "auto":
@@ -181,7 +182,7 @@ Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 
 
 def find_loop(policy: Policy, instance: Instance) -> Loop | None:
-    """The compiled loop that plays the policy on the instance, or None where Python has to.
+    """Return the compiled loop that plays the policy on the instance; None where Python has to.
 
     A policy declares its loop (`Policy.compiled_loop`). The loops work on an n x n covariance, or
     on the rows of a pool, and a table of weights and of noise. So other posteriors, Thompson
@@ -195,7 +196,7 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     loop = valid_loop(type(policy), vars(policy))
     if isinstance(instance, MovingInstance) or loop is None:
         return None
-    pool = isinstance(policy.posterior, PoolPosterior)
+    pool = isinstance(policy.posterior, RowPosterior)
     if loop == "samples":
         return None if pool else play_samples
     rule: Any = policy
@@ -214,7 +215,7 @@ def load_loops() -> Any:
 
     table, one, row = np.ones((1, 3)), np.zeros(1), np.zeros((1, 1))
     record = np.empty(1, dtype=np.int32), np.empty(1, dtype=np.int32)
-    arms, pool = ArmPosterior(Linear(), [[1.0]]), PoolPosterior(Linear(), [[1.0]])
+    arms, pool = ArmPosterior(Linear(), [[1.0]]), RowPosterior(Linear(), [[1.0]])
     # numba compiles a loop for the layouts it is given: read-only means, as those of an instance.
     one.flags.writeable = False
     rest = record, 1.0, True, 1, 1
@@ -348,7 +349,7 @@ class PoolRun:
 
     def __init__(self, policy: IndexPolicy) -> None:
         self.policy: Any = policy
-        self.pool: PoolPosterior = policy.posterior
+        self.pool: RowPosterior = policy.posterior
         self._loops = load_loops()
         self._work = pool_memory(len(self.pool.mean), self._loops.ARMS_AT_ONCE)
         self._wait = 1
@@ -439,7 +440,7 @@ class PoolRun:
 
 
 def next_stop(policy: Any, t: int) -> int:
-    """The round after which the posterior is to be checked against counts and sums."""
+    """Return the round after which the posterior is to be checked against counts and sums."""
     return int(t + policy.posterior.next_audit - policy.posterior.events - 1)
 
 

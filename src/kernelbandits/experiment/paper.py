@@ -33,11 +33,11 @@ from kernelbandits.experiment.paper_settings import (
 )
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.runner import Watcher, cells_of, run_cells
-from kernelbandits.experiment.workers import Mapper
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.kernels import RBF
 from kernelbandits.policies import IndexPolicy
 from kernelbandits.problems import DataUnavailable, FixedArms, Problem, Standardised, least_norm
+from kernelbandits.processes import Mapper
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 
@@ -97,7 +97,7 @@ def plan_paper(
 def reading_cells(
     problems: Sequence[Problem], horizon: int, seeds: int, engine: str
 ) -> dict[PaperReading, tuple[Cell, ...]]:
-    """The cells of every reading, on as many fresh seeds."""
+    """Return the cells of every reading, on as many fresh seeds."""
     fresh = range(FIRST_FRESH_SEED, FIRST_FRESH_SEED + seeds)
     found: dict[PaperReading, tuple[Cell, ...]] = {}
     # Readings that take candidates and rewards in the same way share the problems.
@@ -174,19 +174,19 @@ def map_entry(
 def final_regrets(
     cells: Sequence[Cell], ended: Mapping[str, CellResult]
 ) -> dict[tuple[str, str], Array]:
-    """(problem, policy) -> final regret on each seed."""
+    """Return the final regret on each seed, by (problem, policy)."""
     return {cell.name: ended[cell.key].regret[:, -1] for cell in cells}
 
 
 def measure_times(plan: PaperPlan) -> Mapping[str, Array]:
-    """Seconds per round of each policy, on one BLAS thread."""
+    """Measure the seconds per round of each policy, on one BLAS thread."""
     (timed,) = (problem for problem in plan.problems if problem.name == TIMED)
     with one_blas_thread:
         return paired_times(timed, PRESET, plan.horizon, plan.seeds, plan.engine)
 
 
 def measure_norms(plan: PaperPlan) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
-    """Least norms and width ratios, on one BLAS thread."""
+    """Compute least norms and width ratios, on one BLAS thread."""
     rounds, seeds = min(plan.horizon, BAND_ROUNDS), min(plan.seeds, BAND_SEEDS)
     with one_blas_thread:
         norms = least_norms(plan.problems, RBF(PRESET.lengthscale), plan.seeds)
@@ -194,7 +194,7 @@ def measure_norms(plan: PaperPlan) -> tuple[Mapping[str, Array], Mapping[str, Ar
 
 
 def paper_problems() -> tuple[tuple[Problem, ...], str | None]:
-    """The five problems; without the Perovskite file the other four, and why it is missing."""
+    """Return the five problems; without the Perovskite file four, and why it is missing."""
     synthetic = tuple(problem(name) for name in SYNTHETIC)
     try:
         return (*synthetic, problem(PEROVSKITE)), None
@@ -203,7 +203,7 @@ def paper_problems() -> tuple[tuple[Problem, ...], str | None]:
 
 
 def read_problems(reading: PaperReading, problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """The problems with the candidates and the rewards of a reading."""
+    """Return the problems with the candidates and the rewards of a reading."""
     found: list[Problem] = list(problems)
     if reading.rewards == RAW:
         found = [problem(one.name, scale=False) for one in problems]
@@ -215,7 +215,7 @@ def read_problems(reading: PaperReading, problems: Sequence[Problem]) -> tuple[P
 
 
 def contenders(setting: PaperSetting, horizon: int, controls: bool = True) -> tuple[Contender, ...]:
-    """The six policies of the paper's figure, and Simple-Bernoulli's controls."""
+    """Return the six policies of the paper's figure, and Simple-Bernoulli's controls."""
     shared = {
         "noise_scale": setting.noise_scale,
         "norm_bound": setting.norm_bound,
@@ -260,7 +260,7 @@ def paper_cells(
 
 
 def least_norms(problems: Iterable[Problem], kernel: Any, seeds: int) -> Mapping[str, Array]:
-    """problem -> for each seed the least RKHS norm of a function through its rewards.
+    """Return for each problem and seed the least RKHS norm of a function through its rewards.
 
     The numbers are certified lower bounds of it.
     """
@@ -273,7 +273,9 @@ def least_norms(problems: Iterable[Problem], kernel: Any, seeds: int) -> Mapping
 def width_ratios(
     problems: Iterable[Problem], setting: PaperSetting, horizon: int, seeds: int
 ) -> Mapping[str, Array]:
-    """problem -> for each seed max |f - mean| / (width sd) over the rounds of Simple-UCB.
+    """Return for each problem and seed the largest ratio of error and width in a run of Simple-UCB.
+
+    max |f - mean| / (width sd) over the rounds
 
     Above 1 the reward function left the confidence band.
     """
@@ -304,7 +306,7 @@ def instance_norm(chosen: Problem, kernel: Any, seed: int) -> float:
 def paired_times(
     chosen: Problem, setting: PaperSetting, horizon: int, seeds: int, engine: str, repeats: int = 2
 ) -> Mapping[str, Array]:
-    """policy -> seconds per round on each seed, the least of the repeats.
+    """Measure the seconds per round of each policy on each seed, the least of the repeats.
 
     The policies alternate, so that a slow phase of the machine slows all of them.
     """

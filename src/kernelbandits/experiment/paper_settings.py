@@ -39,7 +39,7 @@ PRESET = PaperSetting()
 
 
 def sensitivity_settings() -> tuple[PaperSetting, ...]:
-    """R x lengthscale x ridge in {1, R^2}; the two ridges are one at R = 1."""
+    """Return R x lengthscale x ridge in {1, R^2}; the two ridges are one at R = 1."""
     grid = [
         PaperSetting(noise_scale=r, lengthscale=length, ridge=ridge)
         for length in LENGTHSCALES
@@ -96,7 +96,7 @@ at on other seeds, so only fresh seeds can judge it."""
 
 
 def natural_readings() -> tuple[PaperReading, ...]:
-    """All readings: R and D x lengthscale, with candidates and rewards varied one at a time."""
+    """Return all readings: R and D x lengthscale, candidates and rewards varied one at a time."""
     ways: Sequence[tuple[str, str]] = ((NEW, UNIT), (FIXED, UNIT), (NEW, STANDARD), (NEW, RAW))
     return tuple(
         PaperReading(PaperSetting(r, length, norm_bound=d), candidates, rewards)

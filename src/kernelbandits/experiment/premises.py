@@ -27,7 +27,10 @@ MANY = 500
 
 
 def premises(results: Results) -> list[str]:
-    """A sentence for every premise that is false, or so generous that it decides the comparison."""
+    """Return a sentence for every premise that is false.
+
+    A premise that is so generous that it decides the comparison has one too.
+    """
     first = {cell.problem.name: cell for cell in results.cells}
     given = {name: policy_settings(results, name) for name in first}
     sentences = [text for name, cell in first.items() for text in check_problem(cell, given[name])]
@@ -35,7 +38,7 @@ def premises(results: Results) -> list[str]:
 
 
 def policy_settings(results: Results, problem: str) -> list[dict[str, Any]]:
-    """The settings of the policies that played the problem."""
+    """Return the settings of the policies that played the problem."""
     return [
         dict(results.found[cell.key].settings)
         for cell in results.cells
@@ -110,12 +113,12 @@ def check_lower_bound(
 def check_horizon_and_kernel(cell: Cell, problem: LowerBound) -> Iterator[str]:
     if cell.horizon < problem.horizon:
         yield f"T = {problem.horizon} rounds, played are {cell.horizon}"
-    if not isinstance(cell.kernel, Linear):
+    if cell.kernel != Linear():
         yield f"the linear kernel, played is {cell.kernel}"
 
 
 def check_rule(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
-    """What a rule of the Generic-GP family was given otherwise than the lower bound needs.
+    """Say what a rule of the Generic-GP family was given otherwise than the lower bound needs.
 
     The bound says nothing of other rules.
     """

@@ -137,18 +137,18 @@ class Results:
     ) -> None:
         """Draw the regret curves into a file, a panel for each problem.
 
-        Needs matplotlib, which `pip install "kernelbandits[experiments]"` installs.
+        Needs matplotlib, which `pip install ".[experiments]"` installs.
 
         Parameters
         ----------
         path
             A file that ends in .pdf, .png or .svg.
         kind
-            "regret": means of the cumulative regret with 95 % intervals. "simple": medians of the
-            simple regret on logarithmic axes.
+            "regret": means of the cumulative regret with 95 % intervals. "simple": means of the
+            simple regret with 95 % intervals on logarithmic axes, and how many seeds end above 0.
         size
             Width and height in inches, e.g. (6.3, 4) for a page of a paper. Default: 4.2 x 3.3
-            inches for each panel.
+            inches for each panel, or higher for more than ten policies.
         policies
             The policies to draw, by their labels. Default: all.
         """
@@ -160,7 +160,7 @@ class Results:
         regret_figure(self, labels, target, kind, size=size, formats=(suffix,))
 
     def chosen_labels(self, owner: str, policies: Sequence[str] | None) -> tuple[str, ...]:
-        """The labels given, each of a policy that has played; all labels if none are given."""
+        """Return the labels given, each of a policy that has played; all labels by default."""
         labels = self.labels if policies is None else tuple(policies)
         for label in labels:
             checks.one_of(owner, "policies", label, self.labels)
@@ -171,7 +171,7 @@ class Results:
 def rounds_frame(
     cell: Cell, seeds: Sequence[int], result: CellResult, every: int = 1
 ) -> pd.DataFrame:
-    """The rounds of some seeds of a cell as a tidy table."""
+    """Return the rounds of some seeds of a cell as a tidy table."""
     import pandas as pd
 
     kept = kept_rounds(cell.horizon, every)
@@ -189,14 +189,14 @@ def rounds_frame(
 
 
 def kept_rounds(horizon: int, every: int) -> Indices:
-    """Rounds every, 2 every, ... and the last one, counted from 0."""
+    """Return the rounds every, 2 every, ... and the last one, counted from 0."""
     return np.union1d(np.arange(every - 1, horizon, every), [horizon - 1])
 
 
 def latex_column(
     results: Results, problem: str, labels: Sequence[str], kind: str
 ) -> dict[str, str]:
-    """label -> mean [low, high] on one problem, the least mean in bold."""
+    """Return label -> mean [low, high] on one problem, the least mean in bold."""
     estimates = {
         label: estimate_regret(getattr(results[problem, label], kind)[:, -1]) for label in labels
     }

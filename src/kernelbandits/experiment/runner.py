@@ -31,9 +31,10 @@ from kernelbandits.experiment.cells import Cell, CellResult, Contender, Untruste
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.round_files import RoundFiles
-from kernelbandits.experiment.workers import Mapper, map_as_completed, yields_as_completed
+from kernelbandits.experiment.workers import map_as_completed, yields_as_completed
 from kernelbandits.kernels import RBF, Normalised, as_kernel
 from kernelbandits.problems import FunctionProblem, Problem, TableProblem
+from kernelbandits.processes import Mapper
 from kernelbandits.runtime import require_memory
 from kernelbandits.streams import Streams
 from kernelbandits.theory import GAINS
@@ -114,8 +115,11 @@ def run_experiment(
         What it held of an earlier run is removed. Needs the extra `parquet`.
     settings
         noise_scale (1 unless given), norm_bound (1), gain ("realised"), ridge, delta, ties. Each
-        policy gets those that it takes; a class or factory those that its signature names. The
-        Generic-GP family keeps its delta of 1/2 unless its own settings say otherwise.
+        policy gets those that it takes; a class or factory those that its signature names. So it
+        does with the horizon, as `horizon` or as `rounds`, and with the goal of an experiment,
+        `goal="earn"`: the regret counts, and auto plays for it unless "auto:goal=find" says
+        otherwise. The Generic-GP family keeps its delta of 1/2 unless its own settings say
+        otherwise.
 
     Examples
     --------
@@ -141,9 +145,10 @@ def plan_experiment(
     **settings: Unpack[SharedSettings],
 ) -> tuple[Cell, ...]:
     """Return the cells of `run_experiment`; nothing is played yet."""
-    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"}
+    told = {"horizon": horizon, "rounds": horizon, "goal": "earn"}
+    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", **told}
     shared |= check_shared_settings(settings)
-    entered = [as_contender(item, shared | {"horizon": horizon}) for item in as_list(policies)]
+    entered = [as_contender(item, shared) for item in as_list(policies)]
     chosen = [as_problem(item) for item in as_list(problems)]
     return cells_of(chosen, entered, kernel_of(kernel), horizon, seeds, engine)
 
@@ -169,7 +174,10 @@ def play_experiment(
 
 
 def check_shared_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings for all policies: known ones only, and in range even if no policy takes them."""
+    """Return the settings for all policies; refuse unknown ones and those out of range.
+
+    A setting out of range is refused even if no policy takes it.
+    """
     owner = "an experiment"
     checked: dict[str, Callable[[Any], object]] = {
         "noise_scale": lambda value: checks.scale(owner, "noise_scale", value),
@@ -207,7 +215,7 @@ def notice_units(cell: Cell) -> None:
 
 
 def as_list(items: Any) -> list[Any]:
-    """One item, or several."""
+    """Return one item, or several, as a list."""
     several = isinstance(items, Iterable) and not isinstance(items, (str, type))
     return list(items) if several else [items]
 
@@ -224,7 +232,7 @@ def as_problem(item: str | Problem) -> Problem:
 
 
 def as_contender(item: Entrant, shared: Mapping[str, Any]) -> Contender:
-    """The item as a contender that has its own settings, and those shared by all that it takes."""
+    """Return the item as a contender with its own settings, and those shared ones that it takes."""
     if isinstance(item, Contender):
         return contender(item.policy, item.settings, shared, item.label)
     if isinstance(item, str):
@@ -241,7 +249,7 @@ def cells_of(
     seeds: int | Iterable[int],
     engine: str = "auto",
 ) -> tuple[Cell, ...]:
-    """Every problem with every contender; names and labels must tell them apart."""
+    """Pair every problem with every contender; names and labels must tell them apart."""
     for kind, names in (
         ("problems", [p.name for p in problems]),
         ("policies", [c.label for c in contenders]),
@@ -367,7 +375,7 @@ def tick(watch: Watcher | None) -> None:
 def load_blocks(
     cell: Cell, folder: Path | str | None, endings: bool
 ) -> list[tuple[SeedBlock, CellResult]]:
-    """The stored blocks of a cell with their results.
+    """Load the stored blocks of a cell with their results.
 
     A file that is not the result of its block is named in a notice, and its seeds are played.
     """

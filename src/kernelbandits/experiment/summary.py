@@ -33,7 +33,10 @@ class IntervalEstimate(NamedTuple):
 
 
 def half_width(samples: Array, level: float = 0.05) -> Array:
-    """t_{n-1, 1 - level/2} s / sqrt(n), over the first axis; infinite for one sample."""
+    """Return half the width of the t interval over the first axis; infinite for one sample.
+
+    t_{n-1, 1 - level/2} s / sqrt(n)
+    """
     n = len(samples)
     if n < 2:
         return np.full(samples.shape[1:], np.inf)
@@ -42,13 +45,13 @@ def half_width(samples: Array, level: float = 0.05) -> Array:
 
 
 def estimate_mean(samples: Array) -> IntervalEstimate:
-    """The mean and its 95 % t interval; one sample has an infinite interval."""
+    """Return the mean and its 95 % t interval; one sample has an infinite interval."""
     mean, half = float(samples.mean()), float(half_width(samples))
     return IntervalEstimate(mean, mean - half, mean + half)
 
 
 def estimate_regret(samples: Array) -> IntervalEstimate:
-    """The mean of regrets and its 95 % t interval, cut at zero.
+    """Return the mean of regrets and its 95 % t interval, cut at zero.
 
     A regret is never negative, so the part of a t interval below zero holds no possible mean.
     """
@@ -57,7 +60,10 @@ def estimate_regret(samples: Array) -> IntervalEstimate:
 
 
 def summary(results: Results) -> pd.DataFrame:
-    """A row for each problem and policy: mean, 95 % interval, quantiles, time per round."""
+    """Return a row for each problem and policy: mean, 95 % interval, quantiles, time per round.
+
+    `simple_regret_above_zero` is the share of seeds that end with a simple regret above 0.
+    """
     import pandas as pd
 
     rows = []
@@ -72,6 +78,7 @@ def cell_statistics(result: CellResult, horizon: int) -> dict[str, Any]:
     return {
         **regret_statistics("regret", result.regret[:, -1]),
         **regret_statistics("simple_regret", result.simple[:, -1]),
+        "simple_regret_above_zero": float(np.mean(result.simple[:, -1] > 0)),
         "microseconds_per_round": float(1e6 * result.seconds.min() / horizon),
         "information_gain_realised": float(result.log_det.mean() / 2),
         **{key: result.settings.get(key) for key in ("gain", "ridge", "engine")},
@@ -112,7 +119,7 @@ def save_settings(results: Results, path: Path, **more: Any) -> None:
 
 
 def experiment_settings(results: Results) -> dict[str, Any]:
-    """What decides the results, as a plain dictionary."""
+    """Return what decides the results, as a plain dictionary."""
     first = results.cells[0]
     return {
         "horizon": first.horizon,
@@ -128,7 +135,7 @@ def experiment_settings(results: Results) -> dict[str, Any]:
 
 
 def installed_versions() -> dict[str, str]:
-    """The versions of Python and of the packages that decide results."""
+    """Return the versions of Python and of the packages that decide results."""
     found = {"python": platform.python_version()}
     return found | {name: installed_version(name) for name in PACKAGES}
 

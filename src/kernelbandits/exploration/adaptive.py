@@ -41,7 +41,7 @@ class ArmChoice(NamedTuple):
         return cls(float(posterior.mean[arm]), sd, 0.5 * math.log1p(sd * sd / posterior.ridge))
 
     def loss(self, top: float, width: float) -> float:
-        """How much it loses at most if no value exceeds `top`."""
+        """Return how much it loses at most if no value exceeds `top`."""
         return top - self.mean + width * self.sd
 
 
@@ -59,7 +59,7 @@ class TwoChoices(NamedTuple):
         return cls(*losses, optimistic.information, greedy.information)
 
     def best_chance(self) -> float:
-        """The p in [0, 1] that minimises loss(p)^2 / information(p), a convex function of p."""
+        """Return the p in [0, 1] that minimises loss(p)^2 / information(p), convex in p."""
         more, gain = self.loss - self.greedy_loss, self.information - self.greedy_information
         if not (more > 0 and gain > 0):
             return 0.0
@@ -67,7 +67,7 @@ class TwoChoices(NamedTuple):
         return min(1.0, max(0.0, free))
 
     def least_chance(self, limit: float) -> float:
-        """The smallest p with loss(p)^2 <= limit information(p), if p = 1 satisfies it."""
+        """Return the smallest p with loss(p)^2 <= limit information(p), if p = 1 satisfies it."""
         more, gain = self.loss - self.greedy_loss, self.information - self.greedy_information
         constant = self.greedy_loss**2 - limit * self.greedy_information
         if constant <= 0:
@@ -78,7 +78,7 @@ class TwoChoices(NamedTuple):
 
 
 def choices(posterior: Any, width: float) -> tuple[ArmChoice, ArmChoice]:
-    """What UCB and what the greedy rule would play."""
+    """Return what UCB and what the greedy rule would play."""
     upper = posterior.mean + width * posterior.sd
     return (
         ArmChoice.of(posterior, int(upper.argmax())),
@@ -87,7 +87,10 @@ def choices(posterior: Any, width: float) -> tuple[ArmChoice, ArmChoice]:
 
 
 def largest_ratio(posterior: Any, width: float) -> float:
-    """8 width^2 ridge M / ln(1 + M): no choice of UCB has a larger loss^2 / information."""
+    """Return the largest loss^2 / information that a choice of UCB can have.
+
+    8 width^2 ridge M / ln(1 + M)
+    """
     most = float(posterior.prior.max()) / posterior.ridge
     return 8 * width**2 * float(posterior.prior.max()) / math.log1p(most)
 
@@ -187,8 +190,10 @@ class AdaptiveBernoulli:
 
 
 def signal_scale(posterior: Any) -> float:
-    """The size of f's variation relative to its prior: the standard deviation of the mean rewards
-    of the arms played. It is infinite while fewer than three arms were played.
+    """Return the size of f's variation relative to its prior.
+
+    It is the standard deviation of the mean rewards of the arms played, and infinite while fewer
+    than three arms were played.
     """
     played = posterior.counts.nonzero()[0]
     if len(played) < FEWEST_ARMS:

@@ -105,7 +105,7 @@ class Frozen(Law):
         return upwards if upwards - above > LEAST_ATOM else above
 
     def cdf_abs(self, u: float) -> float:
-        """P(|w| <= u) = P(w <= u) - P(w < -u)."""
+        """Return P(|w| <= u) = P(w <= u) - P(w < -u)."""
         return float(self.cdf(u) - self.below(-u)) if u >= 0 else 0.0
 
     @property

@@ -46,7 +46,7 @@ class Law:
         return self.draw(rng.random())
 
     def cdf(self, x: float) -> float:
-        """P(w <= x)."""
+        """Return P(w <= x)."""
         raise NotImplementedError
 
     @property
@@ -75,7 +75,7 @@ class Law:
         return 1.0 - self.cdf(math.nextafter(1.0, 0.0))
 
     def cdf_abs(self, u: float) -> float:
-        """P(|w| <= u) = P(w <= u) - P(w < -u)."""
+        """Return P(|w| <= u) = P(w <= u) - P(w < -u)."""
         return self.cdf(u) - self.cdf(math.nextafter(-u, -math.inf)) if u >= 0 else 0.0
 
     @property
@@ -90,15 +90,15 @@ class Law:
         return above.value - below.value
 
     def below(self, x: Any) -> Any:
-        """P(w < x) of a number or an array x."""
+        """Return P(w < x) of a number or an array x."""
         return self.cdf(np.nextafter(x, -math.inf))
 
     def tail(self, x: Any) -> Any:
-        """P(w > x) of a number or an array x."""
+        """Return P(w > x) of a number or an array x."""
         return 1.0 - self.cdf(x)
 
     def tail_abs(self, u: Any) -> Any:
-        """P(|w| > u) = P(w > u) + P(w < -u) of a number or an array u."""
+        """Return P(|w| > u) = P(w > u) + P(w < -u) of a number or an array u."""
         return match_shape(u, np.where(np.less(u, 0), 1.0, self.tail(u) + self.below(-u)))
 
 
@@ -302,7 +302,7 @@ class Gaussian(Law):
         return float(self.mean + self.scale * ndtri(max(u, LEAST_UNIFORM)))
 
     def cdf(self, x: float) -> float:
-        """Phi((x - mean) / scale)."""
+        """Return P(w <= x) = Phi((x - mean) / scale)."""
         return float(ndtr((x - self.mean) / self.scale)) if self.scale else float(x >= self.mean)
 
     @property
@@ -327,13 +327,13 @@ class Gaussian(Law):
         return float(self.mean)
 
     def tail(self, x: Any) -> Any:
-        """Phi((mean - x) / scale)."""
+        """Return P(w > x) = Phi((mean - x) / scale)."""
         return match_shape(
             x, ndtr((self.mean - x) / self.scale) if self.scale else 1.0 * np.less(x, self.mean)
         )
 
     def below(self, x: Any) -> Any:
-        """Phi((x - mean) / scale)."""
+        """Return P(w < x) = Phi((x - mean) / scale)."""
         return match_shape(
             x, ndtr((x - self.mean) / self.scale) if self.scale else 1.0 * np.greater(x, self.mean)
         )

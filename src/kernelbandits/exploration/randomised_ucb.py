@@ -78,12 +78,18 @@ class RootExponential(Law):
         checks.positive("RootExponential", "mean", self.mean)
 
     def draw(self, u: Any) -> Any:
-        """sqrt(shift - mean ln(1 - u))."""
+        """Return the weight of a uniform number u.
+
+        sqrt(shift - mean ln(1 - u))
+        """
         weights = np.sqrt(self.shift - self.mean * np.log1p(-np.asarray(u)))
         return weights if np.ndim(u) else float(weights)
 
     def cdf(self, x: float) -> float:
-        """1 - exp(-(x^2 - shift) / mean) from sqrt(shift) on."""
+        """Return P(w <= x), from sqrt(shift) on.
+
+        1 - exp(-(x^2 - shift) / mean)
+        """
         return -math.expm1(-max(x * x - self.shift, 0.0) / self.mean) if x > 0 else 0.0
 
     @property
@@ -105,7 +111,10 @@ class RootExponential(Law):
         return self.mean_abs
 
     def tail(self, x: Any) -> Any:
-        """exp(-(x^2 - shift)^+ / mean) for x >= 0."""
+        """Return P(w > x), for x >= 0.
+
+        exp(-(x^2 - shift)^+ / mean)
+        """
         return match_shape(
             x, np.exp(-np.maximum(np.square(np.maximum(x, 0.0)) - self.shift, 0.0) / self.mean)
         )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels.base import Kernel
+from kernelbandits.kernels.properties import Block, CellChange, Eigendecay, Extent
+from kernelbandits.kernels.spectral import Term, scale_terms
 from kernelbandits.kernels.stationary import Matern, columns, scales
 
 FEW = 8
@@ -54,13 +58,14 @@ class AdditiveMatern(Kernel):
     def __call__(self, x: Array, z: Array) -> Array:
         scales("AdditiveMatern", x, z, self.lengthscale)
         total = np.zeros((len(x), len(z)))
-        for block, part in self.parts():
+        for block, part in self.parts:
             chosen = list(block)
             total += evaluate_on_levels(part, x[:, chosen], z[:, chosen])
         return total / len(self.blocks)
 
+    @cached_property
     def parts(self) -> list[tuple[tuple[int, ...], Matern]]:
-        """Return each block with its kernel."""
+        """Each block with its kernel."""
         return [
             (block, Matern(tuple(self.lengthscale[j] for j in block), self.nu))
             for block in self.blocks
@@ -72,13 +77,25 @@ class AdditiveMatern(Kernel):
     def gradient(self, x: Array, z: Array) -> Array:
         """Column j has the derivative of its own block, divided by the number of blocks."""
         slopes = np.empty((len(x), len(z), x.shape[1]))
-        for block, part in self.parts():
+        for block, part in self.parts:
             chosen = list(block)
             slopes[:, :, chosen] = part.gradient(x[:, chosen], z[:, chosen])
         return slopes / len(self.blocks)
 
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        where = tuple(columns)
+        terms = [
+            term
+            for block, part in self.parts
+            for term in part.spectral_terms([where[j] for j in block])
+        ]
+        return scale_terms(terms, 1 / len(self.blocks))
 
 
 def evaluate_on_levels(kernel: Kernel, x: Array, z: Array) -> Array:
@@ -127,6 +144,21 @@ class Constant(Kernel):
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
 
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        return [Block(1.0, 1.0)]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        return CellChange(0.0, 0.0)
+
+    def eigendecay(self, dimension: int) -> Eigendecay:
+        return Eigendecay.finite_rank()
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        return (Term(1.0, ()),)
+
 
 @dataclass(frozen=True)
 class SamePoint(Kernel):
@@ -156,3 +188,6 @@ class SamePoint(Kernel):
 
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return 1.0, 1.0

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
+from kernelbandits.kernels.properties import Block, CellChange, Eigendecay, Extent
+from kernelbandits.kernels.spectral import Factor, Term, scale_terms
 
 STEP = float(np.cbrt(np.finfo(float).eps))
 """Step h of a central difference, relative to max(1, |x_j|).
@@ -22,10 +27,35 @@ class Kernel:
     """A positive semi-definite function of two points.
 
     `kernel(x, z)` is the (n, m) array of k(x_i, z_j) for the rows x_i of an (n, d) array and z_j of
-    an (m, d) array. A new kernel is a frozen dataclass that defines `__call__`. The other methods
-    have defaults that work for every kernel; define them where a formula is faster or more exact.
-    `k1 + k2`, `k1 * k2` and `2.0 * k1` are kernels again.
+    an (m, d) array. A new kernel is a frozen dataclass that defines `__call__`. `diagonal` and the
+    gradients have defaults that work for every kernel; define them where a formula is faster or
+    more exact. The methods after them are what others ask of a kernel. Their defaults mean
+    "unknown": who needs the answer then says so. `k1 + k2`, `k1 * k2` and `2.0 * k1` are kernels
+    again, and answer from the answers of their parts.
+
+    A kernel with a `spelling` that is imported in `kernels/__init__.py` has a name on the command
+    line, in studies and in files.
+
+    >>> import numpy as np
+    >>> from dataclasses import dataclass
+    >>> import kernelbandits as kb
+    >>> @dataclass(frozen=True)
+    ... class Cosine(kb.kernels.Kernel):
+    ...     period: float = 1.0
+    ...
+    ...     def __call__(self, x, z):
+    ...         return np.cos(2 * np.pi * (x - z.T) / self.period)
+    >>> policy = kb.SimpleUCB(kb.Arms([[0.0], [0.2], [0.4]]), Cosine(), noise_scale=1, norm_bound=1)
+    >>> policy.ask(1, kb.Streams(0)).arm in (0, 1, 2)
+    True
+    >>> print(Cosine().eigendecay(dimension=1))
+    None
     """
+
+    spelling: ClassVar[str] = ""
+    """The name that the command line knows the kernel by; "" for a kernel without one."""
+    rank_argument: ClassVar[str] = "ranks and traces of the parts of the kernel"
+    """What `rank_blocks` is derived from, for the certificate of an information gain."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         """Return k(x_i, z_j) as an (n, m) array."""
@@ -51,6 +81,72 @@ class Kernel:
             [(self.diagonal(up) - self.diagonal(down)) / size for up, down, size in steps(x)],
             axis=-1,
         )
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        """Return bounds of k(x, x) from below and from above on an extent.
+
+        Unknown on a whole box: (0, inf).
+        """
+        if extent.points is None:
+            return 0.0, math.inf
+        values = self.diagonal(extent.points)
+        return float(values.min()), float(values.max())
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        """Return kernels whose sum is this one, each by its rank and its largest k(x, x).
+
+        Unknown: one of infinite rank.
+        """
+        return [Block(math.inf, self.diagonal_range(extent)[1])]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        """Return how much the feature changes at most along a cell in one coordinate.
+
+        A bound on the corners of cells can then be extended to the whole box. Unknown: infinite.
+        """
+        return CellChange(math.inf, math.inf)
+
+    def eigendecay(self, dimension: int) -> Eigendecay | None:
+        """Return how fast the eigenvalues fall on a bounded domain of d dimensions; or None."""
+        return None
+
+    def frequencies(self, normals: Array) -> Array | None:
+        """Return random frequencies w with k(x, z) = E cos(w . (x - z)), a (d, m) array; or None.
+
+        `normals` are 1 + d rows of m standard normals. A kernel that has frequencies depends on
+        x - z only, and k(x, x) = 1.
+        """
+        return None
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        """Return products of kernels with frequencies, whose sum is this kernel on some columns.
+
+        Unknown: none.
+        """
+        factor = Factor(self, tuple(columns))
+        has_frequencies = self.frequencies(np.empty((factor.count_normals, 0))) is not None
+        return (Term(1.0, (factor,)),) if has_frequencies else ()
+
+    def lengthscales(self, dimension: int) -> Array | None:
+        """Return the length over which rewards stay alike along each coordinate, or None.
+
+        A sum or a product has the shortest one of its parts; it is infinite where the kernel does
+        not depend on the coordinate.
+        """
+        terms = self.spectral_terms(range(dimension))
+        shortest = np.full(dimension, np.inf)
+        for factor in (factor for term in terms for factor in term.factors):
+            # A kernel with frequencies that says nothing of its lengths is its own factor.
+            own = factor.kernel is self
+            lengths = None if own else factor.kernel.lengthscales(len(factor.columns))
+            if lengths is None:
+                return None
+            np.minimum.at(shortest, list(factor.columns), lengths)
+        return shortest if terms else None
+
+    def shrink(self, factor: float) -> Kernel:
+        """Return the kernel with lengthscales that are shorter by the factor."""
+        return Stretched(self, factor)
 
     def __add__(self, other: Any) -> Sum:
         return Sum(self, as_kernel(other))
@@ -98,6 +194,29 @@ class Sum(Kernel):
     def diagonal_gradient(self, x: Array) -> Array:
         return self.left.diagonal_gradient(x) + self.right.diagonal_gradient(x)
 
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        left, right = self.left.diagonal_range(extent), self.right.diagonal_range(extent)
+        return left[0] + right[0], left[1] + right[1]
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        return [*self.left.rank_blocks(extent), *self.right.rank_blocks(extent)]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        """phi = (phi_1, phi_2)"""
+        left = self.left.cell_change(extent, coordinate, width)
+        right = self.right.cell_change(extent, coordinate, width)
+        return CellChange(math.hypot(left.step, right.step), math.hypot(left.bend, right.bend))
+
+    def eigendecay(self, dimension: int) -> Eigendecay | None:
+        """Return the slower decay, because det(I + A + B) <= det(I + A) det(I + B)."""
+        left, right = self.left.eigendecay(dimension), self.right.eigendecay(dimension)
+        return None if left is None or right is None else max(left, right)
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        where = tuple(columns)
+        left, right = self.left.spectral_terms(where), self.right.spectral_terms(where)
+        return left + right if left and right else ()
+
 
 @dataclass(frozen=True)
 class Product(Kernel):
@@ -121,6 +240,33 @@ class Product(Kernel):
         left, right = self.left.diagonal(x)[:, None], self.right.diagonal(x)[:, None]
         return self.left.diagonal_gradient(x) * right + left * self.right.diagonal_gradient(x)
 
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        left, right = self.left.diagonal_range(extent), self.right.diagonal_range(extent)
+        return left[0] * right[0], left[1] * right[1]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        """phi = phi_1 x phi_2.
+
+        The product of two linear interpolations is not linear: it adds t (1 - t) step_1 step_2 <=
+        step_1 step_2 / 4.
+        """
+        left = self.left.cell_change(extent, coordinate, width)
+        right = self.right.cell_change(extent, coordinate, width)
+        left_size = math.sqrt(self.left.diagonal_range(extent)[1])
+        right_size = math.sqrt(self.right.diagonal_range(extent)[1])
+        step = left.step * right_size + left_size * right.step
+        bend = left.bend * right_size + left_size * right.bend + left.step * right.step / 4
+        return CellChange(step, bend)
+
+    def eigendecay(self, dimension: int) -> Eigendecay | None:
+        left, right = self.left.eigendecay(dimension), self.right.eigendecay(dimension)
+        return None if left is None or right is None else left.times(right)
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        where = tuple(columns)
+        pairs = product(self.left.spectral_terms(where), self.right.spectral_terms(where))
+        return tuple(left.times(right) for left, right in pairs)
+
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
@@ -143,6 +289,57 @@ class Scaled(Kernel):
 
     def diagonal_gradient(self, x: Array) -> Array:
         return self.factor * self.kernel.diagonal_gradient(x)
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        least, largest = self.kernel.diagonal_range(extent)
+        return self.factor * least, self.factor * largest
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        return [Block(rank, self.factor * share) for rank, share in self.kernel.rank_blocks(extent)]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        step, bend = self.kernel.cell_change(extent, coordinate, width)
+        return CellChange(math.sqrt(self.factor) * step, math.sqrt(self.factor) * bend)
+
+    def eigendecay(self, dimension: int) -> Eigendecay | None:
+        return self.kernel.eigendecay(dimension)
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        return scale_terms(self.kernel.spectral_terms(columns), self.factor)
+
+
+@dataclass(frozen=True)
+class Stretched(Kernel):
+    """k(factor x, factor z), a kernel whose lengthscales are shorter by the factor.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import RBF, Stretched
+    >>> x = np.array([[0.0], [0.1]])
+    >>> bool(np.allclose(Stretched(RBF(0.4), 2.0)(x, x), RBF(0.2)(x, x)))
+    True
+    """
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        checks.positive("Stretched", "factor", self.factor)
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.kernel(self.factor * x, self.factor * z)
+
+    def diagonal(self, x: Array) -> Array:
+        return self.kernel.diagonal(self.factor * x)
+
+    def gradient(self, x: Array, z: Array) -> Array:
+        return self.factor * self.kernel.gradient(self.factor * x, self.factor * z)
+
+    def diagonal_gradient(self, x: Array) -> Array:
+        return self.factor * self.kernel.diagonal_gradient(self.factor * x)
+
+    def lengthscales(self, dimension: int) -> Array | None:
+        lengths = self.kernel.lengthscales(dimension)
+        return None if lengths is None else lengths / self.factor
 
 
 @dataclass(frozen=True)
@@ -174,7 +371,12 @@ class Adapted(Kernel):
         return super().diagonal(x)
 
 
-def as_kernel(kernel: Any) -> Kernel:
+def is_kernel(value: Any) -> bool:
+    """Tell whether a value is a kernel, and not merely a function that could be used as one."""
+    return isinstance(value, Kernel)
+
+
+def as_kernel(kernel: Any, owner: str = "a policy") -> Kernel:
     """Return a kernel unchanged, and wrap any other callable k(x, z) as `Adapted`."""
     if isinstance(kernel, Kernel):
         return kernel
@@ -187,5 +389,5 @@ def as_kernel(kernel: Any) -> Kernel:
                 "; give a kernel such as kb.RBF(0.2) (kb.policy(...), kb.run_experiment and "
                 "studies also take text such as 'rbf:0.2')"
             )
-        raise ValueError(f"a policy needs a kernel or a callable k(x, z), got {kernel!r}{hint}")
+        raise ValueError(f"{owner} needs a kernel or a callable k(x, z), got {kernel!r}{hint}")
     return Adapted(kernel)

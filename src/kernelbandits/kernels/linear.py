@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels.base import Kernel
+from kernelbandits.kernels.properties import Block, CellChange, Eigendecay, Extent
 
 
 def inner_products(owner: str, x: Array, z: Array) -> Array:
@@ -38,6 +41,9 @@ class Linear(Kernel):
     array([[0.6, 0.8]])
     """
 
+    spelling: ClassVar[str] = "linear"
+    rank_argument: ClassVar[str] = "(d/2) ln(1 + T max|x|^2/(d ridge))"
+
     def __call__(self, x: Array, z: Array) -> Array:
         return inner_products("Linear", x, z)
 
@@ -50,6 +56,18 @@ class Linear(Kernel):
 
     def diagonal_gradient(self, x: Array) -> Array:
         return 2 * x
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return extent.smallest_norm, extent.largest_norm
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        return [Block(extent.dimension, extent.largest_norm)]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        return CellChange(width, 0.0)
+
+    def eigendecay(self, dimension: int) -> Eigendecay:
+        return Eigendecay.finite_rank()
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,8 @@ class Polynomial(Kernel):
     >>> Polynomial(2)(np.array([[1.0, 2.0]]), np.array([[3.0, 0.0]]))
     array([[16.]])
     """
+
+    spelling: ClassVar[str] = "polynomial"
 
     degree: int = 2
     """The highest degree of the polynomials."""
@@ -86,6 +106,33 @@ class Polynomial(Kernel):
 
     def diagonal_gradient(self, x: Array) -> Array:
         return self.slope(squared_norms(x))[:, None] * (2 * x)
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        least, largest = self.profile(np.array([extent.smallest_norm, extent.largest_norm]))
+        return float(least), float(largest)
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        """C(p, q) c^(p - q) (x . z)^q,  of rank C(d + q - 1, q)."""
+        p, square = self.degree, extent.largest_norm
+        return [
+            Block(
+                float(math.comb(extent.dimension + q - 1, q)),
+                math.comb(p, q) * self.offset ** (p - q) * square**q,
+            )
+            for q in range(p + 1)
+        ]
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        """|phi'| <= p |u|^(p - 1) and |phi''| <= p (p - 1) |u|^(p - 2).
+
+        phi = u x ... x u is the p-th tensor power of u = (x, sqrt(c)).
+        """
+        p, size = self.degree, math.sqrt(extent.largest_norm + self.offset)
+        step = p * size ** (p - 1) * width
+        return CellChange(step, p * (p - 1) * size ** max(p - 2, 0) * width**2 / 8)
+
+    def eigendecay(self, dimension: int) -> Eigendecay:
+        return Eigendecay.finite_rank()
 
     def profile(self, products: Array) -> Array:
         """Return k as a function of x . z."""

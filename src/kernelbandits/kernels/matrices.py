@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels.base import Adapted, Kernel
 
+CHECKED_POINTS = 200
+"""The number of points on which a function used as a kernel is checked, where all are too many."""
+
 
 def has_adapted(kernel: Kernel) -> bool:
     """Tell whether any part of the kernel is a function of the user's, so that it is checked."""
-    if isinstance(kernel, Adapted):
-        return True
-    parts = (getattr(kernel, part.name) for part in fields(kernel))  # type: ignore[arg-type]
-    return any(has_adapted(part) for part in parts if isinstance(part, Kernel))
+    parts = [part for part in vars(kernel).values() if isinstance(part, Kernel)]
+    return isinstance(kernel, Adapted) or any(map(has_adapted, parts))
 
 
 def gram(kernel: Kernel, points: Array) -> Array:
@@ -57,3 +59,25 @@ def check_semidefinite(matrix: Array) -> None:
         raise ValueError(
             f"a kernel needs no negative eigenvalue on the arms, got {values[0]:.3g}; {where}"
         )
+
+
+@dataclass(frozen=True)
+class Trusted(Kernel):
+    """A function used as a kernel whose matrix on all arms has passed the checks.
+
+    On a subset of the arms it passes too, so a posterior over some of them does not check again.
+    """
+
+    matrix: Callable[[Array, Array], Array]
+    variances: Callable[[Array], Array]
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.matrix(x, z)
+
+    def diagonal(self, x: Array) -> Array:
+        return self.variances(x)
+
+
+def as_trusted(kernel: Kernel) -> Kernel:
+    """Return a kernel that is not checked again."""
+    return Trusted(kernel.__call__, kernel.diagonal) if has_adapted(kernel) else kernel

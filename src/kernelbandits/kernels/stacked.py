@@ -137,6 +137,24 @@ class StackedKernels:
         return out
 
 
+class KernelStack:
+    """The kernels of M >= 1 members, evaluated together: those of one form share the distances."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = tuple(kernels)
+        self.stacked = StackedKernels.of(kernels) if len(kernels) > 1 else None
+        """The kernels with their distances in common, if there are several of one form."""
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        """Return k_i(x, z) of each kernel, an (M, n, m) array."""
+        if self.stacked is None:
+            return np.array([kernel(x, z) for kernel in self.kernels])
+        values = self.stacked(x, z)
+        if self.stacked.nuggets.any():
+            values += self.stacked.nuggets[:, None, None] * SamePoint()(x, z)
+        return values
+
+
 class PoolRows:
     """The kernels of some of the points of a pool with all of them.
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
+from scipy.special import binom, gammaln, pdtrc
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels.base import Kernel
+from kernelbandits.kernels.properties import (
+    FRACTIONS,
+    Block,
+    CellChange,
+    Eigendecay,
+    Extent,
+    cell_fractions,
+    change_along_line,
+)
+from kernelbandits.kernels.spectral import gamma_mean_one
 
 MATERN_SMOOTHNESS = (0.5, 1.5, 2.5)
 FARTHEST = 800.0
@@ -17,10 +30,15 @@ infinite distance does not become infinity times zero."""
 NUMBERS_AT_ONCE = 1 << 14
 """Values are computed for so many pairs at a time, 128 KB. New arrays of more are new memory of the
 system each time, which takes three times as long as the computation."""
+WIDEST_CELL = 1e100
+"""Cells beyond this many lengthscales are cut: k is 0 there, and their squares would overflow."""
+LONGEST_SERIES = 1e4
+"""Beyond this many squared lengthscales the Taylor series of RBF has too many terms to be useful.
+"""
 
 
 class Stationary(Kernel):
-    """A kernel of the scaled distance r = |(x - z) / l|, with k(x, x) = 1.
+    """A kernel of the scaled distance r = |(x - z) / l|, which falls with r, and k(x, x) = 1.
 
     A subclass gives `profile`, k as a function of r^2, and `slope`, its derivative. Functions of
     r^2 need no square root where the formula has none.
@@ -67,6 +85,22 @@ class Stationary(Kernel):
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
 
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        cell = min(width / float(self.lengthscales(extent.dimension)[coordinate]), WIDEST_CELL)
+        values = self.profile((cell_fractions() * cell) ** 2)
+        nearest = self.profile(np.array((cell / FRACTIONS / 2) ** 2))
+        return change_along_line(values, float(values[-1]), float(nearest))
+
+    def lengthscales(self, dimension: int) -> Array:
+        return np.broadcast_to(np.asarray(self.lengthscale, dtype=np.float64), (dimension,))
+
+    def shrink(self, factor: float) -> Kernel:
+        shorter = divide_lengths(self.lengthscale, factor)
+        return replace(self, lengthscale=shorter)  # type: ignore[type-var]
+
     def profile(self, squares: Array) -> Array:
         """Return k as a function of r^2."""
         raise NotImplementedError
@@ -86,6 +120,13 @@ def scales(owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...
             f"{owner} needs points of {len(lengths)} dimensions, got {x.shape[1]} and {z.shape[1]}"
         )
     return lengths
+
+
+def divide_lengths(lengths: float | tuple[float, ...], factor: float) -> float | tuple[float, ...]:
+    """Return the lengths divided by the factor."""
+    if isinstance(lengths, tuple):
+        return tuple(length / factor for length in lengths)
+    return lengths / factor
 
 
 def columns(x: Array) -> Array:
@@ -134,6 +175,9 @@ class RBF(Stationary):
     ValueError: RBF needs lengthscale > 0, got -1
     """
 
+    spelling: ClassVar[str] = "rbf"
+    rank_argument: ClassVar[str] = "Taylor series of the kernel"
+
     lengthscale: float | tuple[float, ...] = 1.0
     """The length l over which rewards stay alike; one number, or one for each dimension."""
 
@@ -142,6 +186,30 @@ class RBF(Stationary):
 
     def slope(self, squares: Array) -> Array:
         return -0.5 * np.exp(-0.5 * squares)
+
+    def eigendecay(self, dimension: int) -> Eigendecay:
+        return Eigendecay.exponential(dimension)
+
+    def frequencies(self, normals: Array) -> Array:
+        """w = z / l"""
+        return normals[1:] / self.lengthscales(len(normals) - 1)[:, None]
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        """exp(-(|x|^2 + |z|^2) / 2) (x . z)^q / q!,  of rank C(d + q - 1, q) (Taylor).
+
+        Degree q has the value exp(-s) s^q / q! with s = |x / l|^2, largest at s = q or at the edge.
+        The degrees beyond the last one form one block.
+        """
+        edge = extent.largest_radius(np.asarray(self.lengthscale))
+        if not 0 < edge <= LONGEST_SERIES:
+            return [Block(math.inf, 1.0)]
+        last = math.ceil(edge + 12 * math.sqrt(edge) + 60)
+        q = np.arange(1.0, last + 1)
+        at = np.minimum(edge, q)
+        shares = np.exp(q * np.log(at) - at - gammaln(q + 1)).tolist()
+        ranks = binom(extent.dimension + q - 1, q).tolist()
+        series = [Block(rank, share) for rank, share in zip(ranks, shares, strict=True)]
+        return [Block(1.0, 1.0), *series, Block(math.inf, float(pdtrc(last, edge)))]
 
 
 @dataclass(frozen=True)
@@ -159,6 +227,8 @@ class Matern(Stationary):
     >>> [round(float(Matern(0.3, nu)(x, z)[0, 0]), 3) for nu in (0.5, 1.5, 2.5)]
     [0.368, 0.483, 0.524]
     """
+
+    spelling: ClassVar[str] = "matern"
 
     lengthscale: float | tuple[float, ...] = 1.0
     """The length l over which rewards stay alike; one number, or one for each dimension."""
@@ -196,6 +266,14 @@ class Matern(Stationary):
             return -np.divide(np.exp(-s), 2 * s, out=np.zeros_like(s), where=s > 0)
         return -1.5 * np.exp(-s) if self.nu == 1.5 else -5 / 6 * (1 + s) * np.exp(-s)
 
+    def eigendecay(self, dimension: int) -> Eigendecay:
+        return Eigendecay.polynomial(self.nu, dimension)
+
+    def frequencies(self, normals: Array) -> Array:
+        """w = tau^(-1/2) z / l, tau ~ Gamma(nu) / nu: multivariate t, 2 nu degrees of freedom."""
+        size = gamma_mean_one(self.nu, normals[0]) ** -0.5
+        return size * normals[1:] / self.lengthscales(len(normals) - 1)[:, None]
+
     def _distance(self, squares: Array) -> Array:
         """Return s = sqrt(2 nu) r, at most 800."""
         with np.errstate(over="ignore"):
@@ -215,6 +293,8 @@ class RationalQuadratic(Stationary):
     array([[0.667, 0.182]])
     """
 
+    spelling: ClassVar[str] = "rational-quadratic"
+
     lengthscale: float | tuple[float, ...] = 1.0
     """The length l over which rewards stay alike; one number, or one for each dimension."""
     alpha: float = 1.0
@@ -231,3 +311,11 @@ class RationalQuadratic(Stationary):
     def slope(self, squares: Array) -> Array:
         with np.errstate(over="ignore"):
             return -0.5 * (1 + squares / (2 * self.alpha)) ** -(self.alpha + 1)
+
+    def eigendecay(self, dimension: int) -> Eigendecay:
+        return Eigendecay.exponential(dimension)
+
+    def frequencies(self, normals: Array) -> Array:
+        """w = tau^(1/2) z / l, tau ~ Gamma(alpha) / alpha."""
+        size = gamma_mean_one(self.alpha, normals[0]) ** 0.5
+        return size * normals[1:] / self.lengthscales(len(normals) - 1)[:, None]

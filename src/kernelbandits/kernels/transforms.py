@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels.base import Kernel, as_kernel
+from kernelbandits.kernels.properties import Block, CellChange, Eigendecay, Extent
+from kernelbandits.kernels.spectral import Term, scale_terms
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,16 @@ class Normalised(Kernel):
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
 
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def eigendecay(self, dimension: int) -> Eigendecay | None:
+        return self.kernel.eigendecay(dimension)
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        terms = self.kernel.spectral_terms(columns)
+        return scale_terms(terms, 1 / sum(term.variance for term in terms)) if terms else ()
+
 
 @dataclass(frozen=True)
 class On(Kernel):
@@ -72,6 +84,8 @@ class On(Kernel):
     >>> kernel(np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])).round(3)
     array([[0.607]])
     """
+
+    spelling: ClassVar[str] = "on"
 
     kernel: Kernel
     columns: tuple[int, ...]
@@ -96,6 +110,22 @@ class On(Kernel):
         gradient = np.zeros(x.shape)
         gradient[:, self.columns] = self.kernel.diagonal_gradient(self._part(x))
         return gradient
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return self.kernel.diagonal_range(extent.select(self.columns))
+
+    def rank_blocks(self, extent: Extent) -> list[Block]:
+        return self.kernel.rank_blocks(extent.select(self.columns))
+
+    def cell_change(self, extent: Extent, coordinate: int, width: float) -> CellChange:
+        if coordinate not in self.columns:
+            return CellChange(0.0, 0.0)
+        place = self.columns.index(coordinate)
+        return self.kernel.cell_change(extent.select(self.columns), place, width)
+
+    def spectral_terms(self, columns: Iterable[int]) -> tuple[Term, ...]:
+        where = tuple(columns)
+        return self.kernel.spectral_terms([where[column] for column in self.columns])
 
     def _parts(self, x: Array, z: Array) -> tuple[Array, Array]:
         if x.shape[1] != z.shape[1]:

@@ -8,7 +8,7 @@
 >>> abs(study.best_params["x"] - 2) < 0.3
 True
 
-`pip install "kernelbandits[optuna]"` brings Optuna (4.8 or newer).
+`pip install ".[optuna]"` brings Optuna (4.8 or newer).
 """
 
 from kernelbandits import runtime

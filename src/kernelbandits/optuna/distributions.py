@@ -44,7 +44,7 @@ def as_variable(distribution: BaseDistribution) -> Variable:
 
 
 def is_modelled(distribution: BaseDistribution) -> bool:
-    """Whether a range can be modelled: neither too long nor too short for floating-point numbers.
+    """Tell whether a range can be modelled: not too long or too short for floating-point numbers.
 
     >>> is_modelled(FloatDistribution(0, 1)), is_modelled(FloatDistribution(-1e308, 1e308))
     (True, False)
@@ -75,7 +75,7 @@ def draw_value(seed: int, number: int, name: str, distribution: BaseDistribution
 
 
 def single_value(distribution: BaseDistribution) -> Any:
-    """The only value of a distribution."""
+    """Return the only value of a distribution."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[0]
     return getattr(distribution, "low")  # noqa: B009 (the base class has no bounds)

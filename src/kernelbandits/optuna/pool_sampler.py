@@ -9,7 +9,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms
@@ -32,7 +32,8 @@ class PoolSampler(BaseSampler):
 
     The objective asks for a whole number from 0 to n - 1, the parameter `name`; `suggest` does it
     and returns the candidate. A candidate may be suggested again, if measuring it once more is
-    expected to gain more than measuring another one. Other parameters are refused.
+    expected to gain more than measuring another one. That holds for a candidate whose trial was
+    pruned, too, as if its result were still to come. Other parameters are refused.
 
     Exactly one of these describes the candidates:
 
@@ -139,17 +140,16 @@ class PoolSampler(BaseSampler):
             )
             self._policy.learn(results, trials)
             self._policy.store_fit(study, trial)
-            running = [
+            awaited = [
                 self._arm({self.name: read_attribute(one, "asked"), **one.params})
-                for one in trials
-                if one.state == TrialState.RUNNING and one.number != trial.number
+                for one in self._reader.list_awaited(trials, trial)
             ]
-            choice = self._policy.ask(trial, [arm for arm in running if arm is not None])
+            choice = self._policy.ask(trial, [arm for arm in awaited if arm is not None])
             write_attribute(study, trial, "asked", choice.arm)
             return {self.name: choice.arm}
 
     def _arm(self, parameters: dict[str, Any]) -> int | None:
-        """The number of the candidate of a trial; None if it has none of these."""
+        """Return the number of the candidate of a trial; None if it has none of these."""
         number = parameters.get(self.name)
         known = checks.is_whole(number) and 0 <= int(number or 0) < len(self.arms)
         return int(number or 0) if known else None

@@ -43,7 +43,8 @@ class KernelBanditSampler(BaseSampler):
     It models the objective by a Gaussian process with fitted lengthscales, signal and noise, and
     suggests the parameters with the greatest expected improvement. Numbers on log scales and in
     steps, categories, conditional and changing spaces, running trials (n_jobs, several processes)
-    and failed trials are taken into account.
+    and failed trials are taken into account. What a pruned trial has reported is not learnt: its
+    parameters count as pending, so that others are tried.
 
     Equal seeds give equal studies if trials run one after the other; a study that is loaded again
     with a sampler of the same seed continues exactly as if it had not been interrupted. With
@@ -170,12 +171,11 @@ class KernelBanditSampler(BaseSampler):
             self._reader.notice(f"outside {group.names}", text)
         policy.learn(results, trials)
         policy.store_fit(study, trial)
-        running = [
-            group.point(running_parameters(one, group))
-            for one in trials
-            if one.state == TrialState.RUNNING and one.number != trial.number
+        awaited = [
+            group.point(suggested_parameters(one, group))
+            for one in self._reader.list_awaited(trials, trial)
         ]
-        choice = policy.ask(trial, [point for point in running if point is not None])
+        choice = policy.ask(trial, [point for point in awaited if point is not None])
         return group.parameters(choice.x)
 
     def _make_policy(self, group: ParameterGroup) -> Auto:
@@ -199,8 +199,8 @@ class KernelBanditSampler(BaseSampler):
         return draw_value(self.seed, trial.number, param_name, param_distribution)
 
 
-def running_parameters(trial: FrozenTrial, group: ParameterGroup) -> dict[str, Any]:
-    """The parameters of a running trial: those it has taken, else those suggested to it."""
+def suggested_parameters(trial: FrozenTrial, group: ParameterGroup) -> dict[str, Any]:
+    """Return the parameters of a trial: those it has taken, else those suggested to it."""
     asked = read_attribute(trial, "asked") or {}
     known: dict[str, Any] = {
         name: group.distributions[name].to_external_repr(value)

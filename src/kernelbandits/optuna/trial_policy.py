@@ -69,12 +69,12 @@ class TrialPolicy:
         fresh = results[len(self.known) :]
         if not fresh:
             return
-        calibrator, before = self.policy.calibrator, len(self._digests)
+        before = len(self._digests)
         for result in fresh:
             if result.reward is not None:
                 self._digest.update(json.dumps([result.place, result.reward]).encode())
                 self._digests.append(self._digest.hexdigest())
-        due = calibrator.last_fit(before, len(self._digests))
+        due = self.policy.last_fit(before, len(self._digests))
         if due:
             self._take_fit(due, trials)
         pairs = [(self.choice(result.place), result.reward) for result in fresh]
@@ -87,7 +87,7 @@ class TrialPolicy:
         for trial in reversed(trials):
             body = read_attribute(trial, name)
             if body is not None:
-                self.policy.calibrator.known_fits[number] = read_fit(body)
+                self.policy.adopt_fits({number: read_fit(body)})
                 self._stored.add(number)
                 return
 
@@ -96,14 +96,14 @@ class TrialPolicy:
 
     def store_fit(self, study: Study, trial: FrozenTrial) -> None:
         """Store the last fit with a trial, so that other processes need not make it again."""
-        made = self.policy.calibrator.made_fits
+        made = self.policy.made_fits
         number = max(made, default=0)
         if number and number not in self._stored:
             write_attribute(study, trial, self._fit_name(number), write_fit(made[number]))
             self._stored.add(number)
 
     def choice(self, place: Any) -> Choice:
-        """The choice of an arm or a point."""
+        """Return the choice of an arm or a point."""
         return self.policy.choice(place)
 
     def ask(self, trial: FrozenTrial, pending: Sequence[Any]) -> Choice:
@@ -112,7 +112,7 @@ class TrialPolicy:
 
 
 def digest_model(policy: Auto) -> blake2b:
-    """A digest of what a fit depends on beside the rewards: version, noise and domain."""
+    """Return a digest of what a fit depends on beside the rewards: version, noise and domain."""
     settings = json.dumps([policy.revision, policy.noise]).encode()
     if policy.finite:
         # Thousands of arms are known by their bytes: as text they would take seconds.
@@ -139,9 +139,28 @@ class StudyReader:
             warnings.warn(f"{self.owner}: {text}", DataNotice, stacklevel=2)
 
     def list_finished(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-        """Return the finished trials in the order in which they were completed."""
+        """Return the finished trials in the order in which they were completed.
+
+        Pruned trials are left out: what they reported is not learnt, and to be stopped is no
+        failure.
+        """
         done = [trial for trial in trials if trial.state.is_finished()]
-        return sorted(done, key=completion)
+        kept = [trial for trial in done if trial.state != TrialState.PRUNED]
+        if len(kept) < len(done):
+            text = (
+                "pruned trials are neither results nor failures: what they reported is not learnt"
+            )
+            self.notice("pruned", text)
+        return sorted(kept, key=completion)
+
+    def list_awaited(self, trials: Sequence[FrozenTrial], own: FrozenTrial) -> list[FrozenTrial]:
+        """Return the other trials that count as pending: those that run, and those pruned.
+
+        The result of a pruned trial never comes. But a policy that knew nothing of it would suggest
+        its parameters again, and they would be pruned again.
+        """
+        states = (TrialState.RUNNING, TrialState.PRUNED)
+        return [one for one in trials if one.state in states and one.number != own.number]
 
     def results(
         self,
@@ -166,11 +185,7 @@ class StudyReader:
         return found
 
     def _reward(self, trial: FrozenTrial, sign: float) -> float | None:
-        """What is maximised, or None for a trial without a result that can be used."""
-        if trial.state == TrialState.PRUNED:
-            text = f"trial {trial.number} was pruned; pruned trials count as failed"
-            self.notice("pruned", text)
-            return None
+        """Return what is maximised, or None for a trial without a result that can be used."""
         if trial.state != TrialState.COMPLETE or trial.value is None:
             return None
         if not abs(trial.value) <= LARGEST_REWARD or math.isnan(trial.value):
@@ -181,7 +196,7 @@ class StudyReader:
 
 
 def completion(trial: FrozenTrial) -> tuple[float, int]:
-    """When a trial was completed."""
+    """Return when a trial was completed, and its number."""
     when = trial.datetime_complete
     return (when.timestamp() if when is not None else 0.0), trial.number
 

@@ -23,8 +23,6 @@ from kernelbandits.policies.elimination import BPE as BPE
 from kernelbandits.policies.elimination import MVR as MVR
 from kernelbandits.policies.elimination import REDS as REDS
 from kernelbandits.policies.epsilon_greedy import KernelEpsilonGreedy as KernelEpsilonGreedy
-from kernelbandits.policies.explanation import Explanation as Explanation
-from kernelbandits.policies.fitted_model import FittedModel as FittedModel
 from kernelbandits.policies.generic import GenericGP as GenericGP
 from kernelbandits.policies.generic import SimpleBernoulli as SimpleBernoulli
 from kernelbandits.policies.generic import SimpleCategorical as SimpleCategorical
@@ -42,7 +40,6 @@ from kernelbandits.policies.index import IndexPolicy as IndexPolicy
 from kernelbandits.policies.information_directed import (
     InformationDirectedSampling as InformationDirectedSampling,
 )
-from kernelbandits.policies.leave_one_out import LeaveOneOut as LeaveOneOut
 from kernelbandits.policies.lin_rel import LinRel as LinRel
 from kernelbandits.policies.lin_rel import SupLinRel as SupLinRel
 from kernelbandits.policies.lin_ucb import LinUCB as LinUCB
@@ -55,9 +52,10 @@ from kernelbandits.policies.martingale_mixtures import CMMUCB as CMMUCB
 from kernelbandits.policies.martingale_mixtures import DMMUCB as DMMUCB
 from kernelbandits.policies.misspecified import AGPUCB as AGPUCB
 from kernelbandits.policies.misspecified import ECGPUCB as ECGPUCB
+from kernelbandits.policies.observations import Hyperparameters as Hyperparameters
+from kernelbandits.policies.observations import Observations as Observations
 from kernelbandits.policies.optimization import OptimizationTrial as OptimizationTrial
 from kernelbandits.policies.optimization import Outcome as Outcome
-from kernelbandits.policies.partial_dependence import PartialDependence as PartialDependence
 from kernelbandits.policies.partition import PiGPUCB as PiGPUCB
 from kernelbandits.policies.posterior_draws import EVILL as EVILL
 from kernelbandits.policies.posterior_draws import PIMS as PIMS
@@ -65,7 +63,6 @@ from kernelbandits.policies.random_queries import ExploitPlus as ExploitPlus
 from kernelbandits.policies.random_queries import GPUCBPlus as GPUCBPlus
 from kernelbandits.policies.randomised_ucb import IRGPUCB as IRGPUCB
 from kernelbandits.policies.randomised_ucb import RandUCB as RandUCB
-from kernelbandits.policies.relevance import Relevance as Relevance
 from kernelbandits.policies.round import Round as Round
 from kernelbandits.policies.sup_kernel_ucb import KernelUCB as KernelUCB
 from kernelbandits.policies.sup_kernel_ucb import SupKernelUCB as SupKernelUCB

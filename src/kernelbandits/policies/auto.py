@@ -13,7 +13,9 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
+from kernelbandits.calibration.fitter import Fit, Fitter
 from kernelbandits.calibration.rewards import Measurement
+from kernelbandits.calibration.sides import check_coordinates
 from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import (
     Arms,
@@ -31,25 +33,25 @@ from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
     NO_CHANCE,
-    ImprovementScores,
+    Acquisition,
+    ArmScores,
     LogExpectedImprovement,
-    LookaheadScores,
-    MemberImprovement,
-    MemberLookahead,
+    Lookahead,
+    Surface,
     knowledge_gain,
-    logmeanexp,
+    log_expected_improvement,
+    log_mean_exp,
     reward_step,
     row_keys,
 )
 from kernelbandits.policies.base import check_pairs
-from kernelbandits.policies.calibrator import Calibrator, check_coordinates
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.explanation import Explanation, explain_choice
-from kernelbandits.policies.fitted_model import FittedModel, model_members
-from kernelbandits.policies.improvement import best_estimate
+from kernelbandits.policies.comparison import compare_choice
+from kernelbandits.policies.improvement import best_estimates
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
-from kernelbandits.policies.leave_one_out import FEWEST_POINTS, LeaveOneOut, mix_predictions
+from kernelbandits.policies.learner import Learner, Result
+from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     ArmList,
     Place,
@@ -67,7 +69,6 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.policies.working_set import WorkingSet, predict_in_blocks
-from kernelbandits.posterior import PoolMixture, member_means, member_variances, members_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
@@ -85,13 +86,20 @@ BOX_EFFORT = 0.375
 and more starts did not find better maxima (docs/decisions/0012)."""
 PRACTICAL = widths.polynomial_decay(3.0, 1 / 3)
 """The width 3 t^-1/3 of `width="practical"` (docs/decisions/0012)."""
-LONG_HORIZON, SHORT_HORIZON = 40, 10
-"""For how many rounds the goal earn counts what a reward teaches: in round t for 40 - t, at least
-for 10 (docs/decisions/0012)."""
+LEAST_TOTAL = 40
+"""With the goal earn and no `rounds`, at least so many rounds are expected in all."""
+UNSEEN = 1.5
+"""With the goal earn, the factor of what the first reward of an arm may change (decision 12)."""
 NOISELESS = 1e-6
 """A noise variance of less, in squared spreads of the rewards, counts as none."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
+ENOUGH = 0.95
+"""The probability of being within a tolerance that ends a run, as in a study."""
+FEWEST_JUDGED = 5
+"""With fewer rewards the scale of the objective is unknown, and no tolerance ends a run."""
+SURE = 2.0
+"""The noise of one result is rarely larger than this many of its standard deviations."""
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
 
@@ -102,11 +110,11 @@ class Auto(IndexPolicy):
     There are two goals. To *find* the best answer when the budget ends, it plays the greatest
     expected improvement over the best so far. To *earn* a large total while measuring, it plays the
     greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
-    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law, and
+    rounds to come (`acquisition.Lookahead`). With a `width` or an `exploration` law, and
     where costs differ, it plays the paper's index, mean + w_t width_t sd. The first choices are an
     initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
     plausible sets of them, over which the posterior is averaged. They are fitted again at
-    geometrically spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units
+    geometrically spaced numbers of rewards, by `tell` only (`learner`). Notes are in the units
     of the rewards. Of more than 100 000 arms it looks at a working set of 20 000, which is chosen
     again at each fit (`working`).
 
@@ -118,15 +126,20 @@ class Auto(IndexPolicy):
         Candidates without coordinates are `kb.Arms.from_gram(matrix)`: then the kernel is the one
         given, and only its variance, the nugget, the noise and the mean are fitted.
     goal
-        "earn", a small regret while measuring, or "find", the best answer in the end. Nothing is
-        claimed of the regret of "find".
+        "find", the best answer in the end, or "earn", a small regret while measuring, as in the
+        paper. Without a goal it is "find", as in studies and `kb.optimize`, unless a `width` or an
+        `exploration` law is given, which only "earn" has. Nothing is claimed of the regret of
+        "find".
     noise
         The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
-        allowed. Rewards that contradict it overrule it (`calibrator.noise_contradicted`).
+        allowed. Rewards that contradict it overrule it (`learner.fit.noise_contradicted`).
     rounds
         How many rewards there will be, if that is known. With the goal "find" and noise, an arm
         without a reward then counts less in the last tenth of them, and good arms are rather
-        measured again. With the goal "earn" less is explored towards the end.
+        measured again. With the goal "earn" what a reward teaches counts for the rounds that are
+        left, and so less is explored towards the end. Without it, and once more rounds were played
+        than it says, as many rounds are expected as were played, at least 40 in all. An experiment
+        tells its policies the horizon.
     width
         For the goal "earn": play the index mean + w_t width_t sd with this width. "practical":
         3 t^-1/3, chosen by benchmark; nothing is claimed of it, nor of a number, which multiplies
@@ -173,17 +186,17 @@ class Auto(IndexPolicy):
         ours="everything: the model and its prior, the widths, the initial design",
         by_name_only=("delta",),
     )
-    revision = 4
+    revision = 1
     takes_kernel = False
-    # A study recomputes what this revision has chosen, to the last bit (`search_as_before`).
-    speeds_up_searches = False
     learns_failures = True
+    learns_errors = True
+    fits_scales = True
 
     def __init__(
         self,
         domain: Any,
         *,
-        goal: str = "earn",
+        goal: str | None = None,
         noise: float | None = None,
         rounds: int | None = None,
         exploration: Any = None,
@@ -221,16 +234,16 @@ class Auto(IndexPolicy):
             "ties": ties,
         }
         """The settings as they were given, by which `to_dict` describes the policy."""
-        self.history: list[tuple[Any, float | None]] = []
-        """All rewards and failures in order: the place, and the reward or None."""
         domain = as_domain("Auto", domain)
+        if goal is None:
+            goal = "find" if width is None and exploration is None else "earn"
         self.goal = checks.one_of("Auto", "goal", goal, GOALS)
         self.noise = None if noise is None else checks.nonnegative("Auto", "noise", noise)
         self.rounds = None if rounds is None else checks.whole("Auto", "rounds", rounds)
         for name, given in (("width", width), ("exploration", exploration)):
             belongs = self.goal == "earn" or given is None
             checks.needs(belongs, "Auto", f'no {name} with the goal "find"', given)
-        self.looks_ahead = goal == "earn" and width is None and exploration is None
+        self.looks_ahead = self.goal == "earn" and width is None and exploration is None
         """Whether the rule is mean + horizon * gain, and not an index with a width."""
         self.mode = check_width("practical" if width is None else width)
         coordinates = not (self.mode == "theory" and isinstance(domain, Arms) and domain.features)
@@ -245,33 +258,33 @@ class Auto(IndexPolicy):
         self.delta = checks.inside("Auto", "delta", delta)
         self.streams = Streams(seed)
         super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=None)
-        self.calibrator = Calibrator(
+        fitter = Fitter(
             self.domain,
             prior=prior,
             shared=shared,
             nu=nu,
-            refits=refits,
             members=check_members(members, self.mode, self.finite),
             mean_known=self.mode == "theory",
             noise=self.noise,
             transform=check_transform(
                 transform, self.goal == "find" or self.looks_ahead, self.mode
             ),
-            seed=self.streams.seed,
         )
+        self.learner = Learner(fitter, refits, self.streams.seed)
         if self.working is not None:
             self._all_arms = None
         self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
         """A posterior with pending rewards imagined, the numbers of rewards, and the scores."""
         self._restricted: tuple[Any, Auto] | None = None
         """The policy on the working set of the last ask that had one of its own (`restrict_to`)."""
-        self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
         if not self.finite and (self.goal == "find" or self.looks_ahead):
             self.search_effort = BOX_EFFORT
         self.settings["goal"] = self.goal
         law = PointMass(1.0) if exploration is None else exploration
         self._set_rule(self._fitted_width(), law, gain="none")
+        self._followed: tuple[Fit, int] | None = None
+        """The fit and the number of failures that width and settings belong to."""
         if self.goal == "find":
             self.settings |= {"exploration": "expected improvement, averaged over fits"}
         elif self.looks_ahead:
@@ -279,13 +292,13 @@ class Auto(IndexPolicy):
         self._follow_fit()
 
     def _initial_size(self) -> int:
-        """How many choices the initial design has.
+        """Return how many choices the initial design has.
 
         On a box the best answer may be far from the first good one, and a larger design misses it
         less often.
         """
         if self.goal == "find" and not self.finite:
-            return max(FIRST["find"], len(self.calibrator.blocks) + 2)
+            return max(FIRST["find"], len(self.learner.fitter.blocks) + 2)
         return FIRST[self.goal]
 
     # ------------------------------------------------------------------ asking
@@ -348,16 +361,8 @@ class Auto(IndexPolicy):
         costs = None if now.costs is None else now.costs[self.working.numbers]
         return Round(t, randomness, self.ties, self.posterior, place, now.view, costs)
 
-    @single_threaded
-    def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
-        """Why a choice: its estimate, the highest one, and the probability of either to be best.
-
-        On a pool with a working set it is compared with the arms of the set.
-        """
-        return explain_choice(self.restrict_to(arms), choice, arms)
-
     def _list_compared(self, place: Place) -> Place:
-        """Of the arms in a place those of the working set, by their seats."""
+        """Return those of the arms in a place that are in the working set, by their seats."""
         working = self.working
         if working is None or not isinstance(place, ArmList):
             return place
@@ -367,7 +372,7 @@ class Auto(IndexPolicy):
 
     @single_threaded
     def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Auto:
-        """This policy, or a copy with a working set for these arms of the pool and these pending.
+        """Return this policy, or a copy with a working set for these arms and these pending.
 
         A copy is needed where arms are pending that are not in the working set, and where few of
         the arms allowed are. It is kept until anything changes; nothing may be told to it.
@@ -375,7 +380,7 @@ class Auto(IndexPolicy):
         if self.working is None:
             return self
         allowed = None if arms is None else arm_numbers(arms, len(self.domain))
-        working = self.calibrator.find_working_set(pending, allowed)
+        working = self.learner.find_working_set(pending, allowed)
         if working is self.working:
             return self
         key = self.rewards.events, len(self.failed), working.numbers.tobytes()
@@ -383,12 +388,12 @@ class Auto(IndexPolicy):
         if known is None or known[0][0] is not self.calibration or known[0][1:] != key:
             other = copy.copy(self)
             other._pending = PendingCache()
-            other.calibrator = self.calibrator.on_working_set(working)
+            other.learner = self.learner.on_working_set(working)
             self._restricted = known = (self.calibration, *key), other
         return known[1]
 
     def choose(self, now: Round) -> Choice:
-        """A choice of the initial design, or the maximiser of the index."""
+        """Return a choice of the initial design, or the maximiser of the index."""
         choice = self._choose_place(now)
         if self.working is None:
             return choice
@@ -403,12 +408,14 @@ class Auto(IndexPolicy):
         if not self.rewards.events or known < self.first:
             return self._choose_initial(now)
         choice = super().choose(now)
-        if self.goal == "earn" and isinstance(now.place, Region) and now.view is None:
-            choice = self._repeat_nearby(choice, now)
-        return replace(choice, note=self._in_reward_units(choice.note))
+        # Without noise one reward is enough, and a point that was played has nothing to add.
+        noisy = self.calibration.noise_variance > NOISELESS
+        if self.goal == "earn" and noisy and isinstance(now.place, Region) and now.view is None:
+            return self._repeat_nearby(choice, now)
+        return choice
 
-    def acquisition(self, now: Round) -> Any:
-        """What the round maximises: improvement, mean + horizon gain, or mean + w_t width_t sd.
+    def acquisition(self, now: Round) -> Acquisition:  # type: ignore[override]
+        """Return what is maximised: improvement, mean + horizon gain, or mean + w_t width_t sd.
 
         Where costs differ, the goal earn plays the index: an arm far cheaper than the best is worth
         playing while it may be as good, which the width says and the gain of one reward does not.
@@ -417,37 +424,36 @@ class Auto(IndexPolicy):
         if self.goal == "earn" and (priced or not self.looks_ahead):
             return super().acquisition(now)
         if self.finite:
-            if self.looks_ahead:
-                return self._score_lookahead(now)
-            return ImprovementScores(self._score_improvement(now))
-        members = members_of(self.posterior)
-        bests = np.array([self._best_estimate(member, now.place.context) for member in members])
+            return self._score_lookahead(now) if self.looks_ahead else self._score_improvement(now)
+        best = self._best_estimates(now.place.context)
         if now.pending_places:
             # A pending reward counts as its own estimate, so that a batch spreads.
-            pending = [member.at(now.pending_places)[0].max() for member in members]
-            bests = np.maximum(bests, pending)
+            best = np.maximum(best, self.posterior.members_at(now.pending_places)[0].max(1))
         if self.looks_ahead:
-            noises = tuple(fit.noise_variance for fit in self.calibrator.fits)
-            return MemberLookahead(tuple(bests.tolist()), noises, self._horizon(now.t))
-        return MemberImprovement(
-            tuple(bests.tolist()), self._score_played(now), self._improves_on_value(now)
+            horizon = self._horizon(now.t)
+            return Lookahead(best, self.learner.noises, horizon, self._highest_estimate())
+        return LogExpectedImprovement(
+            best,
+            repeats=self._score_played(now),
+            from_best=self._improves_on_value(now),
+            highest=self._highest_estimate(),
         )
 
     def _improves_on_value(self, now: Round) -> bool:
-        """Whether improvement on a box is that over f at the best point, not over its estimate.
+        """Tell whether improvement on a box is over f at the best point, not over its estimate.
 
         The expected improvement of the best point over its own estimate is 0.4 sd. Where that point
         is a corner of the box, a search ends at it exactly. If it repeats its reward, the greatest
-        one so far, that may be a limit of detection and lowers no noise (`Calibrator`), so that the
-        corner was measured 50 times in 60. Once rewards repeat, nothing is expected of the best
+        one so far, that may be a limit of detection and lowers no noise (`NoiseEvidence`), so that
+        the corner was measured 50 times in 60. Once rewards repeat, nothing is expected of the best
         point itself. In a context the best point is none that was played.
         """
         finite = isinstance(self.domain, MixedBox) and math.isfinite(self.domain.count)
         known = not finite and now.place.context is None
-        return known and bool(self.calibrator.equal_points().any())
+        return known and bool(self.learner.noise_evidence().equal_points.any())
 
     def _score_played(self, now: Round) -> dict[bytes, float]:
-        """ln of what measuring a point of a finite space again is expected to add, by its row.
+        """Return ln of what measuring a point of a finite space again is expected to add, by row.
 
         The expected improvement of the best point over itself is 0.4 sd, and it has no rival close
         by as in a box of real numbers: without this it would be measured again and again, however
@@ -456,25 +462,30 @@ class Auto(IndexPolicy):
         if not isinstance(self.domain, MixedBox) or not math.isfinite(self.domain.count):
             return {}
         played = np.unique(np.array([*self.rewards.points, *now.pending_places]), axis=0)
-        estimates = [member.at(played) for member in members_of(now.posterior)]
-        means, sds = (np.array(part) for part in zip(*estimates, strict=True))
-        noises = np.array([fit.noise_variance for fit in self.calibrator.fits])
-        scores = logmeanexp(score_repeats(means, sds**2, noises))
+        means, sds = now.posterior.members_at(played)
+        scores = log_mean_exp(score_repeats(means, sds**2, self.learner.noises))
         return dict(zip(row_keys(played), scores.tolist(), strict=True))
 
-    def _best_estimate(self, member: Any, context: Array | None) -> float:
-        """The best estimate of the points played, in the context of the round if there is one.
+    def _highest_estimate(self) -> float:
+        """Return the highest estimate at a place with rewards, in the units of the posterior."""
+        if self.finite:
+            return float(self.posterior.mean[self.learner.measured_arms()].max())
+        return float(self.posterior.played_means.mean(0).max())
 
-        In another context the same points may be far better or worse, and cannot be chosen now.
+    def _best_estimates(self, context: Array | None) -> Array:
+        """Return the best estimate of the points played by each member, (M,).
+
+        In another context the same points may be far better or worse, and cannot be chosen now: it
+        is that in the context of the round.
         """
         if context is None:
-            return best_estimate(member)
+            return best_estimates(self.posterior)
         rows = self.rewards.points.copy()
         rows[:, rows.shape[1] - len(context) :] = context
-        return float(member.at(rows)[0].max())
+        return np.asarray(self.posterior.members_at(rows)[0].max(1))
 
-    def _score_improvement(self, now: Round) -> Array:
-        """ln of the expected improvement that measuring an arm brings, averaged over the members.
+    def _score_improvement(self, now: Round) -> ArmScores:
+        """Return ln of the expected improvement that measuring an arm brings, over all members.
 
         For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
         such arm has the same one, and none is more likely than another to be lifted by it. For an
@@ -486,14 +497,16 @@ class Auto(IndexPolicy):
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
             known = self._scored = now.posterior, key, self._compute_improvement(now)
-        return known[2]
+        meaning = LogExpectedImprovement(
+            best_estimates(self.posterior), highest=self._highest_estimate()
+        )
+        return ArmScores(known[2], meaning)
 
     def _compute_improvement(self, now: Round) -> Array:
-        seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
-        means, variances = member_means(self.posterior), member_variances(now.posterior)
-        fits = self.calibrator.fits
-        nuggets, noises = np.array([(one.nugget_variance, one.noise_variance) for one in fits]).T
-        best = means[:, seen].max(1, keepdims=True)
+        seen = np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
+        means, variances = self.posterior.means, now.posterior.variances
+        nuggets = np.array([scales.nugget_variance for scales in self.learner.fit.members])
+        noises, best = self.learner.noises, means[:, seen].max(1, keepdims=True)
         smooth = np.maximum(variances - nuggets[:, None], 0.0)
         step = np.sqrt(smooth)
         if self._is_ending(now):
@@ -503,40 +516,52 @@ class Auto(IndexPolicy):
         scores, new = np.empty(means.shape), np.ones(means.shape[1], dtype=np.bool_)
         new[seen] = False
         if new.any():
-            scores[:, new] = LogExpectedImprovement(best).score(means[:, new], step[:, new])
+            scores[:, new] = log_expected_improvement(means[:, new], step[:, new], best)
         scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
-        return logmeanexp(scores)
+        return log_mean_exp(scores)
 
-    def _score_lookahead(self, now: Round) -> LookaheadScores:
-        """mean + horizon * gain of each arm, averaged over the members (`MemberLookahead`).
+    def _score_lookahead(self, now: Round) -> ArmScores:
+        """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`).
 
         The gain of the best arm measured is that of finding it to be worse than the second. The
-        nugget counts, unlike in the expected improvement: what an arm has of its own is earned.
+        nugget counts, unlike in the expected improvement: what an arm has of its own is earned. An
+        arm without a reward may surprise more than the model says, which was fitted to the others:
+        without a margin for that, one of ten games of 400 rounds ended on a wrong arm.
         """
-        seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
-        means = member_means(self.posterior)
-        variances = np.maximum(member_variances(now.posterior), 0.0)
-        noises = np.array([[fit.noise_variance] for fit in self.calibrator.fits])
+        seen = np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
+        means, variances = self.posterior.means, np.maximum(now.posterior.variances, 0.0)
+        noises, horizon = self.learner.noises, self._horizon(now.t)
+        margins = np.full(means.shape[1], UNSEEN)
+        margins[seen] = 1.0
+        steps = margins * reward_step(variances, noises[:, None])
         rivals = best_of_others(means, seen)
-        gains = knowledge_gain(np.abs(means - rivals), reward_step(variances, noises))[0].mean(0)
-        horizon = self._horizon(now.t)
-        return LookaheadScores(means.mean(0) + horizon * gains, gains, horizon)
+        gains = knowledge_gain(np.abs(means - rivals), steps)[0].mean(0)
+        best = best_estimates(self.posterior)
+        meaning = Lookahead(best, noises, horizon, self._highest_estimate())
+        return ArmScores(self.posterior.mean + horizon * gains, meaning)
 
     def _horizon(self, t: int) -> float:
-        """For how many rounds it counts what the reward of round t teaches."""
-        horizon = max(SHORT_HORIZON, LONG_HORIZON - t)
-        return float(horizon if self.rounds is None else min(horizon, max(0, self.rounds - t)))
+        """Return for how many rounds it counts what the reward of round t teaches.
+
+        These are the rounds that are left. Where nobody knows how many there are, as many are
+        expected as were played; so too after the last of `rounds`, which were fewer than there are.
+        A fixed number would stop exploring for good: an arm that is worth looking at for the next
+        1000 rounds may not be worth it for the next 10, and the regret would grow linearly.
+        """
+        if self.rounds is not None and t <= self.rounds:
+            return float(self.rounds - t)
+        return float(max(LEAST_TOTAL - t, t))
 
     def _is_ending(self, now: Round) -> bool:
-        """Whether the last tenth of the budget has begun."""
-        return self.rounds is not None and now.t > self.rounds - max(1, self.rounds // 10)
+        """Tell whether this is one of the last tenth of the rounds; after them nobody knows."""
+        return self.rounds is not None and 0 <= self.rounds - now.t < max(1, self.rounds // 10)
 
     def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
-        """The choice, or the point played that is almost the same."""
+        """Return the choice, or the point played that is almost the same."""
         # Two rewards at one point show the noise. Two rewards at points very close to each other do
         # not: their difference may be noise or a short lengthscale.
         played, here = self._played_points(now.place), self._place_of(choice)
-        squares = (((played - here) / self.calibrator.lengthscales) ** 2).sum(1)
+        squares = (((played - here) / self.learner.fit.lengthscales) ** 2).sum(1)
         nearest = int(squares.argmin())
         if not 0 < squares[nearest] < NEAR**2:
             return choice
@@ -544,44 +569,48 @@ class Auto(IndexPolicy):
         row = played[nearest, region.columns]
         if region.part is not None and (region.complete(row[None]) != played[nearest]).any():
             return choice  # That point is not in the part of the domain that is played.
-        location = region.location(row)
-        note = dict(self._choice_at(location, now, {**choice.note, "repeats": 1.0}).note)
-        surface = self.acquisition(now).surface(now.posterior)
-        note["index"] = float(surface.values(location.row[None])[0])
-        return Choice(location.x, location.arm, note, now.place.context)
+        location, acquisition = region.location(row), self.acquisition(now)
+        score = float(Surface(now.posterior, acquisition).values(location.row[None])[0])
+        mean = float(now.posterior.at(location.row[None])[0][0])
+        note = {**choice.note, **acquisition.note(score, mean, self.units), "repeats": 1.0}
+        return self._choice_at(location, now, note)
 
     def _choose_initial(self, now: Round) -> Choice:
-        """A choice of the initial design; where costs count, one that costs little."""
+        """Return a choice of the initial design; where costs count, one that costs little."""
         place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
         tried, sides = self._tried_points(now), self._own_sides(place)
         location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
         note = {**self._note_location(location, now), "first": 1.0}
         if now.costs is not None:
             note["cost"] = float(now.costs[location.arm])
-        return Choice(location.x, location.arm, self._in_reward_units(note), place.context)
+        return Choice(location.x, location.arm, note, place.context)
 
     def _cheap_arms(self, place: Place, costs: Array) -> Place:
-        """The allowed arms that cost no more than their median."""
+        """Return the allowed arms that cost no more than their median."""
         numbers = place.numbers if isinstance(place, ArmList) else None
         allowed = np.arange(len(costs)) if numbers is None else numbers
         cheap = costs[allowed] <= np.median(costs[allowed])
-        return list_arms(self.calibrator.arms, allowed[cheap])
+        return list_arms(self.learner.arms, allowed[cheap])
 
     def _tried_points(self, now: Round) -> Array:
-        """The points with rewards, those that failed and those pending."""
+        """Return the points with rewards, those that failed and those pending."""
         failed, pending = self.failed, now.pending_places
         if self.finite:
             failed = [self.domain.points[arm] for arm in failed]
-            pending = [self.calibrator.arms.points[arm] for arm in pending]
+            pending = [self.learner.arms.points[arm] for arm in pending]
         return np.array([*self.rewards.points, *failed, *pending])
 
     def _own_sides(self, place: Place) -> Array:
-        """The sides of what is chosen, without those of the context."""
+        """Return the sides of what is chosen, without those of the context."""
         context = 0 if place.context is None else len(place.context)
-        return self.calibrator.sides()[: place.survey.shape[1] - context]
+        sides = self.learner.fitter.sides(self.rewards)
+        return sides[: place.survey.shape[1] - context]
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
-        """A practical width claims nothing that pending rewards could break: it is not inflated."""
+        """Return what is known with the pending rewards imagined.
+
+        A practical width claims nothing that pending rewards could break: it is not inflated.
+        """
         places, inflate = self._pending.places_of(self, pending), self.mode == "theory"
         if self.working is not None:
             places = self.working.seats(places).tolist()
@@ -589,168 +618,32 @@ class Auto(IndexPolicy):
 
     # ------------------------------------------------------------------ learning
 
-    @single_threaded
-    def _learn(self, place: Any, reward: float, note: Mapping[str, float]) -> None:
-        """A reward counts at once, or is refused and changes nothing."""
-        before = self.calibrator.count_reward(place, reward)
-        width, settings = self.width, dict(self.settings)
-        try:
-            if self.calibrator.learn_counted(place, reward):
-                self.width = self._fitted_width()
-                self._follow_fit()
-        except BaseException:
-            self.calibrator.restore(before)
-            self.width, self.settings = width, settings
-            raise
-        self.history.append((place, reward))
+    def tell(self, choice: Choice, reward: float) -> None:
+        """Learn the reward of a choice; a refused one changes nothing."""
+        self._learn_results([self._check_result("tell", choice, checks.reward(reward))])
 
     @single_threaded
     def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
         """Learn many rewards: the state is that of telling them one by one, bit by bit.
 
-        A reward of None stands for a failure (`fail`). A fit depends on rewards and failures alone,
-        so only the last one that is due is made, and only what comes after it is learnt one by one.
+        A reward of None stands for a failure (`fail`). A pair that `tell` would refuse is refused
+        in its place, in the same words; those before it are learnt.
         """
-        checked: list[tuple[Any, float | None]] = []
+        checked: list[Result] = []
         try:
             for choice, reward in check_pairs(pairs):
-                owner = "fail" if reward is None else "tell"
+                owner, given = ("fail", None) if reward is None else ("tell", reward)
                 place = self._check_choice(owner, choice)
-                checked.append((place, None if reward is None else checks.reward(reward)))
+                checked.append(Result.of(place, None if given is None else checks.reward(given)))
         finally:
-            self._learn_all(checked)
+            self._learn_results(checked)
 
-    def _learn_all(self, pairs: list[tuple[Any, float | None]]) -> None:
-        """Make the last fit that is due among these rewards, then learn what comes after it."""
-        known = self.rewards.events
-        rewarded = [i for i, (_, reward) in enumerate(pairs) if reward is not None]
-        last = self.calibrator.last_fit(known, known + len(rewarded)) - known
-        rest = pairs
-        if last > 0:
-            end = rewarded[last - 1]
-            self._learn_with_fit(pairs[: end + 1])
-            rest = pairs[end + 1 :]
-        rest = self._learn_to_rebuild(rest)
-        # Failures and standard errors may build the posterior again at every reward.
-        if self.failed or not all(type(reward) is float for _, reward in rest):
-            self._learn_in_turn(rest)
-            return
-        while rest:
-            rest = rest[self._learn_updates(rest) :]
-            # Where each reward builds the posterior again, all that are left build it once.
-            rebuilds = bool(rest) and self.calibrator.rebuilds_after(rest[0][0])
-            more = len(rest) if rebuilds else 1
-            self._learn_in_turn(rest[:more])
-            rest = rest[more:]
+    def tell_in_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
+        """Learn many rewards, as `tell_all`: its checkpoints are blocks already."""
+        self.tell_all(pairs)
 
-    def _learn_updates(self, rewards: list[tuple[Any, Any]]) -> int:
-        """Learn rewards up to the first that does more than update the posterior; return how many.
-
-        Whether a reward does more follows from the rewards before it and from the last fit, so all
-        can be counted before the posterior is updated by any.
-        """
-        known = self.rewards.events
-        try:
-            return self.calibrator.learn_updates(rewards)
-        finally:
-            self.history.extend(rewards[: self.rewards.events - known])
-
-    def _learn_with_fit(self, pairs: list[tuple[Any, float | None]]) -> None:
-        """Learn rewards and failures, at the last of which a fit is due, by that fit.
-
-        If it is interrupted, none of them counts.
-        """
-        *earlier, (place, reward) = pairs
-        assert reward is not None
-        state, rewards = self.calibrator.state(), self.rewards.copy()
-        failures, events = len(self.failed), len(self.history)
-        try:
-            self.history.extend(earlier)
-            self.failed.extend(place for place, reward in earlier if reward is None)
-            self.calibrator.count_rewards(
-                [(place, reward) for place, reward in earlier if reward is not None]
-            )
-            self._learn(place, reward, {})
-        except BaseException:
-            del self.failed[failures:], self.history[events:]
-            # A fit builds a new posterior, so the one before it is as it was.
-            self.calibrator.take_back(state, rewards)
-            raise
-
-    def _learn_in_turn(self, pairs: list[tuple[Any, float | None]]) -> None:
-        """Learn rewards and failures one by one.
-
-        Where each of them builds the posterior again, it is built once.
-        """
-        learnt = 0
-        while learnt < len(pairs):
-            place, reward = pairs[learnt]
-            if self.calibrator.rebuilds_after(place):
-                learnt += self._learn_counted(pairs[learnt:], stop_at_fit=True)
-                continue
-            if reward is None:
-                self._fail_at(place)
-            else:
-                self._learn(place, reward, {})
-            learnt += 1
-
-    def _learn_to_rebuild(
-        self, pairs: list[tuple[Any, float | None]]
-    ) -> list[tuple[Any, float | None]]:
-        """Learn what comes before the posterior is built again for the last time; return the rest.
-
-        Up to there rewards are counted only, unless one of them calls for a fit of its own.
-        """
-        rewarded = [i for i, (_, reward) in enumerate(pairs) if reward is not None]
-        last = self.calibrator.last_rebuild(self.rewards.events, len(rewarded))
-        if not last:
-            return pairs
-        end = rewarded[last - 1] + 1
-        self._learn_counted(pairs[:end])
-        return pairs[end:]
-
-    def _learn_counted(
-        self, pairs: list[tuple[Any, float | None]], stop_at_fit: bool = False
-    ) -> int:
-        """Count rewards and failures, build the posterior from them, and return how many they were.
-
-        They are not all if it stops at the first reward that calls for a fit: after a fit, rewards
-        may be learnt in another way. If it is interrupted, none of them counts.
-        """
-        before = self.calibrator.state(), self.rewards.copy(), len(self.failed), len(self.history)
-        width, settings = self.width, dict(self.settings)
-        try:
-            for number, (place, reward) in enumerate(pairs, start=1):
-                if self._count_with_fit(place, reward) and stop_at_fit:
-                    return number
-            self.calibrator.relearn()
-        except BaseException:
-            state, rewards, failures, events = before
-            del self.failed[failures:], self.history[events:]
-            self.calibrator.take_back(state, rewards)
-            self.width, self.settings = width, settings
-            raise
-        return len(pairs)
-
-    def _count_with_fit(self, place: Any, reward: float | None) -> bool:
-        """Count a reward or a failure; fit the scales if that is called for, and tell whether."""
-        self.history.append((place, reward))
-        if reward is None:
-            self.failed.append(place)
-            self.calibrator.admit_arms([place])
-            self.width = self._fitted_width()
-            return False
-        self.calibrator.count_rewards([(place, reward)])
-        if not self.calibrator.calls_for_fit(place, reward):
-            return False
-        self.calibrator.refit()
-        self.width = self._fitted_width()
-        self._follow_fit()
-        return True
-
-    @single_threaded
     def fail(self, choice: Choice) -> None:
-        """The choice gave no reward. It is no observation, and nothing is fitted to it.
+        """Record that the choice gave no reward: it is no observation, and nothing is fitted to it.
 
         Where failures outnumber rewards, each one beyond them counts as the least mean reward so
         far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
@@ -758,23 +651,37 @@ class Auto(IndexPolicy):
         failures must outnumber the rewards by more than two: a place gets a third chance. So does
         a value of a category that never gave a reward.
         """
-        self._fail_at(self._check_choice("fail", choice))
+        self._learn_results([self._check_result("fail", choice, None)])
 
-    def _fail_at(self, place: Any) -> None:
-        self.calibrator.fail(place)
-        self.history.append((place, None))
-        self.width = self._fitted_width()
+    def _check_result(self, owner: str, choice: Choice, reward: float | None) -> Result:
+        return Result.of(self._check_choice(owner, choice), reward)
+
+    def _learn_results(self, results: Sequence[Result]) -> None:
+        """Learn checked results, and follow the fit if there is a new one; all or nothing."""
+        before = self.width, dict(self.settings), self._followed
+        try:
+            with self.learner.learning(results):
+                self._follow_fit()
+        except BaseException:
+            self.width, self.settings, self._followed = before
+            raise
 
     def _follow_fit(self) -> None:
-        """Record what is played after a fit."""
+        """Take the width of the last fit, and record what is played."""
+        source = self.learner.fit, len(self.failed)
+        followed = self._followed
+        if followed is not None and followed[0] is source[0] and followed[1] == source[1]:
+            return
+        self.width = self._fitted_width()
         self.settings |= {
             "width": self.width.rule,
-            "ridge": self.calibrator.ridge,
+            "ridge": self.learner.fitter.member(source[0].members[0], source[0])[1],
             "calibration": self.calibration.sentence(),
         }
+        self._followed = source
 
     def _fitted_width(self) -> Width:
-        """The width that belongs to the fit; what is claimed of it goes to the settings."""
+        """Return the width that belongs to the fit; what is claimed of it goes to the settings."""
         if isinstance(self.mode, Width):
             reason = "the confidence width was chosen by benchmark"
             if self.goal == "find":
@@ -783,7 +690,7 @@ class Auto(IndexPolicy):
                 reason = "the rule looks ahead by fitted scales, without a confidence width"
             self.settings["claim"] = f"none: {reason}"
             return self.mode
-        bound = self.calibrator.norm_bound(self.safety)
+        bound = self.learner.norm_bound(self.safety)
         noise = self.safety * self.calibration.noise_scale
         constants = f"R = {noise:.3g} (units of the rewards) and D = {bound:.3g} (signal sd)"
         failed = f" and {len(self.failed)} choices not failed" if self.failed else ""
@@ -823,8 +730,12 @@ class Auto(IndexPolicy):
             "domain": domain_to_dict(self.domain),
             "settings": {name: value for name, value in settings.items() if value is not None},
             "events": [
-                [place if self.finite else place.tolist(), reward, *error_of(reward)]
-                for place, reward in self.history
+                [
+                    result.place if self.finite else result.place.tolist(),
+                    result.value,
+                    *([] if result.sem is None else [result.sem]),
+                ]
+                for result in self.learner.results
             ],
         }
 
@@ -853,7 +764,7 @@ class Auto(IndexPolicy):
     @single_threaded
     def _learn_events(self, events: Any) -> None:
         """Learn the rewards and failures that `to_dict` has written."""
-        pairs: list[tuple[Any, float | None]] = []
+        results: list[Result] = []
         checks.needs(isinstance(events, list), "Auto.from_dict", "a list of events", events)
         for event in events:
             paired = isinstance(event, (list, tuple)) and len(event) in (2, 3)
@@ -865,20 +776,25 @@ class Auto(IndexPolicy):
                 place = int(self.choice(place).arm or 0)
             else:
                 place = check_coordinates(as_row("Auto.from_dict", place, self.domain.dimension))
-            pairs.append((place, None if reward is None else checks.reward(reward)))
-        self._learn_all(pairs)
+            results.append(Result.of(place, None if reward is None else checks.reward(reward)))
+        self._learn_results(results)
 
     # ------------------------------------------------------------------ answers
 
     @property
     def posterior(self) -> Any:
         """The posterior of all rewards under the last fit, in standardised units."""
-        return self.calibrator.posterior
+        return self.learner.posterior
+
+    @property
+    def failed(self) -> list[Any]:
+        """The places of choices that gave no reward."""
+        return self.learner.failed
 
     @property
     def calibration(self) -> Calibration:
         """The last fit: lengthscales, signal, noise, and the units of the posterior."""
-        return self.calibrator.calibration
+        return self.learner.fit.calibration
 
     @property
     def working(self) -> WorkingSet | None:
@@ -888,12 +804,12 @@ class Auto(IndexPolicy):
         >>> kb.Auto(kb.Arms([[0.0], [0.5], [1.0]])).working is None
         True
         """
-        return self.calibrator.working
+        return self.learner.working
 
     @property
     def rewards(self) -> Rewards:
         """All rewards so far, by distinct point, in their own units."""
-        return self.calibrator.rewards
+        return self.learner.rewards
 
     @property
     def n_rewards(self) -> int:
@@ -902,90 +818,110 @@ class Auto(IndexPolicy):
     @property
     def next_fit(self) -> float:
         """After how many rewards the scales are fitted again."""
-        return self.calibrator.next_fit
+        return self.learner.next_fit
+
+    def last_fit(self, known: int, events: int) -> int:
+        return self.learner.last_fit(known, events)
+
+    def adopt_fits(self, fits: Mapping[int, Fit]) -> None:
+        self.learner.known_fits |= fits
+
+    @property
+    def made_fits(self) -> Mapping[int, Fit]:
+        return self.learner.made_fits
+
+    @property
+    def initial_size(self) -> int:  # type: ignore[override]
+        return self.first
+
+    @property
+    def noise_contradicted(self) -> bool:  # type: ignore[override]
+        return self.learner.fit.noise_contradicted
+
+    @property
+    def nugget_scale(self) -> float:  # type: ignore[override]
+        members = self.learner.fit.members
+        scales = [one.standard.original_sd(0.0, math.sqrt(one.nugget_variance)) for one in members]
+        return float(np.median(scales))
+
+    @property
+    def is_exhausted(self) -> bool:
+        if self.finite:
+            return len(self.rewards) >= len(self.domain)
+        count = self.domain.count if isinstance(self.domain, MixedBox) else math.inf
+        return len(self.rewards) >= count
+
+    def is_within(self, tolerance: float) -> bool:
+        """Return whether the recommended point is so near the best with probability 0.95.
+
+        A single reward that may be luck is not enough, unless the noise is small against the
+        tolerance.
+        """
+        if self.n_rewards < FEWEST_JUDGED:
+            return False
+        choice = self.recommend_measured()
+        where = self._place_of(choice)
+        row = self.domain.points[where] if self.finite else where
+        noise = self.calibration.noise_scale
+        if self.rewards.count_at(row) == 1 and SURE * noise > tolerance:
+            return False
+        return bool((compare_choice(self, choice).losses() <= tolerance).mean() >= ENOUGH)
+
+    def recommend_measured(self) -> Choice:
+        """Return the choice of the best estimate among the points measured.
+
+        On a box the greatest estimate of all is mostly at a point that nobody has measured.
+        """
+        if self.finite or isinstance(self.domain, Contextual):
+            return self.recommend_choice()
+        points = self.rewards.points
+        mean, _ = self.posterior.at(points)
+        return self.choice(self.domain.decode(points[int(mean.argmax())]))
 
     @property
     def units(self) -> Standard:
         """From the rewards' own units to those of the posterior."""
-        return self.calibrator.units
+        return self.learner.units
 
     def noise_posterior(self) -> Any:
-        """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
-        return self.calibrator.observed_posterior()
+        """Return the posterior at the fitted noise, by rewards alone: no failure counts as one."""
+        return self.learner.observed_posterior()
 
     def answer_model(self) -> tuple[Any, Standard]:
-        """The posterior of the answers: a result that stands out may be luck, or a good place."""
-        return self.calibrator.answer_model()
+        """Return the posterior of the answers.
 
-    def fitted_model(self) -> FittedModel | None:
-        """Return the fits and the rewards; no failure counts as one. None before any reward."""
-        rewards = self.rewards
-        if not rewards.events:
-            return None
-        lengths = None
-        if not self.calibrator.features:
-            lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
-            lengths *= self.calibrator.fitted_sides
-        counts, means = rewards.counts, rewards.origin + rewards.sums / rewards.counts
-        standardised = self.calibrator.unit_sums() / counts
-        if rewards.has_errors:
-            # Of members with different noise, the mean of their noises weighs the rewards.
-            ridge = float(np.mean([fit.noise_variance for fit in self.calibrator.fits]))
-            counts, sums = self.calibrator.weighted_totals(ridge, self.units)
-            standardised = sums / counts
-            means = np.asarray(self.units.original(standardised))
-        return FittedModel(
-            members=model_members(self.posterior),
-            points=rewards.points,
-            counts=counts,
-            means=means,
-            standardised=standardised,
-            units=self.units,
-            lengthscales=lengths,
-        )
-
-    def leave_one_out(self) -> LeaveOneOut | None:
-        """Predict the mean reward of each point from the others (`Policy.leave_one_out`).
-
-        The variances of arms that were updated together say it without a factorisation; where
-        these lose digits, and on a box, the model is factorised.
+        A result that stands out may be luck, or a good place.
         """
-        posterior, rewards, found = self.posterior, self.rewards, None
-        stacked = isinstance(posterior, PoolMixture) and not self.calibrator.penalties.numbers
-        if stacked and len(rewards) >= FEWEST_POINTS:
-            arms = self.calibrator.first_arms_played()
-            found = posterior.leave_out_each(arms)
-        if found is None:
-            return super().leave_one_out()
-        predictions, variances = found
-        return mix_predictions(
-            predictions,
-            variances,
-            points=rewards.points,
-            counts=rewards.counts,
-            means=rewards.origin + rewards.sums / rewards.counts,
-            standardised=posterior.tally.sums[arms] / rewards.counts,
-            units=self.units,
-        )
+        return self.learner.answer_model()
+
+    def observations(self) -> Observations | None:
+        """Return the rewards by distinct point; no failure counts as one. None before any."""
+        return self.learner.observations()
+
+    def hyperparameters(self) -> Hyperparameters:
+        """Return kernels, ridges and lengthscales of the last fit."""
+        return self.learner.hyperparameters()
 
     def nugget_evidence(self) -> float:
-        """ln p(rewards | the fit) - ln p(rewards | the fit without its nugget); 0 without rewards.
+        """Return how much the nugget adds to the log evidence; 0 without rewards.
+
+        It is ln p(rewards | the fit) - ln p(rewards | the fit without its nugget).
 
         The fit has a nugget whether or not points deviate singly, because its prior has one. This
         says whether the rewards ask for it.
         """
-        model, fit = self.fitted_model(), self.calibration
-        if model is None:
+        observations, fit = self.observations(), self.calibration
+        if observations is None:
             return 0.0
-        smooth = replace(fit, nugget_variance=0.0)
+        sides, smooth = np.array(self.learner.fit.sides), replace(fit, nugget_variance=0.0)
         with_it, without = (
-            model.log_evidence(one.whole_kernel(self.calibrator.fitted_sides), one.ridge)
-            for one in (fit, smooth)
+            observations.log_evidence(scales.whole_kernel(sides), scales.ridge)
+            for scales in (fit, smooth)
         )
         return with_it - without
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
-        """The arm with the highest estimate among those with rewards, or the best point of a box.
+        """Return the arm with rewards that has the highest estimate, or the best point of a box.
 
         An arm that was never played is not recommended, however promising it looks: nobody has seen
         it work. Before the first reward, and where no arm allowed has one, all arms count.
@@ -999,12 +935,12 @@ class Auto(IndexPolicy):
         place: Any = self._list_compared(place_of(self.domain, context, arms))
         mean = self.posterior.mean
         allowed = np.arange(len(mean)) if place.numbers is None else place.numbers
-        measured = allowed[self.calibrator.arm_counts()[allowed] > 0]
+        measured = allowed[self.learner.arm_counts()[allowed] > 0]
         best = int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
         return best if self.working is None else int(self.working.numbers[best])
 
     def estimates(self) -> tuple[Array, Array]:
-        """Posterior mean and sd of every arm, in the units of the rewards.
+        """Return the posterior mean and sd of every arm, in the units of the rewards.
 
         On a pool with a working set they are computed now, from the kernels of every arm with every
         distinct arm measured: on a million arms that takes a while.
@@ -1015,7 +951,7 @@ class Auto(IndexPolicy):
         return self.units.original(mean), self.units.original_sd(mean, sd)
 
     def covariance(self, arms: Any) -> Array:
-        """Posterior covariance of f at some arms, in squared units of the rewards."""
+        """Return the posterior covariance of f at some arms, in squared units of the rewards."""
         if self.working is None:
             return super().covariance(arms)
         points = self.domain.points[arms]
@@ -1025,7 +961,7 @@ class Auto(IndexPolicy):
         return np.asarray(covariance * np.outer(ratio, ratio))
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight * width_t * sd, in the units of the rewards.
+        """Return mean + weight * width_t * sd, in the units of the rewards.
 
         It is what a round maximises where a `width` or an `exploration` law was given. Other rules
         maximise their `acquisition`; this index then has the practical width.
@@ -1035,7 +971,7 @@ class Auto(IndexPolicy):
         return np.asarray(self.units.original(super().index(t, weight, points)))
 
     def _place_of(self, choice: Choice) -> Any:
-        """An arm's number, whose point is that of the choice, or the row of a point."""
+        """Return an arm's number, whose point is that of the choice, or the row of a point."""
         place = super()._place_of(choice)
         if not self.finite:
             return check_coordinates(place)
@@ -1045,43 +981,21 @@ class Auto(IndexPolicy):
             checks.needs(False, "tell", needed, choice.x)
         return place
 
-    def _in_reward_units(self, note: Mapping[str, float]) -> dict[str, float]:
-        """A note with its estimates in the units of the rewards, and the fitted noise."""
-        known = dict(note)
-        if self.goal == "find" and "index" in known:
-            # A search maximises the logarithm of the improvement.
-            known["improvement"] = math.exp(known.pop("index"))
-        if self.looks_ahead and "index" in known:
-            # A search maximises mean + horizon * gain. After the last round no gain counts.
-            learnt = known.pop("index") - known["mean"]
-            known["gain"] = learnt / known["horizon"] if known["horizon"] > 0 else 0.0
-        converted = super()._in_reward_units(known)
-        for name in ("improvement", "gain"):
-            if name in converted:
-                best = self._best_mean()
-                gained = self.units.original(best + converted[name])
-                converted[name] = float(gained - self.units.original(best))
-        return {**converted, "noise_scale": self.calibration.noise_scale}
-
-    def _best_mean(self) -> float:
-        """The highest estimate at a place with rewards, in the units of the posterior."""
-        if self.finite:
-            return float(self.posterior.mean[self.calibrator.measured_arms()].max())
-        means = [member.played_means for member in members_of(self.posterior)]
-        return float(np.mean(means, axis=0).max())
+    def note_estimate(self, mean: float, sd: float) -> dict[str, float]:
+        """Return an estimate for a note in the units of the rewards, and the fitted noise."""
+        return {
+            "mean": float(self.units.original(mean)),
+            "sd": float(self.units.original_sd(mean, sd)),
+            "noise_scale": self.calibration.noise_scale,
+        }
 
     def _noise_scale(self) -> float:
-        """R as fitted, in the units of the posterior."""
+        """Return R as fitted, in the units of the posterior."""
         return math.sqrt(self.calibration.noise_variance)
 
 
-def error_of(reward: float | None) -> list[float]:
-    """The standard error of a reward in a list, which is empty if it has none."""
-    return [reward.sem] if isinstance(reward, Measurement) else []
-
-
 def check_width(width: Any) -> Width | str:
-    """The width as a `Width`, or "theory" for the one that follows the fitted R and D."""
+    """Return the width as a `Width`, or "theory" for the one that follows the fitted R and D."""
     if isinstance(width, Width):
         return width
     if checks.is_number(width):
@@ -1091,7 +1005,7 @@ def check_width(width: Any) -> Width | str:
 
 
 def best_of_others(means: Array, seen: Indices) -> Array:
-    """The highest estimate among the arms seen, without the arm itself, for each arm.
+    """Return for each arm the highest estimate among the arms seen, without the arm itself.
 
     The estimates have a row for each member.
     """
@@ -1105,7 +1019,7 @@ def best_of_others(means: Array, seen: Indices) -> Array:
 
 
 def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
-    """ln of what one more measurement of each of these arms is expected to add to the best.
+    """Return ln of what one more measurement of each of these arms is expected to add to the best.
 
     A further reward moves the estimate of an arm by a normal amount of variance
     s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
@@ -1116,13 +1030,13 @@ def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
     """
     rivals = best_of_others(means, np.arange(means.shape[1]))
     steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
-    scores = LogExpectedImprovement(0.0).score(-np.abs(means - rivals), steps)
+    scores = log_expected_improvement(-np.abs(means - rivals), steps, 0.0)
     scores[noises <= NOISELESS] = NO_CHANCE
     return scores
 
 
 def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
-    """The prior of the scales where none is given.
+    """Return the prior of the scales where none is given.
 
     A width with a theory has one smooth kernel and no nugget. The additive part is made of Matern
     kernels. On a box there is none, since a search would take several times as long, and the noise
@@ -1136,7 +1050,7 @@ def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
 
 
 def check_members(members: Any, mode: Width | str, finite: bool) -> int:
-    """How many plausible scales are averaged over; a width with a theory knows one kernel."""
+    """Return how many plausible scales are averaged over; a width with a theory has one kernel."""
     if members is None:
         usual = MEMBERS if finite else BOX_MEMBERS
         return 1 if mode == "theory" else usual
@@ -1147,7 +1061,7 @@ def check_members(members: Any, mode: Width | str, finite: bool) -> int:
 
 
 def check_transform(transform: Any, usual: bool, mode: Width | str) -> bool:
-    """Whether skewed rewards are transformed; a width with a theory is one of the rewards."""
+    """Tell whether skewed rewards are transformed; a width with a theory is one of the rewards."""
     if transform is None:
         return usual
     checks.needs(isinstance(transform, bool), "Auto", "transform True or False", transform)
@@ -1157,7 +1071,7 @@ def check_transform(transform: Any, usual: bool, mode: Width | str) -> bool:
 
 
 def equal_points(x: Any, point: Array) -> bool:
-    """Whether all numbers are equal; the same bytes are."""
+    """Tell whether all numbers are equal; the same bytes are."""
     same_form = type(x) is np.ndarray and x.dtype == point.dtype and x.shape == point.shape
     if same_form and x.tobytes() == point.tobytes():
         return True

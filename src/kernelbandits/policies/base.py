@@ -16,19 +16,17 @@ from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
 from kernelbandits.domains import TIES, Arms, Contextual, as_arms
 from kernelbandits.domains.bfgs import STEPS
+from kernelbandits.kernels import as_trusted
 from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import (
     Acquisition,
     ArmScores,
+    Searchable,
     Surface,
     posterior_mean,
-    speed_up,
 )
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.explanation import Explanation, explain_choice
-from kernelbandits.policies.fitted_model import FittedModel, model_of
-from kernelbandits.policies.leave_one_out import LeaveOneOut
-from kernelbandits.policies.partial_dependence import PartialDependence, list_variables
+from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     MIDDLE,
     ArmList,
@@ -39,7 +37,6 @@ from kernelbandits.policies.place import (
     place_of,
     plays_anywhere,
 )
-from kernelbandits.policies.relevance import Relevance
 from kernelbandits.policies.round import (
     AskOptions,
     PendingCache,
@@ -50,14 +47,11 @@ from kernelbandits.policies.round import (
     check_pending,
     view_pending,
 )
-from kernelbandits.policies.spectral import lengthscales_of
 from kernelbandits.posterior import (
     ArmPosterior,
     PointPosterior,
-    PoolPosterior,
     Posterior,
-    as_trusted,
-    members_of,
+    RowPosterior,
     posterior_on,
 )
 from kernelbandits.runtime import single_threaded
@@ -68,8 +62,8 @@ LEAST_RIDGE = 1e-8
 """The ridge for rewards without noise: a ridge of zero would make the kernel matrix singular as
 soon as a point is played twice."""
 SEARCH = "by search; the theory takes it for exact, as it is on a finite cover"
-IN_REWARD_UNITS = ("mean", "index")
-"""Numbers of a note that are shifted and scaled back to the units of the rewards."""
+PLAIN_UNITS = Standard()
+"""Of a posterior in the units of the rewards."""
 FINITE_GAINS = ("greedy", "analytic")
 """Information gains that are computed on a finite set."""
 SHORTEST_BLOCK = 1000
@@ -126,8 +120,6 @@ class Policy:
     """Whether the constructor takes a kernel after the domain; False for a policy that fits one."""
     plays_boxes: ClassVar[bool] = False
     """Whether it plays anywhere in a box; other rules play on a finite cover of the box."""
-    speeds_up_searches: bool = True
-    """Whether a search on a box evaluates scores of mean and sd in their fastest form."""
     restricts_arms: ClassVar[bool] = False
     """Whether it can choose among some of the arms; for other rules `ask` tries copies."""
     imagines_pending: ClassVar[bool] = False
@@ -137,6 +129,18 @@ class Policy:
     """Whether it takes what arms cost."""
     learns_failures: ClassVar[bool] = False
     """Whether `fail` changes what is chosen next; other rules only count failures."""
+    learns_errors: ClassVar[bool] = False
+    """Whether it weighs rewards by their standard errors (`kb.calibration.Measurement`)."""
+    fits_scales: ClassVar[bool] = False
+    """Whether it fits kernel and noise to the rewards."""
+    initial_size: int = 0
+    """How many choices its initial design has."""
+    noise_contradicted: bool = False
+    """Whether the rewards contradict the noise that was given."""
+    nugget_scale: float = 0.0
+    """By how much single points deviate from their neighbours as fitted, in units of rewards."""
+    working: Any = None
+    """The arms of a very large pool among which the next choices are made; None for all."""
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.
 
@@ -189,8 +193,7 @@ class Policy:
         self.horizon = None if horizon is None else checks.whole(name, "horizon", horizon)
         if form is not None:
             self.posterior = form(kernel, self.domain, ridge)
-        self.failed: list[Any] = []
-        """Where choices gave no reward."""
+        self._failed: list[Any] = []
         self.settings: dict[str, Any] = {
             "ridge": ridge if form is None else self.posterior.ridge,
             "ties": ties,
@@ -306,17 +309,19 @@ class Policy:
         sd = now.sd
         # Pending rewards are imagined at their own means, which leaves every mean as it is.
         scores = acquisition.score(self.posterior.mean, sd)
-        arm = now.best_arm(scores, self.posterior.mean, now.draw_tie(), acquisition.worth)
-        return self._choice_of_arm(arm, sd, now, acquisition.note(scores, arm))
+        mean = self.posterior.mean
+        arm = now.best_arm(scores, mean, now.draw_tie(), acquisition.worth)
+        note = acquisition.note(scores.item(arm), mean.item(arm), self.units)
+        return self._choice_of_arm(arm, sd, now, note)
 
     def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:
-        """The choice of an arm, with the estimate there in its note."""
+        """Return the choice of an arm, with the estimate there in its note."""
         return Choice(
             self.domain.points[arm], arm, {**note, **self._note_arm(arm, sd), **now.note(arm)}
         )
 
     def acquisition(self, now: Round) -> Acquisition:
-        """The score that the round maximises; by default that of each arm by `score_arms`."""
+        """Return the score that the round maximises, by default of each arm by `score_arms`."""
         scores = np.asarray(self.score_arms(now.t), dtype=np.float64)
         if scores.shape != self.posterior.mean.shape:
             needed = f"one score for each of {len(self.domain)} arms from score_arms(t)"
@@ -324,23 +329,27 @@ class Policy:
         return ArmScores(scores)
 
     def score_arms(self, t: int) -> Array:
-        """One score for each arm in round t; minus infinity for an arm that must not be played."""
+        """Return a score for each arm in round t, minus infinity for one that may not be played."""
         needed = "a method acquisition(now), score_arms(t) or choose(now)"
         raise NotImplementedError(f"{type(self).__name__} needs {needed}")
 
     def index(self, t: int) -> Array:
-        """What round t maximises over the arms, for a rule that scores each of them."""
+        """Return what round t maximises over the arms, for a rule that scores each of them."""
         self._check_round(t)
         if type(self).score_arms is Policy.score_arms:
             raise NotImplementedError(f"{type(self).__name__} has no index: it does not score arms")
         return self.score_arms(t)
 
     def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
-        """The estimate of the arm chosen and its uncertainty, for the note."""
-        return {"mean": self.posterior.mean.item(arm), "sd": sd.item(arm)}
+        """Return the estimate of the arm chosen and its uncertainty, for the note."""
+        return self.note_estimate(self.posterior.mean.item(arm), sd.item(arm))
+
+    def note_estimate(self, mean: float, sd: float) -> dict[str, float]:
+        """Return an estimate of the posterior for a note, in the units of the rewards."""
+        return {"mean": mean, "sd": sd}
 
     def _round(self, t: int, randomness: Any, options: AskOptions) -> Round:
-        """All that the rule sees in this ask."""
+        """Return all that the rule sees in this ask."""
         pending, context, arms, costs = options
         view = None
         # An empty list needs no view; anything that is no list goes to the check, which refuses it.
@@ -352,70 +361,67 @@ class Policy:
         return Round(t, randomness, self.ties, self.posterior, place, view, costs)
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
-        """What is known with the pending rewards imagined."""
+        """Return what is known with the pending rewards imagined."""
         places = self._pending.places_of(self, pending)
         return view_pending(self.posterior, places, inflate=True, cache=self._pending)
 
     def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
-        """The maximiser of the acquisition off a fixed list of arms: a box, or beside a context."""
+        """Return the maximiser of the acquisition where there is no fixed list of arms.
+
+        That is on a box, or beside a context.
+        """
         tie = now.draw_tie()
         surface = self._surface(acquisition, now.posterior, now.place)
         steps = acquisition.search_steps
         location = self._search(surface, now.place, self.ties, tie, steps)
-        return self._choice_at(location, now, acquisition.round_note)
+        mean = float(now.posterior.at(location.row[None])[0][0])
+        note = acquisition.note(location.search.pop("index"), mean, self.units)
+        return self._choice_at(location, now, note)
 
     def _surface(self, acquisition: Acquisition, posterior: Any, place: Place) -> Surface:
-        """The acquisition as it is maximised in a place: in its fastest form on a box.
+        """Return the acquisition as it is maximised in a place.
 
         On a list of arms it is exact, so that equal arms have equal scores.
         """
-        surface = acquisition.surface(posterior)
-        if isinstance(place, ArmList) or not self.speeds_up_searches:
-            return surface
-        return speed_up(surface)
-
-    def search_as_before(self) -> None:
-        """Search boxes as releases before the fast form did, to the last bit.
-
-        Numbers that differ by rounding lead to other points, and a study recomputes its choices.
-        """
-        self.speeds_up_searches = False
+        return Surface(posterior, acquisition, exact=isinstance(place, ArmList))
 
     def _choice_at(self, location: Location, now: Round, note: Mapping[str, float]) -> Choice:
-        """The choice of a location, with the estimate there in its note."""
+        """Return the choice of a location, with the estimate there in its note."""
         estimate = self._note_location(location, now)
         whole_note = {**note, **now.note(location.arm), **estimate, **location.search}
         return Choice(location.x, location.arm, whole_note, now.place.context)
 
     def _list_compared(self, place: Place) -> Place:
-        """Where a choice is compared with others: everywhere, unless a policy looks at less."""
+        """Return where a choice is compared: everywhere, unless a policy looks at less."""
         return place
 
     def _note_location(self, location: Location, now: Round) -> dict[str, float]:
-        """The estimate at a location and its uncertainty, for the note."""
+        """Return the estimate at a location and its uncertainty, for the note."""
         if self.finite:
             return self._note_arm(int(location.arm or 0), now.sd)
         mean, sd = now.posterior.at(location.row[None])
-        return {"mean": float(mean[0]), "sd": float(sd[0])}
+        return self.note_estimate(float(mean[0]), float(sd[0]))
 
     @single_threaded
     def _search(
-        self, surface: Surface, place: Place, ties: str, u: float, steps: int = STEPS
+        self, surface: Searchable, place: Place, ties: str, u: float, steps: int = STEPS
     ) -> Location:
-        """The maximiser; a search starts from the points played too, the best estimates first."""
-        scale = lengthscales_of(self.posterior.kernel, self.domain.dimension)
+        """Return the maximiser.
+
+        A search starts from the points played too, the best estimates first.
+        """
+        scale = self.posterior.kernel.lengthscales(self.domain.dimension)
         played = self._played_points(place)
         return place.best(surface, ties, u, played, scale, self.search_effort, steps)
 
     def _played_points(self, place: Place) -> Array:
-        """The points played as they would be in the context of the round, best estimates first."""
+        """Return the points played, put in the context of the round, best estimates first."""
         here: Array = self.posterior.points.copy()
         if place.context is not None:
             here[:, here.shape[1] - len(place.context) :] = place.context
             mean = posterior_mean(self.posterior).values(here)
         else:
-            members = members_of(self.posterior)
-            mean = np.mean([member.played_means for member in members], axis=0)
+            mean = self.posterior.played_means.mean(0)
         return here[np.argsort(-mean, kind="stable")][:INCUMBENTS]
 
     # ------------------------------------------------------------------ learning
@@ -461,7 +467,7 @@ class Policy:
     @property
     def _learns_blocks(self) -> bool:
         """Whether the counts and sums of the arms say all that the policy has learnt."""
-        plain = type(self.posterior) in (ArmPosterior, PoolPosterior)
+        plain = type(self.posterior) in (ArmPosterior, RowPosterior)
         return plain and type(self)._learn is Policy._learn
 
     @single_threaded
@@ -487,11 +493,11 @@ class Policy:
         return counted
 
     def fail(self, choice: Choice) -> None:
-        """The choice gave no reward. It is counted; the estimates do not change."""
-        self.failed.append(self._check_choice("fail", choice))
+        """Count a choice that gave no reward; the estimates do not change."""
+        self._failed.append(self._check_choice("fail", choice))
 
     def _learn(self, place: Any, reward: float, note: Mapping[str, float]) -> None:
-        """What a checked reward changes; `place` is the number of an arm, or the row of a point."""
+        """Learn a checked reward; `place` is the number of an arm, or the row of a point."""
         self.posterior.update(place, reward)
 
     def _settle(self) -> None:
@@ -501,7 +507,7 @@ class Policy:
         """
 
     def _check_choice(self, owner: str, choice: Choice) -> Any:
-        """Where the reward of a choice belongs, if it is one with a note."""
+        """Return where the reward of a choice belongs, if it is one with a note."""
         needed = "a kb.Choice (policy.choice(arm) makes one)"
         checks.needs(isinstance(choice, Choice), owner, needed, choice)
         if type(choice.note) is not dict:
@@ -510,7 +516,7 @@ class Policy:
         return self._place_of(choice)
 
     def _place_of(self, choice: Choice) -> Any:
-        """Where the reward belongs: an arm's number, or the row of a point."""
+        """Return where the reward belongs: an arm's number, or the row of a point."""
         if self.finite:
             return self._arm_of(choice)
         return encode_choice(self.domain, choice.x, choice.context)
@@ -530,7 +536,7 @@ class Policy:
     # ------------------------------------------------------------------ answers
 
     def choice(self, arm: Any, *, context: Any = None) -> Choice:
-        """The choice of an arm nobody asked for, by its number, or of a point x of a box."""
+        """Return the choice of an arm nobody asked for, by its number, or of a point x of a box."""
         if isinstance(self.domain, Contextual):
             given = self.domain.check_context(context)
             return Choice(*pick_point(self.domain.domain, arm), {}, given)
@@ -538,7 +544,7 @@ class Policy:
         return Choice(*pick_point(self.domain, arm))
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
-        """The arm with the highest estimate, the lowest on ties, or the point of a box.
+        """Return the arm with the highest estimate, the lowest on ties, or the point of a box.
 
         This is the answer if the game ended now. On a finite domain `arms` are the numbers of the
         arms to choose among.
@@ -560,18 +566,17 @@ class Policy:
         place = self._place_of(choice)
         row = self.domain.points[place] if self.finite else place
         mean, sd = self.posterior.at(row[None])
-        estimate = {"mean": float(mean[0]), "sd": float(sd[0])}
-        return replace(choice, note=self._in_reward_units(estimate))
+        return replace(choice, note=self.note_estimate(float(mean[0]), float(sd[0])))
 
     def estimates(self) -> tuple[Array, Array]:
-        """Posterior mean and sd of every arm, in the units of the rewards."""
+        """Return the posterior mean and sd of every arm, in the units of the rewards."""
         hint = "arms (elsewhere policy.posterior.at(rows) gives mean and sd)"
         checks.needs(self.finite, "estimates", hint, self.domain)
         mean, sd = self.posterior.mean, self.posterior.sd
         return self.units.original(mean), self.units.original_sd(mean, sd)
 
     def covariance(self, arms: Any) -> Array:
-        """Posterior covariance of f at some arms, in squared units of the rewards.
+        """Return the posterior covariance of f at some arms, in squared units of the rewards.
 
         The correlations are those of the rewards, the standard deviations those of `estimates`,
         which a rule may widen, for a drift.
@@ -582,121 +587,69 @@ class Policy:
         return covariance * np.outer(ratio, ratio)
 
     def noise_posterior(self) -> Any:
-        """The posterior of the rewards at ridge R^2, with R the noise scale of the policy.
+        """Return the posterior of the rewards at ridge R^2, with R the noise scale of the policy.
 
         A rule may choose by another ridge than the variance of the noise. A rule that forgets,
         weighs or truncates rewards, or that has no R, gives the posterior that it chooses by.
         """
-        noise: Any = self.settings.get("noise_scale")
-        exact = self.posterior.is_plain and self.posterior.complete
-        if not exact or not checks.is_number(noise):
+        ridge = self._noise_ridge()
+        if ridge is None:
             return self.posterior
-        ridge = max(float(noise) ** 2, LEAST_RIDGE)
-        posterior = PoolPosterior(self.posterior.kernel, self.domain, ridge)
+        posterior = RowPosterior(self.posterior.kernel, self.domain, ridge)
         if self.posterior.events:
             posterior.learn(self.posterior.counts, self.posterior.tally.sums)
         return posterior
 
+    def _noise_ridge(self) -> float | None:
+        """Return R^2; None for a rule without R, and for one that does not learn all rewards."""
+        noise: Any = self.settings.get("noise_scale")
+        exact = self.posterior.is_plain and self.posterior.complete
+        return max(float(noise) ** 2, LEAST_RIDGE) if exact and checks.is_number(noise) else None
+
     def answer_model(self) -> tuple[Any, Standard]:
-        """The posterior from which questions such as "which is best?" are answered, and its units.
+        """Return the posterior that answers questions such as "which is best?", and its units.
 
         It is `noise_posterior`, unless a policy knows its noise so badly that answers need more
         care than choices (`Auto`).
         """
         return self.noise_posterior(), self.units
 
-    def fitted_model(self) -> FittedModel | None:
-        """Return kernel, ridge and rewards of `noise_posterior`, for `leave_one_out` and others.
+    def observations(self) -> Observations | None:
+        """Return the rewards by distinct point, which the model of the policy rests on.
 
         None before the first reward, and for a rule that forgets, weighs, truncates or refits its
-        rewards: it has no such model.
+        rewards: it has no model of all of them.
         """
-        posterior = self.noise_posterior()
+        posterior = self.posterior
         every = isinstance(posterior, PointPosterior) or posterior.is_plain
         if not every or not posterior.complete or not posterior.events:
             return None
-        lengths = lengthscales_of(posterior.kernel, posterior.points.shape[1])
-        return model_of(posterior, self.units, None if lengths is None else lengths[None])
+        return Observations.of(posterior, self.units)
 
-    def answer_fit(self) -> FittedModel | None:
-        """Return the model of `answer_model`, which estimates and intervals come from.
-
-        None where there is no `fitted_model`.
-        """
-        return None if self.fitted_model() is None else model_of(*self.answer_model())
-
-    def relevance(self) -> dict[str, Relevance]:
-        """Return how much each variable matters for the estimates, by its name.
-
-        Variables without names are called x1, x2, ... The shares of the variance are taken over
-        the arms, or over points spread over the space.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import kernelbandits as kb
-        >>> auto = kb.Auto(kb.MixedBox({"heat": kb.Real(20, 90), "pH": kb.Real(3, 9)}))
-        >>> for heat in (20, 40, 60, 80):
-        ...     for pH in (3, 6, 9):
-        ...         auto.tell(kb.Choice({"heat": heat, "pH": pH}), np.sin(heat / 20))
-        >>> found = auto.relevance()
-        >>> found["heat"].share > 0.9, found["pH"].share < 0.1
-        (True, True)
-        """
-        model = self._model_with_rewards("relevance", self.fitted_model())
-        variables = list_variables(self.domain)
-        rows = self.domain.points if self.finite else self.domain.cover().points
-        shares = model.relevance(rows, [one.block for one in variables])
-        return {one.name: share for one, share in zip(variables, shares, strict=True)}
-
-    def partial_dependence(self, variable: str) -> PartialDependence:
-        """Return the estimate at each value of a variable, averaged over the other variables.
-
-        Its band is the 95 % interval of that average. Variables without names are called x1,
-        x2, ... Constraints of a space are respected: see `PartialDependence`.
-        """
-        model = self._model_with_rewards("partial_dependence", self.answer_fit())
-        known = {one.name: one for one in list_variables(self.domain)}
-        needed = f"a variable among {tuple(known)}"
-        checks.needs(variable in known, "partial_dependence", needed, variable)
-        chosen = known[variable]
-        shown: Any = {"is_number": chosen.is_number, "log": chosen.log}
-        return model.partial_dependence(variable, chosen.slices(), **shown)
-
-    def _model_with_rewards(self, owner: str, model: FittedModel | None) -> FittedModel:
-        if model is None:
-            needed = "a policy with rewards and a model of all of them"
-            raise ValueError(f"{owner} needs {needed}, got {self}")
-        return model
-
-    def leave_one_out(self) -> LeaveOneOut | None:
-        """Predict the mean reward of each point from the rewards at all other points.
-
-        Predictions are in the units of the rewards. Fitted hyperparameters stay those of the last
-        fit to all rewards. None with fewer than five distinct points, and for a rule without a
-        `fitted_model`.
-        """
-        model = self.fitted_model()
-        return None if model is None else model.leave_one_out()
-
-    @single_threaded
-    def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
-        """Why a choice: its estimate, the highest one, and the probability of either to be best.
-
-        Where arms come with every round, `arms` are those it was chosen among; without them it is
-        compared with the points played, as they would be in its context.
-        """
-        return explain_choice(self, choice, arms)
+    def hyperparameters(self) -> Hyperparameters:
+        """Return kernel, ridge and lengthscales of the model: those of `noise_posterior`."""
+        kernel, ridge = self.posterior.kernel, self._noise_ridge()
+        lengths = kernel.lengthscales(self.posterior.points.shape[1])
+        return Hyperparameters(
+            kernels=(kernel,),
+            ridges=(self.posterior.ridge if ridge is None else ridge,),
+            lengthscales=None if lengths is None else lengths[None],
+        )
 
     @property
     def units(self) -> Standard:
         """From the units of the rewards to those of the posterior; the same, unless it scales."""
-        return Standard()
+        return PLAIN_UNITS
 
     @property
     def n_rewards(self) -> int:
         """How many rewards the policy has learnt."""
         return int(self.posterior.events)
+
+    @property
+    def failed(self) -> list[Any]:
+        """The places of choices that gave no reward: numbers of arms, or rows of points."""
+        return self._failed
 
     @property
     def turn(self) -> int:
@@ -708,6 +661,50 @@ class Policy:
         """After how many rewards hyperparameters are fitted again; never, unless it fits any."""
         return math.inf
 
+    # ------------------------------------------------------------------ what loops and studies ask
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether every point of a finite domain has a reward; no, unless the policy knows it."""
+        return False
+
+    def is_within(self, tolerance: float) -> bool:
+        """Return whether the recommended point is so near the best with probability 0.95.
+
+        No, unless the policy has fitted its own scales.
+        """
+        return False
+
+    def recommend_measured(self) -> Choice:
+        """Return the choice to recommend where an answer has to be a point that was measured.
+
+        Most policies recommend by their own rules.
+        """
+        return self.recommend_choice()
+
+    def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Policy:
+        """Return the policy that chooses among these arms while others are pending: itself."""
+        return self
+
+    def nugget_evidence(self) -> float:
+        """Return how much the rewards ask for deviations of single points, in log evidence."""
+        return 0.0
+
+    def last_fit(self, known: int, events: int) -> int:
+        """Return the last number of rewards above `known`, up to `events`, at which a fit is due.
+
+        0 if there is none.
+        """
+        return 0
+
+    def adopt_fits(self, fits: Mapping[int, Any]) -> None:
+        """Take fits that were made before, by their numbers of rewards, in place of new ones."""
+
+    @property
+    def made_fits(self) -> Mapping[int, Any]:
+        """The fits that were made here, by their numbers of rewards."""
+        return {}
+
     @property
     def played_log_det(self) -> float:
         """log det(I + K / ridge) of all that was played: twice the realised information gain."""
@@ -716,7 +713,7 @@ class Policy:
     # ------------------------------------------------------------------ what subclasses share
 
     def _fresh_posterior(self, points: Array | None = None) -> Posterior:
-        """A posterior of the same kernel and ridge, without data, on all arms or on points."""
+        """Return a posterior of the same kernel and ridge without data, on all arms or points."""
         where = self.domain if points is None else points
         return posterior_on(as_trusted(self.posterior.kernel), where, self.posterior.ridge)
 
@@ -740,7 +737,7 @@ class Policy:
         return checks.inside(type(self).__name__, "delta", delta)
 
     def _check_theory(self, noise_scale: float, norm_bound: float) -> None:
-        """R, D >= 0 and k(x, x) <= 1; the policy runs without them, its guarantee does not."""
+        """Check R, D >= 0 and k(x, x) <= 1; without them the policy runs, its guarantee fails."""
         name = type(self).__name__
         given = (("R", "noise_scale", noise_scale), ("D", "norm_bound", norm_bound))
         for symbol, label, value in given:
@@ -756,7 +753,10 @@ class Policy:
             self._warn_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
 
     def _prior_variances(self) -> Array:
-        """k(x, x) of all arms; on a box of its cover, beside a context what is known before it."""
+        """Return k(x, x) of all arms.
+
+        On a box they are those of its cover, beside a context those of what is known before it.
+        """
         cover = getattr(self.domain, "cover", None)
         prior: Array = (
             self.posterior.kernel.diagonal(cover().points) if cover else self.posterior.prior
@@ -764,7 +764,7 @@ class Policy:
         return prior
 
     def _gain(self, gain: Any) -> tuple[Term, str]:
-        """The information gain and its name.
+        """Return the information gain and its name.
 
         Kinds that are computed on a finite set take the cover of a box, and say so.
         """
@@ -778,23 +778,14 @@ class Policy:
         cover = self.domain.cover()
         return gain_term(gain, kernel, cover, ridge), f"{name} on {cover.origin}"
 
-    def _in_reward_units(self, note: Mapping[str, float]) -> dict[str, float]:
-        """A note with its estimates in the units of the rewards."""
-        converted = {
-            name: self.units.original(value) if name in IN_REWARD_UNITS else value
-            for name, value in note.items()
-        }
-        converted["sd"] = self.units.original_sd(note.get("mean", 0.0), note["sd"])
-        return converted
-
     def _noise_scale(self) -> float:
-        """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""
+        """Return R in the units of the posterior, as the policy was given it; else sqrt(ridge)."""
         given: Any = self.settings.get("noise_scale")
         return float(given) if checks.is_number(given) else math.sqrt(self.posterior.ridge)
 
 
 def valid_loop(rule: type[Policy], own_attributes: Iterable[str] = ()) -> str | None:
-    """The compiled loop of a class of policies, if it plays what `ask` and `tell` would play.
+    """Return the compiled loop of a class of policies, if it plays what `ask` and `tell` would.
 
     A class, a mixin or an instance (by its own attributes) that replaces a method of the class
     which declares the loop is not played by it.
@@ -812,7 +803,7 @@ def valid_loop(rule: type[Policy], own_attributes: Iterable[str] = ()) -> str | 
 
 
 def check_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
-    """The pairs one by one, each checked in its turn."""
+    """Yield the pairs one by one, each checked in its turn."""
     listed = isinstance(pairs, Sequence)
     checks.needs(listed, "tell_all", "a list of pairs (choice, reward)", pairs)
     for pair in pairs:
@@ -822,7 +813,7 @@ def check_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def noise_ridge(owner: str, noise_scale: float, ridge: float | None = None) -> float:
-    """The ridge given, or R^2, the variance of the noise, and no less than 1e-8."""
+    """Return the ridge given, or R^2, the variance of the noise, and no less than 1e-8."""
     if ridge is not None:
         return ridge
     return max(checks.scale(owner, "noise_scale", noise_scale) ** 2, LEAST_RIDGE)

@@ -34,7 +34,7 @@ class Greedy(IndexPolicy):
         self._set_rule(widths.self_normalised(0.0, 1.0, ridge, 0.5), PointMass(0.0), gain="none")
 
     def _check_optimism(self, law: Law) -> None:
-        """A baseline claims nothing, so it does not warn that nothing holds."""
+        """Do nothing: a baseline claims nothing, so it does not warn that nothing holds."""
 
 
 class UniformRandom(Policy):
@@ -64,7 +64,7 @@ class UniformRandom(Policy):
         self.settings |= {"exploration": f"uniform over the {over}", "gain": "none"}
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
-        """What is pending does not matter."""
+        """Return what is known now: what is pending does not matter."""
         return PendingView(self.posterior, 1.0, {}, [])
 
     def choose(self, now: Round) -> Choice:

@@ -85,18 +85,18 @@ class GPBUCB(IndexPolicy):
         self._set_rule(width, PointMass(1.0), batch=batch, gain="realised", **stated)
 
     def _begin_batch(self) -> None:
-        """From now on all rewards so far are known."""
+        """Take all rewards so far as known from now on."""
         self.known_mean: Array = self.posterior.mean.copy()
         self.known_log_det = self.posterior.log_det
         self.known_rewards = self.posterior.events
 
     def width_at(self, t: int) -> float:
-        """exp(I) sqrt(beta_b)."""
+        """Return exp(I) sqrt(beta_b)."""
         information = (self.posterior.log_det - self.known_log_det) / 2
         return math.exp(information) * self.width(self.known_rewards + 1, 0.0)
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean_b + weight width sd over all arms."""
+        """Return mean_b + weight width sd over all arms."""
         self._check_round(t)
         checks.needs(points is None, "index", f"no points on {self.domain}", points)
         acquisition = UpperConfidence(checks.number("index", "weight", weight), self.width_at(t))
@@ -106,7 +106,8 @@ class GPBUCB(IndexPolicy):
         acquisition = self.acquisition(now)
         scores = acquisition.score(self.known_mean, now.sd)
         arm = now.best_arm(scores, self.known_mean, now.draw_tie(), acquisition.worth)
-        return self._choice_of_arm(arm, now.sd, now, acquisition.note(scores, arm))
+        note = acquisition.note(scores.item(arm), self.known_mean.item(arm), self.units)
+        return self._choice_of_arm(arm, now.sd, now, note)
 
     def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
         return {"mean": float(self.known_mean[arm]), "sd": float(np.float64(sd[arm]))}

@@ -95,7 +95,7 @@ class BKB(IndexPolicy):
         self._set_rule(Width(rule, EqualTerms(terms)), PointMass(1.0), gain="realised", **sketch)
 
     def width_at(self, t: int) -> float:
-        """The width with e, what the dictionary leaves out of the rewards so far."""
+        """Return the width with e, what the dictionary leaves out of the rewards so far."""
         left_out = self.posterior.residual / self.posterior.ridge
         bias = self.norm_bound * math.sqrt(left_out)
         return bias + self.width(t, self.posterior.log_det + left_out)

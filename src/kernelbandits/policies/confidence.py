@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
-from kernelbandits.kernels import Matern, as_kernel
+from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies.about import CONFIDENCE, About
 from kernelbandits.policies.index import IndexPolicy
 
@@ -176,7 +177,8 @@ class WhitehouseUCB(IndexPolicy):
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
     ridge
-        A number, or "matern": T^(d / (2 nu + 2 d)) for a Matern kernel and a horizon T.
+        A number, or "matern": T^(d / (2 nu + 2 d)) for a kernel of smoothness nu, such as Matern,
+        and a horizon T.
     horizon
         T, how many rounds will be played; only the ridge "matern" needs it.
 
@@ -221,14 +223,15 @@ class WhitehouseUCB(IndexPolicy):
         self._set_self_normalised(noise_scale, norm_bound, delta, PointMass(1.0))
 
 
-def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:
-    """T^(d / (2 nu + 2 d)), the ridge that balances the eigendecay of a Matern kernel.
+def matern_ridge(kernel: Kernel, domain: Any, horizon: int | None) -> float:
+    """Return T^(d / (2 nu + 2 d)), the ridge that balances the eigendecay of a Matern kernel.
 
     The constant 1 before it is ours.
     """
-    checks.needs(
-        isinstance(kernel, Matern), "the ridge of a Matern eigendecay", "a Matern kernel", kernel
-    )
     d = domain.dimension if hasattr(domain, "dimension") else Arms(domain).dimension
+    decay = kernel.eigendecay(d)
+    nu = math.inf if decay is None else decay.smoothness(d)
+    needed = "a kernel of finite smoothness, such as kb.Matern (else give a number)"
+    checks.needs(math.isfinite(nu), "the ridge 'matern'", needed, kernel)
     rounds = checks.whole("WhitehouseUCB", "horizon", horizon)
-    return float(rounds ** (d / (2 * kernel.nu + 2 * d)))
+    return float(rounds ** (d / (2 * nu + 2 * d)))

@@ -22,7 +22,7 @@ class Cube:
     """Their numbers, in order."""
 
     def halves(self, unit: Array) -> list[Cube]:
-        """The cubes of half the side that hold an arm, at most 2^d.
+        """Return the cubes of half the side that hold an arm, at most 2^d.
 
         An arm on the border belongs to the upper cube.
         """
@@ -37,12 +37,12 @@ class Cube:
         ]
 
     def divides(self, unit: Array) -> bool:
-        """Whether it holds two different points: arms at one point of the unit cube are one arm."""
+        """Tell whether it holds two different points: arms at one point are one arm."""
         inside = unit[self.arms]
         return bool((inside != inside[0]).any())
 
     def parts(self, unit: Array) -> list[Cube]:
-        """Its halves, or theirs, where its arms first part."""
+        """Return its halves, or theirs, where its arms first part."""
         found = self.halves(unit)
         while len(found) == 1:
             found = found[0].halves(unit)
@@ -50,7 +50,7 @@ class Cube:
 
 
 def unit_cube(points: Array) -> tuple[Array, Cube, str]:
-    """The arms as points of the unit cube, the cube of all arms, and how they were scaled.
+    """Return the arms as points of the unit cube, the cube of all arms, and how they were scaled.
 
     Arms that lie in the unit cube are not scaled.
     """
@@ -61,7 +61,7 @@ def unit_cube(points: Array) -> tuple[Array, Cube, str]:
 
 
 def scale_to_unit_cube(points: Array) -> Array:
-    """(x - min) / (max - min) of each coordinate; zero where all are equal."""
+    """Return (x - min) / (max - min) of each coordinate; zero where all are equal."""
     # Halves are subtracted, since max - min may overflow where max/2 - min/2 does not.
     low, high = points.min(0) / 2, points.max(0) / 2
     extent = np.where(high > low, high - low, 1.0)

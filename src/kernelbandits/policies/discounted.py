@@ -84,11 +84,11 @@ class WGPUCB(IndexPolicy):
         self._set_rule(width, exploration, forgetting=forgetting, gain="realised")
 
     def width_at(self, t: int) -> float:
-        """a + sqrt(b + c Lbar)."""
+        """Return a + sqrt(b + c Lbar)."""
         return self.width(t, self.double_log_det)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        """The double weights: c2 <- eta^2 c2, then c2_i += 1."""
+        """Record a reward, and update the double weights: c2 <- eta^2 c2, then c2_i += 1."""
         self.posterior.record(arm, reward)
         self.double_weights *= self.posterior.forgetting**2
         self.double_weights[arm] += 1

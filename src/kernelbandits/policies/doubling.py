@@ -103,26 +103,19 @@ class Doubling(Policy):
         return f"Doubling({type(self.inner).__name__}, {self.domain!r}, {self.n_rewards} rewards)"
 
     def _take_abilities(self) -> None:
-        """It can do what its rule can do."""
+        """Take over what its rule can do."""
         for name in ABILITIES:
             setattr(self, name, getattr(self.inner, name))
 
     def _make_policy(self, epoch: int) -> Policy:
-        """The policy of an epoch, which knows its length and its share of delta."""
+        """Return the policy of an epoch, which knows its length and its share of delta."""
         given = self._given | {"horizon": self.length(epoch)}
         if checks.is_number(self._delta):
             given["delta"] = 6 * float(self._delta) / (math.pi * epoch) ** 2
-        made = self._rule(*self._places, **given)
-        if not self.speeds_up_searches:
-            made.search_as_before()
-        return made
-
-    def search_as_before(self) -> None:
-        super().search_as_before()
-        self.inner.search_as_before()
+        return self._rule(*self._places, **given)
 
     def length(self, epoch: int) -> int:
-        """The number of rounds of an epoch."""
+        """Return the number of rounds of an epoch."""
         return self.first << (epoch - 1)
 
     def ask(
@@ -142,16 +135,16 @@ class Doubling(Policy):
         return self.inner.ask(self._own_round(t), shifted, **own)
 
     def index(self, t: int, *options: Any) -> Array:
-        """What the policy of the present epoch maximises in round t."""
+        """Return what the policy of the present epoch maximises in round t."""
         self._check_round(t)
         return self.inner.index(self._own_round(t), *options)
 
     def _own_round(self, t: int) -> int:
-        """Round t as the present epoch counts it."""
+        """Return round t as the present epoch counts it."""
         return max(1, t - self.start)
 
     def fail(self, choice: Choice) -> None:
-        """The choice gave no reward."""
+        """Record that the choice gave no reward."""
         following = self._following_policy()
         self.inner.fail(choice)
         super().fail(choice)
@@ -165,7 +158,7 @@ class Doubling(Policy):
         self._go_on(following)
 
     def _following_policy(self) -> Policy | None:
-        """The policy of the next epoch, if the next result ends this one.
+        """Return the policy of the next epoch, if the next result ends this one.
 
         It is made before anything is learnt, so that one that cannot be made changes nothing.
         """

@@ -166,31 +166,31 @@ class RGPUCB(IndexPolicy):
         return self._forgotten_rewards + int(self.posterior.events)
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
-        """The best arm by the block that learnt the last reward."""
+        """Return the best arm by the block that learnt the last reward."""
         place: Any = place_of(self.domain, context, arms)
         return place.greatest(self.latest.mean)
 
 
 def noise_variance(owner: str, noise_scale: float) -> float:
-    """R^2, for a noise scale R > 0."""
+    """Return R^2, for a noise scale R > 0."""
     checks.positive(owner, "noise_scale", noise_scale)
     return checks.scale(owner, "noise_scale", noise_scale) ** 2
 
 
 def bayesian_width(owner: str, schedule: str, arms: int, delta: float) -> Width:
-    """sqrt(beta_t) by the name of its schedule."""
+    """Return sqrt(beta_t) by the name of its schedule."""
     confidence = checks.inside(owner, "delta", delta)
     finite = checks.one_of(owner, "schedule", schedule, SCHEDULES) == "finite"
     return widths.srinivas_finite(arms, confidence, 1.0) if finite else widths.bogunovic_practical()
 
 
 def block_length(horizon: int, rate: float) -> int:
-    """ceil(min(T, 12 rate^(-1/4)))."""
+    """Return ceil(min(T, 12 rate^(-1/4)))."""
     return horizon if rate == 0 else math.ceil(min(horizon, 12 * rate**-0.25))
 
 
 def drifting_at(rate: float) -> Form:
-    """The posterior of a function that drifts at this rate.
+    """Return the form of the posterior of a function that drifts at this rate.
 
     It keeps the covariance of all arms, so their number is limited.
     """

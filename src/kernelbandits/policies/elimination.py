@@ -14,13 +14,13 @@ import numpy as np
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, argmax
-from kernelbandits.kernels import Kernel, Matern
+from kernelbandits.kernels import Kernel, as_trusted
 from kernelbandits.policies.about import ELIMINATION, About
 from kernelbandits.policies.acquisition import StandardDeviation
 from kernelbandits.policies.base import Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import PartialPosterior, Posterior, as_trusted
+from kernelbandits.posterior import PartialPosterior, Posterior
 from kernelbandits.widths import Width
 
 
@@ -78,7 +78,7 @@ class Elimination(Policy):
         return Choice(self.domain.points[arm], arm, note)
 
     def _batch_estimates(self, arms: Indices) -> tuple[Array, Array]:
-        """Mean and sd of some arms, by the rewards of the batch."""
+        """Return mean and sd of some arms, by the rewards of the batch."""
         posterior = self.batch_posterior
         if isinstance(posterior, PartialPosterior):
             return posterior.estimates(arms)
@@ -108,7 +108,7 @@ class Elimination(Policy):
         return (*self._ends, sum(self.lengths))[self.number - 1]
 
     def _pick_survivor(self, u: float) -> int:
-        """The survivor to play, by the round's uniform."""
+        """Return the survivor to play, by the round's uniform."""
         raise NotImplementedError
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
@@ -128,7 +128,7 @@ class Elimination(Policy):
                 )
 
     def _eliminate(self) -> Indices:
-        """The survivors with mean + width sd >= max (mean - width sd)."""
+        """Return the survivors with mean + width sd >= max (mean - width sd)."""
         mean, sd = self._batch_estimates(self.survivors)
         reach = self._scale * sd
         kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
@@ -157,7 +157,8 @@ class BPE(Elimination):
         A fixed number B of batches: N_i = ceil(T^((1 - decay^i) / (1 - decay^B))) for i < B, and
         the rest in the last batch.
     decay
-        By default nu / (2 nu + d) for a Matern kernel, 1/2 for others; it needs `batches`.
+        By default nu / (2 nu + d) for a kernel of smoothness nu, such as Matern, and 1/2 for
+        smoother ones and where the smoothness is unknown; it needs `batches`.
     reuse_data
         Keep the rewards of earlier batches. Nothing is proved of that.
     """
@@ -309,14 +310,14 @@ class MVR(Policy):
         return StandardDeviation()
 
     def score_arms(self, t: int) -> Array:
-        """The sd of every arm."""
+        """Return the sd of every arm."""
         checks.needs(self.finite, "index", "a finite set of arms", self.domain)
         sd: Array = self.posterior.sd
         return sd
 
 
 def cut_lengths(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:
-    """The lengths wanted until the horizon is used up, none beyond the rounds left."""
+    """Return the lengths wanted until the horizon is used up, none beyond the rounds left."""
     lengths, left = [], horizon
     for length in wanted:
         lengths.append(min(length, left))
@@ -327,7 +328,7 @@ def cut_lengths(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:
 
 
 def square_roots(horizon: int) -> Iterator[int]:
-    """N_i = ceil(sqrt(T N_{i-1})), N_0 = 1."""
+    """Yield N_i = ceil(sqrt(T N_{i-1})), N_0 = 1."""
     length = 1
     while True:
         length = ceil_root(horizon * length)
@@ -335,7 +336,9 @@ def square_roots(horizon: int) -> Iterator[int]:
 
 
 def powers(horizon: int, batches: int, decay: float) -> Iterator[int]:
-    """N_i = ceil(T^((1 - decay^i) / (1 - decay^B))), i < B, and all that is left for i = B.
+    """Yield the lengths N_i of B batches.
+
+    N_i = ceil(T^((1 - decay^i) / (1 - decay^B))), i < B, and all that is left for i = B.
 
     A power that is whole up to rounding is not raised to the next number.
     """
@@ -345,15 +348,16 @@ def powers(horizon: int, batches: int, decay: float) -> Iterator[int]:
 
 
 def doublings(first: int) -> Iterator[int]:
-    """N_r = N_1 2^(r-1)."""
+    """Return the lengths N_r = N_1 2^(r-1), one by one."""
     return (first * 2**r for r in count())
 
 
 def ceil_root(number: int) -> int:
-    """ceil(sqrt(number)), exactly."""
+    """Return ceil(sqrt(number)), exactly."""
     return math.isqrt(number - 1) + 1
 
 
 def eigendecay(kernel: Kernel, arms: Arms) -> float:
-    """nu / (2 nu + d) for a Matern kernel, 1/2 for all others."""
-    return kernel.nu / (2 * kernel.nu + arms.dimension) if isinstance(kernel, Matern) else 0.5
+    """Return nu / (2 nu + d) for a kernel of smoothness nu; 1/2 if nu is infinite or unknown."""
+    decay = kernel.eigendecay(arms.dimension)
+    return 0.5 if decay is None else float((1 - decay.exponent) / 2)

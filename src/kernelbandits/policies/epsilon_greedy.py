@@ -67,11 +67,11 @@ class KernelEpsilonGreedy(Policy):
         self.settings |= {"first": first, "power": power, "exploration": rule, "gain": "none"}
 
     def chance(self, t: int) -> float:
-        """epsilon_t, the probability of a random arm in round t."""
+        """Return epsilon_t, the probability of a random arm in round t."""
         return min(1.0, float(self.first * t**-self.power))
 
     def acquisition(self, now: Round) -> UpperConfidence:
-        """The highest estimate."""
+        """Return the acquisition of the highest estimate."""
         return UpperConfidence(weight=0.0, width=0.0)
 
     def choose(self, now: Round) -> Choice:

@@ -22,7 +22,7 @@ from kernelbandits.policies.index import IndexPolicy
 
 
 def describe(name: str, title: str, rate: str) -> About:
-    """What is known of a member of the family."""
+    """Return what is known of a member of the family."""
     gap = "at delta = 1/2 proved if R is small against D, else the proof has a gap (docs/theory.md)"
     return About(
         name=name,
@@ -62,7 +62,7 @@ def is_schedule(value: Any) -> bool:
 
 
 def as_exploration(value: Any, make_law: Callable[[Any], Law]) -> Any:
-    """The law of a setting, or the schedule of laws of a schedule.
+    """Return the law of a setting, or the schedule of laws of a schedule.
 
     A schedule may return the setting of the round or the law itself. One that returns laws is kept
     as it is: the package's own know more of themselves than the laws they return.
@@ -102,7 +102,7 @@ class GenericGP(IndexPolicy):
     >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
     >>> policy = kb.GenericGP(arms, kb.RBF(0.3), kb.Gaussian(), noise_scale=0.1, norm_bound=1.0)
     >>> sorted(policy.ask(1, kb.Streams(0)).note)
-    ['mean', 'sd', 'weight', 'width']
+    ['index', 'mean', 'sd', 'weight', 'width']
     """
 
     about = describe("generic-gp", "Generic-GP", "O((C2 + C3) gamma_T sqrt(T)) if P(w >= 1) > 0")

@@ -84,5 +84,8 @@ class TGPUCB(IndexPolicy):
 
 
 def second_moment(noise_scale: float, norm_bound: float, excess: float) -> float:
-    """E|Y|^(1 + a) <= (E Y^2)^((1 + a) / 2) <= (D^2 + R^2)^((1 + a) / 2)."""
+    """Return a bound on E|Y|^(1 + a).
+
+    E|Y|^(1 + a) <= (E Y^2)^((1 + a) / 2) <= (D^2 + R^2)^((1 + a) / 2).
+    """
     return float((norm_bound**2 + noise_scale**2) ** ((1 + excess) / 2))

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.policies.about import IMPROVEMENT, About
@@ -70,10 +72,10 @@ class ExpectedImprovement(Policy):
         self.settings |= {"noise_scale": noise_scale, "exploration": rule, "gain": "none"}
 
     def acquisition(self, now: Round | None = None) -> LogExpectedImprovement:
-        return LogExpectedImprovement(best_estimate(self.posterior))
+        return LogExpectedImprovement(best_estimates(self.posterior))
 
     def score_arms(self, t: int) -> Array:
-        """ln E[max(f - best, 0)] of every arm."""
+        """Return ln E[max(f - best, 0)] of every arm."""
         return score_all_arms(self, self.acquisition())
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
@@ -133,10 +135,10 @@ class ProbabilityOfImprovement(Policy):
         self.settings["margin"] = margin
 
     def acquisition(self, now: Round | None = None) -> LogProbabilityOfImprovement:
-        return LogProbabilityOfImprovement(best_estimate(self.posterior) + self.margin)
+        return LogProbabilityOfImprovement(float(best_estimates(self.posterior)[0]) + self.margin)
 
     def score_arms(self, t: int) -> Array:
-        """ln P(f > best + margin) of every arm."""
+        """Return ln P(f > best + margin) of every arm."""
         return score_all_arms(self, self.acquisition())
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
@@ -144,9 +146,10 @@ class ProbabilityOfImprovement(Policy):
 
 
 def score_all_arms(policy: Policy, acquisition: Acquisition) -> Array:
-    """The score of every arm of a finite domain."""
+    """Return the score of every arm of a finite domain."""
     checks.needs(policy.finite, "index", "a finite set of arms", policy.domain)
-    return acquisition.score(policy.posterior.mean, policy.posterior.sd)
+    posterior = policy.posterior
+    return acquisition.score_members(posterior.means, np.sqrt(np.maximum(posterior.variances, 0.0)))
 
 
 def view_without_width(policy: Policy, pending: Sequence[Choice]) -> PendingView:
@@ -155,10 +158,13 @@ def view_without_width(policy: Policy, pending: Sequence[Choice]) -> PendingView
     return view_pending(policy.posterior, places, inflate=False)
 
 
-def best_estimate(posterior: Any) -> float:
-    """The noisy incumbent: the highest posterior mean among the points played, or 0 before."""
+def best_estimates(posterior: Any) -> Array:
+    """Return the noisy incumbent of each member, the highest mean among the points played: (M,).
+
+    Before the first reward it is 0.
+    """
     if not posterior.events:
-        return 0.0
+        return np.zeros(len(posterior.kernels))
     if isinstance(posterior, PointPosterior):
-        return float(posterior.played_means.max())
-    return float(posterior.mean[posterior.support].max())
+        return np.asarray(posterior.played_means.max(1))
+    return np.asarray(posterior.means[:, posterior.support].max(1))

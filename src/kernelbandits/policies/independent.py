@@ -78,7 +78,7 @@ class UCB1(IndependentArms):
         }
 
     def score_arms(self, t: int) -> Array:
-        """The upper confidence bounds.
+        """Return the upper confidence bounds.
 
         While some arms are unplayed, they score 0 and the others minus infinity.
         """
@@ -122,7 +122,7 @@ class GaussianTS(IndependentArms):
         }
 
     def sample(self, z: Array) -> Array:
-        """theta over all arms, from n standard normals."""
+        """Return theta over all arms, from n standard normals."""
         held = self.posterior.counts + 1
         return np.asarray(self.posterior.tally.sums / held + self.noise_scale * z / np.sqrt(held))
 
@@ -166,7 +166,7 @@ class MaillardSampling(IndependentArms):
         }
 
     def chances(self) -> Array:
-        """The probability of every arm; arms that were never played come first, evenly."""
+        """Return the probability of every arm; arms that were never played come first, evenly."""
         counts = self.posterior.counts
         if not counts.all():
             weights = (counts == 0).astype(float)
@@ -239,19 +239,19 @@ class UCBRevisited(IndependentArms):
         }
 
     def plays(self, stage: int) -> int:
-        """n_m, at least 1."""
+        """Return n_m, at least 1."""
         return max(1, math.ceil(8 * self.noise_scale**2 * self._confidence(stage) * 4.0**stage))
 
     def radius(self, stage: int) -> float:
-        """r = R sqrt(2 ln(T g^2) / n_m)"""
+        """Return r = R sqrt(2 ln(T g^2) / n_m)."""
         return self.noise_scale * math.sqrt(2 * self._confidence(stage) / self.plays(stage))
 
     def _confidence(self, stage: int) -> float:
-        """ln(T g^2)"""
+        """Return ln(T g^2)."""
         return self.log_horizon - stage * math.log(4)
 
     def score_arms(self, t: int) -> Array:
-        """Minus the count of an arm that is left, minus infinity for one that is not."""
+        """Return minus the count of an arm that is left, minus infinity for one that is not."""
         index = np.full(len(self.domain), -math.inf)
         index[self.left] = -self.posterior.counts[self.left]
         return index

@@ -11,7 +11,7 @@ import numpy as np
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Exploration, Law, PointMass
-from kernelbandits.policies.acquisition import ScoreSurface, UpperConfidence
+from kernelbandits.policies.acquisition import Surface, UpperConfidence
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.round import Round
 from kernelbandits.streams import Streams
@@ -81,31 +81,31 @@ class IndexPolicy(Policy):
         self._set_rule(width, exploration, gain="realised")
 
     def acquisition(self, now: Round) -> UpperConfidence:
-        """Algorithm 1, lines 3-4: draw w_t; the index is mean + w_t width_t sd."""
-        weight = self._draw_weight(now)
-        return UpperConfidence(weight, self.width_at(now.t) * now.inflation)
+        """Draw w_t, and return the index mean + w_t width_t sd: Algorithm 1, lines 3-4."""
+        width = self.width_at(now.t)
+        return UpperConfidence(self._draw_weight(now, width), width * now.inflation)
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight * width_t * sd over all arms; on a box at the rows (x, context) given."""
+        """Return mean + weight * width_t * sd over all arms; on a box at the rows (x, context)."""
         self._check_round(t)
         acquisition = UpperConfidence(checks.number("index", "weight", weight), self.width_at(t))
         if self.finite and points is None:
             return acquisition.score(self.posterior.mean, self.posterior.sd)
         checks.needs(points is not None, "index", f"points=rows on {self.domain}", points)
-        return ScoreSurface(self.posterior, acquisition).values(points)
+        return Surface(self.posterior, acquisition, exact=True).values(points)
 
     def width_at(self, t: int) -> float:
-        """a_t + sqrt(b_t + c_t L), L of what was learnt so far."""
+        """Return a_t + sqrt(b_t + c_t L), L of what was learnt so far."""
         return self.width(t, self.posterior.log_det)
 
-    def _draw_weight(self, now: Round) -> float:
+    def _draw_weight(self, now: Round, width: float) -> float:
         """Draw w_t from its law, which may depend on the posterior where the round is played."""
         exploration = self.exploration
         seen = None
         if exploration.uses_history:
             here = now.posterior
             seen = here if self.finite else LocalPosterior(here, now.place.survey)
-        law = exploration.law(now.t, seen, self.width_at(now.t))
+        law = exploration.law(now.t, seen, width)
         if exploration.arguments:
             self._check_optimism(law)
         weight = law.draw(now.draw_weight())
@@ -114,7 +114,7 @@ class IndexPolicy(Policy):
         return weight
 
     def tables(self, horizon: int, streams: Streams, first: int = 1) -> IndexTables:
-        """The numbers `ask` would use in rounds first..horizon."""
+        """Return the numbers `ask` would use in rounds first..horizon."""
         if type(self.exploration.source) is PointMass:
             # The weight is the same for every uniform, and to draw them takes longer than all else.
             uniforms = np.zeros(horizon + 1 - first)

@@ -105,13 +105,13 @@ class InformationDirectedSampling(Policy):
         return self._choice_of_arm(arm, sd, now, note | {"width": width})
 
     def losses_and_gains(self, mean: Array, sd: Array, width: float) -> tuple[Array, Array]:
-        """What each arm may lose by the band, and the information of its reward."""
+        """Return what each arm may lose by the band, and the information of its reward."""
         spread = width * sd
         losses = (mean + spread).max() - mean + spread
         return losses, 0.5 * np.log1p(sd * sd / self.posterior.ridge)
 
     def _pick(self, losses: Array, gains: Array, now: Round) -> tuple[int, dict[str, float]]:
-        """The place of the arm to play, and what the note says of it."""
+        """Return the place of the arm to play, and what the note says of it."""
         u, tie = now.draw_weight(), now.draw_tie()
         if self.deterministic or not gains.max() > 0:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -129,7 +129,7 @@ class InformationDirectedSampling(Policy):
 
 
 def best_pair(losses: Array, gains: Array) -> SamplingPair:
-    """The law on two arms that minimises (expected loss)^2 / (expected information).
+    """Return the law on two arms that minimises (expected loss)^2 / (expected information).
 
     Over all laws the pairs (expected information, expected loss) fill the convex hull of the
     points of the arms. The ratio falls with the information and rises with the loss, and it is
@@ -151,7 +151,7 @@ def best_pair(losses: Array, gains: Array) -> SamplingPair:
 
 
 def pair_of(first: int, second: int, losses: Array, gains: Array) -> SamplingPair:
-    """Two arms with the probability of the second that minimises their ratio."""
+    """Return two arms with the probability of the second that minimises their ratio."""
     both = TwoChoices(losses[second], losses[first], gains[second], gains[first])
     chance = float(both.best_chance())
     loss = losses[first] + chance * (losses[second] - losses[first])

@@ -21,7 +21,7 @@ OPENINGS = ("middle", "random")
 def design_location(
     place: Place, tried: Array, sides: Array, t: int, randomness: Randomness, opening: str
 ) -> Location:
-    """The next location of the initial design.
+    """Return the next location of the initial design.
 
     The first is about the middle, or anywhere with `opening="random"`; each of the others is of ten
     random locations the one farthest from those tried, in units of the sides of the domain.
@@ -38,7 +38,7 @@ def design_location(
 
 
 def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> Location:
-    """A random location in the middle fifth of every side; among arms the nearest to such a point.
+    """Draw a location in the middle fifth of every side; among arms the nearest to such a point.
 
     It is not the middle itself, since test functions tend to have their optimum there.
     """
@@ -53,13 +53,13 @@ def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> L
 
 
 def middle_fifth(normals: Array) -> Array:
-    """Uniform numbers in [2/5, 3/5] from standard normal ones."""
+    """Return uniform numbers in [2/5, 3/5] from standard normal ones."""
     inner: Array = (2 + ndtr(normals)) / 5
     return inner
 
 
 def draw_locations(place: Place, t: int, randomness: Randomness) -> list[Location]:
-    """Ten random locations."""
+    """Draw ten random locations."""
     if isinstance(place, ArmList):
         normals = randomness.normal("sample", t, OFFERED)
         arms = (ndtr(normals) * len(place.rows)).astype(int)

@@ -119,7 +119,7 @@ class LinRel(LinearRule):
         self.settings["gain"] = "none"
 
     def score_arms(self, t: int) -> Array:
-        """The estimate plus its width."""
+        """Return the estimate plus its width."""
         return self.known.mean + self.known.width
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
@@ -179,7 +179,7 @@ class SupLinRel(LinearRule, PrecisionLevels):
         return SpectralLevel(self.domain.points, self.noise, self.norm_bound)
 
     def _level_estimates(self, level: int, alive: Indices) -> tuple[Array, Array, Array]:
-        """The estimate, its sd and its width by the data of one level."""
+        """Return the estimate, its sd and its width by the data of one level."""
         known = self.levels.get(level, self._nothing_known)
         return known.mean[alive], known.sd[alive], known.width[alive]
 
@@ -189,5 +189,5 @@ class SupLinRel(LinearRule, PrecisionLevels):
 
 
 def noise_factor(noise_scale: float, delta: float, claims: int) -> float:
-    """R sqrt(2 ln(2 claims / delta))."""
+    """Return R sqrt(2 ln(2 claims / delta))."""
     return noise_scale * math.sqrt(2 * math.log(2 * claims / delta))

@@ -138,7 +138,7 @@ def choose_width(
     claims: int,
     alpha: float | None,
 ) -> Width:
-    """The width alpha, if it is given, or the one that makes all claims right at ridge 1."""
+    """Return the width alpha, if it is given, or the one that makes all claims right at ridge 1."""
     if alpha is None:
         return widths.fixed_design(noise_scale, norm_bound, 1.0, delta, claims)
     return widths.kernel_ucb(checks.scale(owner, "alpha", alpha), 1.0)

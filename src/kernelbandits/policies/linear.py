@@ -10,7 +10,6 @@ from kernelbandits import checks, widths
 from kernelbandits.checks import Array
 from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
-from kernelbandits.kernels import Linear
 from kernelbandits.policies.about import LINEAR, About
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
@@ -32,7 +31,7 @@ class LinearRule(Policy):
             domain, kernel, ridge=ridge, ties=ties, horizon=horizon, form=LinearPosterior
         )
         self.settings |= {"kernel": repr(self.posterior.kernel)}
-        if not isinstance(kernel, Linear):
+        if kernel != self.posterior.kernel:
             self._warn_once("takes rewards as linear in x; the kernel is not used")
 
     def _check_kernel(self) -> None:
@@ -140,7 +139,7 @@ class RarelySwitchingOFUL(LinearRule):
         self._switch()
 
     def score_arms(self, t: int) -> Array:
-        """mean + width sd as they were in round tau."""
+        """Return mean + width sd as they were in round tau."""
         return self.held
 
     def choose(self, now: Round) -> Choice:
@@ -217,7 +216,7 @@ class LinTS(LinearRule):
         self.settings |= {"exploration": "a posterior draw of the parameter", "gain": "none"}
 
     def width_at(self, t: int) -> float:
-        """v_t"""
+        """Return v_t."""
         d = self.domain.dimension
         if self.schedule == "icml":
             return self.noise_scale * math.sqrt(
@@ -226,11 +225,11 @@ class LinTS(LinearRule):
         return self.noise_scale * math.sqrt(9 * d * math.log(t / self.delta))
 
     def parameter(self, t: int, z: Array) -> Array:
-        """thetahat + v_t S z, S S' = B^-1, from d standard normals: the draw itself."""
+        """Return the draw thetahat + v_t S z, S S' = B^-1, from d standard normals."""
         return self.posterior.theta + self.width_at(t) * (self.posterior.root @ z)
 
     def sample(self, t: int, z: Array) -> Array:
-        """x . theta of the draw, over all arms."""
+        """Return x . theta of the draw, over all arms."""
         points: Array = self.domain.points
         return self.posterior.mean + points @ (self.width_at(t) * (self.posterior.root @ z))
 

@@ -69,7 +69,7 @@ class AMMUCB(IndexPolicy):
         )
 
     def band(self, t: int, points: Any = None) -> tuple[Array, Array]:
-        """Lower and upper bounds of f on all arms, or at points.
+        """Return lower and upper bounds of f on all arms, or at points.
 
         They hold in all rounds at once with probability 1 - delta.
         """
@@ -105,7 +105,7 @@ class ResidualBall(Policy):
         self.settings |= {"gain": "realised", "exploration": "none"}
 
     def band(self, t: int) -> tuple[Array, Array]:
-        """Lower and upper bounds of f on all arms.
+        """Return lower and upper bounds of f on all arms.
 
         They hold in all rounds at once with probability 1 - delta.
         """
@@ -192,7 +192,7 @@ class DMMUCB(ResidualBall):
         return (mean - reach).max(0), self.index(t)
 
     def _bounds(self) -> tuple[Array, Array]:
-        """(alphas, arms): mean_a and sqrt((R_t^2 - a q_a) / a + D^2) sd_a."""
+        """Return mean_a and sqrt((R_t^2 - a q_a) / a + D^2) sd_a as arrays (alphas, arms)."""
         radius = self.losses[self._own] + self.noise_radius**2
         square = radius - self.losses + self.alphas * self.norm_bound**2
         if (square < -1e-9 * radius).any():
@@ -203,7 +203,7 @@ class DMMUCB(ResidualBall):
         return mean, width[:, None] * np.sqrt(np.maximum(variance, 0.0))
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        """a q_a grows by a (reward - mean)^2 / (a + variance), both of before."""
+        """Learn a reward: a q_a grows by a (reward - mean)^2 / (a + variance), both of before."""
         for place, posterior in enumerate(self.levels):
             surprise = reward - float(posterior.mean[arm])
             share = posterior.ridge / (posterior.ridge + max(float(posterior.variance[arm]), 0.0))
@@ -212,7 +212,7 @@ class DMMUCB(ResidualBall):
 
 
 def ridges(alphas: Iterable[float] | float | None, ridge: float) -> list[float]:
-    """The alphas given, or ridge 8^k, k = -2..2."""
+    """Return the alphas given, or ridge 8^k, k = -2..2."""
     if alphas is None:
         return [ridge * 8.0**k for k in range(-2, 3)]
     chosen: Any = [alphas] if checks.is_number(alphas) else alphas

@@ -5,18 +5,16 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks, widths
-from kernelbandits.checks import Array
 from kernelbandits.exploration import PointMass
-from kernelbandits.kernels import Kernel, Stationary, as_kernel
+from kernelbandits.kernels import Kernel, as_trusted
 from kernelbandits.policies.about import MISSPECIFIED, About
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.posterior import as_trusted, posterior_on
+from kernelbandits.posterior import posterior_on
 from kernelbandits.widths import Width
 
 STEP = 1.1
@@ -145,9 +143,10 @@ class AGPUCB(IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        scales = self.finite or isinstance(self.posterior.kernel, Stationary)
+        kernel = self.posterior.kernel
+        scales = self.finite or kernel.lengthscales(self.domain.dimension) is not None
         needed = f"a kernel with a lengthscale on {self.domain}, such as kb.RBF or kb.Matern"
-        checks.needs(scales, "AGPUCB", needed, self.posterior.kernel)
+        checks.needs(scales, "AGPUCB", needed, kernel)
         self.delta = self._check_bounds(noise_scale, norm_bound, delta)
         self.shrinkage = checks.nonnegative("AGPUCB", "shrinkage", shrinkage)
         self.norm_growth = checks.nonnegative("AGPUCB", "norm_growth", norm_growth)
@@ -159,7 +158,10 @@ class AGPUCB(IndexPolicy):
         self._set_rule(self._width(0), PointMass(1.0), gain="realised", **growth)
 
     def _width(self, steps: int) -> Width:
-        """b(t) g^(d/2) D + (R / sqrt(ridge)) sqrt(2 ln(1/delta_j) + L), with g = 1.1^steps."""
+        """Return the width after so many steps.
+
+        It is b(t) g^(d/2) D + (R / sqrt(ridge)) sqrt(2 ln(1/delta_j) + L), with g = 1.1^steps.
+        """
         norm = self.norm_bound * STEP ** (steps * self.domain.dimension / 2)
         share = self.noise_scale**2 / self.posterior.ridge
         chance = 6 * self.delta / (math.pi * (steps + 1)) ** 2
@@ -174,7 +176,7 @@ class AGPUCB(IndexPolicy):
         if steps == self.steps:
             super()._learn(place, reward, note)
             return
-        kernel = shrink(self._first_kernel, STEP**steps)
+        kernel = self._first_kernel.shrink(STEP**steps)
         fresh: Any = posterior_on(as_trusted(kernel), self.domain, self.posterior.ridge)
         # On arms the kernel may be a function of the user's, which may fail: all that it is asked
         # for comes before anything changes.
@@ -190,33 +192,9 @@ class AGPUCB(IndexPolicy):
 
 
 def count_steps(t: int, shrinkage: float) -> int:
-    """How often the lengthscale of round t has shrunk: the largest j with 1.1^j <= t^shrinkage."""
+    """Return how often the lengthscale of round t has shrunk.
+
+    It is the largest j with 1.1^j <= t^shrinkage.
+    """
     # 1e-9 keeps a power that is a step but for rounding from being taken as less.
     return math.floor(shrinkage * math.log(t) / math.log(STEP) + 1e-9)
-
-
-@dataclass(frozen=True)
-class StretchedInputs:
-    """k(factor x, factor z): a kernel whose lengthscale is shorter by the factor."""
-
-    kernel: Kernel
-    factor: float
-
-    def __call__(self, x: Array, z: Array) -> Array:
-        return self.kernel(self.factor * x, self.factor * z)
-
-    def diag(self, x: Array) -> Array:
-        return self.kernel.diagonal(self.factor * x)
-
-
-def shrink(kernel: Kernel, factor: float) -> Kernel:
-    """The kernel with its lengthscale divided by the factor."""
-    if isinstance(kernel, Stationary):
-        lengths = kernel.lengthscale
-        shorter = (
-            tuple(length / factor for length in lengths)
-            if isinstance(lengths, tuple)
-            else lengths / factor
-        )
-        return replace(kernel, lengthscale=shorter)  # type: ignore[type-var]
-    return as_kernel(StretchedInputs(kernel, factor))

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
 from kernelbandits.checks import DataNotice
-from kernelbandits.domains import Contextual, MixedBox
-from kernelbandits.formatting import format_count, format_share
+from kernelbandits.domains import MixedBox
+from kernelbandits.formatting import (
+    format_count,
+    format_point,
+    format_share,
+    name_coordinates,
+)
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import Measurer, OutOfTime, put_in_order
-from kernelbandits.policies.auto import Auto
+from kernelbandits.measuring import Measurer, OutOfTime, put_in_order, single_reward
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.explanation import (
-    Explanation,
-    compared_rows,
-    draw_from_posterior,
-    name_values,
-    place_of_choice,
-    select_contenders,
-    show_point,
-)
+from kernelbandits.policies.comparison import compare_choice
 from kernelbandits.streams import Streams
 
 Point = TypeVar("Point")
 """What the objective gets: an array, or on a `kb.MixedBox` a dict."""
-
-ENOUGH = 0.95
-"""The probability of being within the tolerance that ends a run, as in a study."""
-FEWEST = 5
-"""With fewer rewards the scale of the objective is unknown, and no tolerance ends a run."""
-SURE = 2.0
-"""The noise of one result is rarely larger than this many of its standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +46,7 @@ class OptimizationTrial(Generic[Point]):
         return x
 
     def record(self) -> dict[str, Any]:
-        """One row of a table."""
+        """Return the round as a row of a table."""
         x: Any = self.x
         point = x if isinstance(x, dict) else {f"x{j + 1}": value for j, value in enumerate(x)}
         return {
@@ -117,10 +105,10 @@ class Outcome(Generic[Point]):
     @property
     def exhausted(self) -> bool:
         """Whether every point of a finite domain has a reward."""
-        return is_exhausted(self.policy)
+        return self.policy.is_exhausted
 
     def records(self) -> list[dict[str, Any]]:
-        """The rounds as rows of a table, for instance for `pandas.DataFrame(outcome.records())`."""
+        """Return the rounds as rows of a table, as for `pandas.DataFrame(outcome.records())`."""
         return [trial.record() for trial in self.trials]
 
     def __str__(self) -> str:
@@ -129,7 +117,7 @@ class Outcome(Generic[Point]):
             f"best with probability {self.chance:.2g}"
         )
         return (
-            f"{show_point(self.x)}: {estimate}; {format_count(len(self.trials), 'round')}, "
+            f"{format_point(self.x)}: {estimate}; {format_count(len(self.trials), 'round')}, "
             f"{self.failures} failed{ENDS[self.ended]}"
             + (f"; {format_count(self.pending, 'point')} pending" if self.pending else "")
         )
@@ -138,11 +126,11 @@ class Outcome(Generic[Point]):
         return f"<Outcome: {self}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the recommended point, its estimate, and how the run ended."""
+        """Return what a notebook shows: the recommended point, its estimate, how the run ended."""
         arm = [] if self.arm is None else [("arm", self.arm)]
         known = [
             *arm,
-            *name_values(self.x),
+            *name_coordinates(self.x),
             ("estimate", f"{self.mean:.4g}, sd {self.sd:.2g}"),
             ("the best with probability", format_share(self.chance)),
             ("rounds", f"{len(self.trials)}, {self.failures} failed{ENDS[self.ended]}"),
@@ -192,21 +180,22 @@ class Run:
                 choices = self.policy.batch(min(batch, left), start, self.streams)
                 points = [self.point_of(choice) for choice in choices]
                 results = put_in_order(self.measurer.measure(points, self.deadline))
-                for number, (reward, failure) in results:
+                for number, (measured, failure) in results:
                     choice, x = choices[number], points[number]
+                    reward = None if measured is None else single_reward(measured)
                     trial: OptimizationTrial[Any] = OptimizationTrial(
                         start + number, choice, reward, failure, x
                     )
                     yield self.tell(trial)
                 left -= len(choices)
-                if tolerance is not None and left and is_within(self.policy, tolerance):
+                if tolerance is not None and left and self.policy.is_within(tolerance):
                     self.ended = "tolerance"
                 self.report_exhaustion(left)
         except OutOfTime:
             self.ended = "timeout"
 
     def point_of(self, choice: Choice) -> Any:
-        """The point as the objective gets it: in the user's own values where arms have them."""
+        """Return the point as the objective gets it: in the user's own values if arms have them."""
         values = self.policy.domain.values if self.policy.finite else ()
         return choice.x if not values or choice.arm is None else values[choice.arm]
 
@@ -222,25 +211,26 @@ class Run:
     def report_exhaustion(self, left: int) -> None:
         """Say once that every point of a finite space is measured, if there are rounds left."""
         space = isinstance(self.policy.domain, MixedBox)
-        if left and space and not self.reported and is_exhausted(self.policy):
+        if left and space and not self.reported and self.policy.is_exhausted:
             self.reported = True
             count = format_count(int(self.policy.domain.count), "point")
             text = f"optimize: all {count} of the space are measured; further rounds repeat them"
             warnings.warn(text, DataNotice, stacklevel=4)
 
     def summarise(self) -> Outcome[Any]:
-        """The recommended point and its estimate; without any reward there is none."""
+        """Return the recommended point and its estimate; without any reward there is none."""
         policy = self.policy
         if not policy.n_rewards:
             raise_without_rewards(self.trials, self.ended)
-        choice = recommend_measured(policy)
-        why: Explanation = policy.explain(choice)
+        choice = policy.recommend_measured()
+        compared = compare_choice(policy, choice)
+        mean, sd = compared.estimate(compared.here)
         return Outcome(
             x=self.point_of(choice),
             arm=choice.arm,
-            mean=self.sign * why.mean,
-            sd=why.sd,
-            chance=why.chance,
+            mean=self.sign * mean,
+            sd=sd,
+            chance=compared.chance(compared.here),
             trials=tuple(self.trials),
             policy=policy,
             direction="maximize" if self.sign > 0 else "minimize",
@@ -256,48 +246,3 @@ def raise_without_rewards(trials: Sequence[OptimizationTrial[Any]], ended: str) 
     if trials:
         failed += f", the last of them {trials[-1].failure}"
     raise ValueError(f"optimize needs one reward at least, got {failed}{ENDS[ended]}")
-
-
-def is_exhausted(policy: Policy) -> bool:
-    """Whether every point of a finite domain has a reward."""
-    if not isinstance(policy, Auto):
-        return False
-    if policy.finite:
-        return len(policy.rewards) >= len(policy.domain)
-    count = policy.domain.count if isinstance(policy.domain, MixedBox) else math.inf
-    return len(policy.rewards) >= count
-
-
-def is_within(policy: Policy, tolerance: float) -> bool:
-    """Whether the recommended point is within a tolerance of the best with probability 0.95.
-
-    A single reward that may be luck is not enough, unless the noise is small against the tolerance.
-    """
-    if not isinstance(policy, Auto) or policy.n_rewards < FEWEST:
-        return False
-    choice = recommend_measured(policy)
-    where = policy._place_of(choice)
-    row = policy.domain.points[where] if policy.finite else where
-    noise = policy.calibration.noise_scale
-    if policy.rewards.count_at(row) == 1 and SURE * noise > tolerance:
-        return False
-    rows = compared_rows(policy, row, place_of_choice(policy, choice, None))
-    mean, sd = policy.posterior.at(rows)
-    here = int((rows == row).all(1).argmax())
-    kept = select_contenders(mean, sd, here)
-    draws = policy.units.original(draw_from_posterior(policy.posterior, rows[kept]))
-    losses = draws.max(1) - draws[:, int((kept == here).argmax())]
-    return bool((losses <= tolerance).mean() >= ENOUGH)
-
-
-def recommend_measured(policy: Policy) -> Choice:
-    """Of the points that `Auto` has measured, that with the best estimate.
-
-    On a box the greatest estimate of all is mostly at a point that nobody has measured. Other
-    policies recommend by their own rules.
-    """
-    if not isinstance(policy, Auto) or policy.finite or isinstance(policy.domain, Contextual):
-        return policy.recommend_choice()
-    points = policy.rewards.points
-    mean, _ = policy.posterior.at(points)
-    return policy.choice(policy.domain.decode(points[int(mean.argmax())]))

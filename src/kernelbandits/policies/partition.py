@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.kernels import Matern
+from kernelbandits.kernels import Kernel
 from kernelbandits.policies.about import PARTITIONS, About
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.cubes import Cube, unit_cube
@@ -22,17 +22,17 @@ USUAL_NU = 2.5
 
 
 def thesis(n: int, side: float, nu: float, dimension: int) -> bool:
-    """n > side^(-2 nu)"""
+    """Tell whether n > side^(-2 nu)."""
     return bool(n * side ** (2 * nu) > 1)
 
 
 def aistats(n: int, side: float, nu: float, dimension: int) -> bool:
-    """n + 1 > side^(-1/b), b = (d + 1) / (d + 2 nu)"""
+    """Tell whether n + 1 > side^(-1/b), b = (d + 1) / (d + 2 nu)."""
     return bool((n + 1) * side ** ((dimension + 2 * nu) / (dimension + 1)) > 1)
 
 
 def never(n: int, side: float, nu: float, dimension: int) -> bool:
-    """One cell for all arms."""
+    """Return False: one cell holds all arms."""
     return False
 
 
@@ -71,7 +71,7 @@ class PiGPUCB(Policy):
     horizon
         T, how many rounds will be played.
     nu
-        The smoothness of f; by default that of a Matern kernel, 5/2 for others.
+        The smoothness of f; by default that of the kernel, and 5/2 where it is infinite or unknown.
     split
         When a cell of side s is halved in every coordinate: "thesis" once it has more than
         s^(-2 nu) rewards, "aistats" by the rule of the conference paper, or "never".
@@ -89,7 +89,7 @@ class PiGPUCB(Policy):
         "delta",
         ours="cells hold arms, a cell of one point is never split, a border belongs to the upper "
         "cell; ridge 1, the split and F = 4 (T + 1)^(d / (2 nu)) are those of the first "
-        "author's thesis code; nu = 5/2 for other kernels",
+        "author's thesis code; nu = 5/2 for kernels of infinite or unknown smoothness",
         by_name_only=("ridge",),
     )
 
@@ -117,7 +117,7 @@ class PiGPUCB(Policy):
         given = isinstance(inherit_data, bool)
         checks.needs(given, "PiGPUCB", "inherit_data True or False", inherit_data)
         if nu is None:
-            self.nu = smoothness(self.posterior.kernel)
+            self.nu = smoothness(self.posterior.kernel, self.domain.dimension)
         else:
             self.nu = checks.positive("PiGPUCB", "nu", nu)
         self.noise_scale = noise_scale
@@ -145,14 +145,14 @@ class PiGPUCB(Policy):
         }
 
     def width(self, log_det: float) -> float:
-        """beta_A = D + R sqrt(2 (L_A / 2 + 1 + ln(F/delta)))."""
+        """Return beta_A = D + R sqrt(2 (L_A / 2 + 1 + ln(F/delta)))."""
         return self.norm_bound + self.noise_scale * math.sqrt(2 * (log_det / 2 + self.paid))
 
     def score_arms(self, t: int) -> Array:
         return self._mean + self._width * self._sd
 
     def cell_of(self, arm: int) -> PartitionCell:
-        """The cell that an arm lies in."""
+        """Return the cell that an arm lies in."""
         return self.cells[int(self._home[arm])]
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
@@ -166,7 +166,7 @@ class PiGPUCB(Policy):
             self._divide(cell)
 
     def _cell_posterior(self, cell: PartitionCell) -> Posterior:
-        """The posterior of the cell, made when it is first wanted."""
+        """Return the posterior of the cell, made when it is first wanted."""
         if cell.posterior is None:
             cell.posterior = self._fresh_posterior(self.domain.points[cell.cube.arms])
         return cell.posterior
@@ -204,7 +204,7 @@ class PiGPUCB(Policy):
                 self._cell_posterior(child).update(place, float(sums[row] / counts[row]))
 
     def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
-        """What the cell of the arm knows of it, and the side of the cell."""
+        """Return what the cell of the arm knows of it, and the side of the cell."""
         known = {
             "mean": float(self._mean[arm]),
             "sd": float(self._sd[arm]),
@@ -214,10 +214,12 @@ class PiGPUCB(Policy):
 
 
 def log_cells(horizon: int, dimension: int, nu: float) -> float:
-    """ln F, F = 4 (T + 1)^(d / (2 nu)) the number of cells there may ever be."""
+    """Return ln F, F = 4 (T + 1)^(d / (2 nu)) the number of cells there may ever be."""
     return math.log(4) + dimension / (2 * nu) * math.log(horizon + 1)
 
 
-def smoothness(kernel: Any) -> float:
-    """nu of a Matern kernel, else 5/2."""
-    return kernel.nu if isinstance(kernel, Matern) else USUAL_NU
+def smoothness(kernel: Kernel, dimension: int) -> float:
+    """Return nu of the kernel, and 5/2 where it is infinite or unknown."""
+    decay = kernel.eigendecay(dimension)
+    nu = math.inf if decay is None else decay.smoothness(dimension)
+    return nu if math.isfinite(nu) else USUAL_NU

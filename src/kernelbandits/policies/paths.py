@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr
 
 from kernelbandits.checks import Array
-from kernelbandits.kernels import Matern, RationalQuadratic, Stationary
-from kernelbandits.policies.acquisition import Expansion
-from kernelbandits.policies.spectral import Factor, Term
+from kernelbandits.kernels import Factor, Kernel, Term
 from kernelbandits.posterior import Factorisation
 from kernelbandits.streams import Randomness, Streams
 
@@ -46,11 +43,33 @@ class Waves:
         return np.cos(angles) @ self.cosines + np.sin(angles) @ self.sines
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
-        """g and its gradient."""
+        """Return g and its gradient."""
         angles = rows @ self.frequencies.T
         cos, sin = np.cos(angles), np.sin(angles)
         gradients = (cos * self.sines - sin * self.cosines) @ self.frequencies
         return cos @ self.cosines + sin @ self.sines, gradients
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """k(x)' c over some points: what data add to a draw from the prior."""
+
+    kernel: Kernel
+    points: Array
+    coefficients: Array
+    """c"""
+
+    def values(self, rows: Array) -> Array:
+        if not len(self.points):
+            return np.zeros(len(rows))
+        return self.kernel(rows, self.points) @ self.coefficients
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """Return k(x)' c and its gradient."""
+        if not len(self.points):
+            return np.zeros(len(rows)), np.zeros(rows.shape)
+        gradients = self.kernel.gradient(rows, self.points)
+        return self.values(rows), np.einsum("nmd,m->nd", gradients, self.coefficients)
 
 
 @dataclass(frozen=True)
@@ -72,20 +91,20 @@ class Path:
         return self.scale * self.prior.values(rows) + self.data.values(rows)
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
-        """f and its gradient."""
+        """Return f and its gradient."""
         prior, prior_slope = self.prior.slopes(rows)
         data, data_slope = self.data.slopes(rows)
         return self.scale * prior + data, self.scale * prior_slope + data_slope
 
 
 def count_normals(terms: Sequence[Term], features: int) -> int:
-    """How many normal numbers the waves take.
+    """Return how many normal numbers the waves take.
 
     Each frequency takes one for its size and one for each coordinate, factor by factor, and two for
     its weights.
     """
     return features * sum(
-        2 + sum(1 + len(factor.columns) for factor in term.factors) for term in terms
+        2 + sum(factor.count_normals for factor in term.factors) for term in terms
     )
 
 
@@ -97,42 +116,19 @@ def draw_waves(terms: Sequence[Term], dimension: int, features: int, normals: Ar
     supply = iter(normals[: count_normals(terms, features)].reshape(-1, features))
     frequencies, weights = [], []
     for term in terms:
-        frequencies.append(
-            sum(draw_frequencies(factor, dimension, supply) for factor in term.factors)
-        )
+        drawn = np.zeros((features, dimension))
+        for factor in term.factors:
+            add_frequencies(factor, supply, drawn)
+        frequencies.append(drawn)
         weights.append(np.sqrt(term.variance / features) * np.array([next(supply), next(supply)]))
     cosines, sines = np.concatenate(weights, axis=1)
     return Waves(np.concatenate(frequencies), cosines, sines)
 
 
-def draw_frequencies(factor: Factor, dimension: int, supply: Iterator[Array]) -> Array:
-    """w = size * z / lengthscale in the factor's coordinates, 0 in all others."""
-    size = spectral_size(factor.kernel, next(supply))
-    drawn = np.zeros((len(size), dimension))
-    for column, length in zip(factor.columns, factor.lengths, strict=True):
-        drawn[:, column] += size * next(supply) / length
-    return drawn
-
-
-def spectral_size(kernel: Stationary, normal: Array) -> Array:
-    """The factor that turns normal frequencies into those of the kernel, from one more normal.
-
-    With tau ~ Gamma(shape s, mean 1) the factor is
-
-    - RBF: 1;
-    - Matern: tau^(-1/2), s = nu (frequencies are multivariate t with 2 nu degrees of freedom);
-    - rational quadratic: tau^(1/2), s = alpha.
-    """
-    if isinstance(kernel, Matern):
-        return np.asarray(gamma_mean_one(kernel.nu, normal) ** -0.5)
-    if isinstance(kernel, RationalQuadratic):
-        return np.asarray(gamma_mean_one(kernel.alpha, normal) ** 0.5)
-    return np.ones(len(normal))
-
-
-def gamma_mean_one(shape: float, normal: Array) -> Array:
-    """The quantile of Gamma(shape) / shape at the level at which the normal number stands."""
-    return np.asarray(gammaincinv(shape, ndtr(normal)) / shape)
+def add_frequencies(factor: Factor, supply: Iterator[Array], drawn: Array) -> None:
+    """Add frequencies of a factor to those drawn so far, in the factor's coordinates."""
+    normals = np.array([next(supply) for _ in range(factor.count_normals)])
+    drawn[:, factor.columns] += factor.frequencies(normals).T
 
 
 def condition_path(posterior: Any, prior: Waves, scale: float, noise: Array) -> Path:
@@ -144,7 +140,7 @@ def condition_path(posterior: Any, prior: Waves, scale: float, noise: Array) -> 
 
 
 def solve_sums(posterior: Any, sums: Array) -> Array:
-    """(K + ridge N^-1)^-1 (sums / N), over the points played."""
+    """Return (K + ridge N^-1)^-1 (sums / N), over the points played."""
     if not len(sums):
         return sums
     gram = posterior.kernel(posterior.points, posterior.points)
@@ -219,7 +215,7 @@ def draw_noise(randomness: Randomness, t: int, points: int) -> Array:
 
 
 def noise_numbers(points: int) -> int:
-    """How many normal numbers are drawn for the noise at some points: a power of two, at least 64.
+    """Return how many normal numbers the noise at some points takes: a power of two, at least 64.
 
     The numbers of a round depend on how many are drawn, and Streams draw them in blocks. With a
     power of two the size of a block changes rarely.

@@ -17,10 +17,10 @@ from scipy.special import ndtr
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, Part, argmax, maximise
-from kernelbandits.domains.bfgs import STEPS, USUAL
+from kernelbandits.domains.bfgs import PATIENT, STEPS
 from kernelbandits.domains.box import as_row
 from kernelbandits.domains.search import SearchedFunction
-from kernelbandits.policies.acquisition import Surface
+from kernelbandits.policies.acquisition import Searchable
 from kernelbandits.streams import Randomness
 
 MIDDLE = 0.5
@@ -67,7 +67,7 @@ class ArmList:
 
     def best(
         self,
-        surface: Surface,
+        surface: Searchable,
         ties: str,
         u: float,
         near: Array,
@@ -75,13 +75,13 @@ class ArmList:
         effort: float = 1.0,
         steps: int = STEPS,
     ) -> Location:
-        """The exact maximiser, ties by the declared rule."""
+        """Return the exact maximiser, ties by the declared rule."""
         values = surface.values(self.survey)
         arm = argmax(values, ties, u)
         return self.location(arm, {"index": float(values[arm])})
 
     def greatest(self, values: Array) -> int:
-        """The number of the arm with the greatest value, the lowest on ties.
+        """Return the number of the arm with the greatest value, the lowest on ties.
 
         The values are those of all arms of the domain.
         """
@@ -90,11 +90,11 @@ class ArmList:
         return int(self.numbers[values[self.numbers].argmax()])
 
     def draw(self, randomness: Randomness, t: int) -> Location:
-        """Every arm with the same probability."""
+        """Draw an arm, every one with the same probability."""
         return self.location(int(randomness.uniform("tie", t) * len(self.rows)))
 
     def location(self, place: int, search: dict[str, float] | None = None) -> Location:
-        """The arm in this place of the list."""
+        """Return the arm in this place of the list."""
         arm = place if self.numbers is None else int(self.numbers[place])
         x: Array = self.points[arm]
         return Location(x, arm, add_context(x[None], self.context)[0], search or {})
@@ -115,7 +115,7 @@ class Region:
         return self.complete(self.box.cover().points)
 
     def complete(self, rows: Array) -> Array:
-        """Rows of the box as kernels see them: with the values that are fixed, and the context."""
+        """Return rows of the box as kernels see them: with fixed values, and the context."""
         return add_context(rows, self.context) if self.part is None else self.part.expand(rows)
 
     @property
@@ -125,7 +125,7 @@ class Region:
 
     def best(
         self,
-        surface: Surface,
+        surface: Searchable,
         ties: str,
         u: float,
         near: Array,
@@ -133,7 +133,7 @@ class Region:
         effort: float = 1.0,
         steps: int = STEPS,
     ) -> Location:
-        """The best that a search finds, shifted by u where ties are settled by chance."""
+        """Return the best that a search finds, shifted by u where ties are settled by chance."""
         own = self.columns
         exact, rough = self._in_box(surface), getattr(surface, "sketch", None)
         shift = u if ties == "random" else MIDDLE
@@ -148,9 +148,9 @@ class Region:
             steps=steps,
             u=shift,
             values=exact.values,
-            quick=getattr(surface, "quick", False),
+            quick=True,
             sketch=None if rough is None else self._in_box(rough),
-            halving=getattr(surface, "halving", USUAL),
+            halving=PATIENT,
         )
         search = {
             "index": found.value,
@@ -160,8 +160,8 @@ class Region:
         }
         return self.location(found.row, search)
 
-    def _in_box(self, surface: Surface) -> SearchedFunction:
-        """The surface as a function of the rows of the box."""
+    def _in_box(self, surface: Searchable) -> SearchedFunction:
+        """Return the surface as a function of the rows of the box."""
         own = self.columns
 
         def values(rows: Array) -> Array:
@@ -174,12 +174,12 @@ class Region:
         return SearchedFunction(slopes, values)
 
     def draw(self, randomness: Randomness, t: int) -> Location:
-        """Every point with the same probability."""
+        """Draw a point, every one with the same probability."""
         unit = ndtr(randomness.normal("sample", t, self.box.sides))
         return self.location(self.box.from_unit(unit[None])[0])
 
     def location(self, row: Array, search: dict[str, float] | None = None) -> Location:
-        """The point of this row."""
+        """Return the point of this row."""
         x: Any = self.box.decode(row)
         if isinstance(self.box, MixedBox):
             # The values of a point are rounded, so its row may differ in the last digits.
@@ -193,7 +193,7 @@ Place = ArmList | Region
 
 
 def place_of(domain: Any, context: Any, arms: Any) -> Place:
-    """Where the round is played: in all of the domain, or among the arms given."""
+    """Return where the round is played: in all of the domain, or among the arms given."""
     if not isinstance(domain, Contextual):
         hint = f"no context on {domain}; kb.Contextual(domain, size) has one"
         checks.needs(context is None, "ask", hint, context)
@@ -223,12 +223,12 @@ def refuse_arms(domain: Any, arms: Any) -> None:
 
 
 def list_arms(domain: Arms, numbers: Indices) -> ArmList:
-    """Some of the arms."""
+    """Return the list of the arms with these numbers."""
     return ArmList(domain.points, None, numbers)
 
 
 def add_context(rows: Array, context: Array | None) -> Array:
-    """The rows (x, context)."""
+    """Return the rows (x, context)."""
     if context is None:
         return rows
     joint: Array = np.hstack([rows, np.broadcast_to(context, (len(rows), len(context)))])
@@ -236,14 +236,17 @@ def add_context(rows: Array, context: Array | None) -> Array:
 
 
 def plays_anywhere(owner: str, domain: Any, plays_boxes: bool) -> bool:
-    """Whether a policy plays anywhere in the domain; one that does not needs finitely many arms."""
+    """Tell whether a policy plays anywhere in the domain.
+
+    One that does not needs finitely many arms.
+    """
     listed = not isinstance(domain, Contextual) or plays_boxes
     checks.needs(listed, owner, "a finite set of arms or a box", domain)
     return plays_boxes and isinstance(domain, (Box, MixedBox, Contextual))
 
 
 def pick_point(domain: Any, arm: Any) -> tuple[Any, int | None]:
-    """The point and the number of an arm, or a point of a box as it is, which has none."""
+    """Return the point and the number of an arm, or a point of a box as it is, which has none."""
     if isinstance(domain, Arms):
         number = checks.whole("choice", "arm", arm, least=0)
         checks.needs(number < len(domain), "choice", f"an arm below {len(domain)}", arm)
@@ -254,7 +257,7 @@ def pick_point(domain: Any, arm: Any) -> tuple[Any, int | None]:
 
 
 def encode_choice(domain: Any, x: Any, context: Any) -> Array:
-    """What kernels see of a choice, if it may be made."""
+    """Return what kernels see of a choice, if it may be made."""
     if isinstance(domain, Contextual):
         return domain.encode(x, context)
     checks.needs(context is None, "tell", f"no context on {domain}", context)
@@ -263,7 +266,7 @@ def encode_choice(domain: Any, x: Any, context: Any) -> Array:
 
 
 def arm_numbers(arms: Any, n: int) -> Indices:
-    """Numbers of arms below n, at least one, none twice; in order."""
+    """Return numbers of arms below n, at least one, none twice; in order."""
     if isinstance(arms, np.ndarray):
         whole = arms.dtype.kind in "iu" and arms.ndim == 1
     else:

@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 from kernelbandits.calibration import Calibration, Standard
-from kernelbandits.policies.calibrator import Fit
+from kernelbandits.calibration.fitter import Fit
 
 UNUSUAL: Mapping[str, Any] = {"features": False, "sample": 0}
 """What is left out of a body, and its value then."""
 
 
 def write_fit(fit: Fit) -> dict[str, Any]:
-    """A fit as JSON has it. Numbers are written so that the same numbers are read."""
+    """Return a fit as JSON has it; numbers are written so that the same numbers are read."""
     mode = write_calibration(fit.calibration)
     members = [write_calibration(member) for member in fit.members]
     return {
@@ -38,7 +38,7 @@ def read_fit(body: Mapping[str, Any]) -> Fit:
 
 
 def write_calibration(calibration: Calibration) -> dict[str, Any]:
-    """A calibration as JSON has it; what most fits do not have is left out there."""
+    """Return a calibration as JSON has it; what most fits do not have is left out there."""
     body = {one.name: write_value(getattr(calibration, one.name)) for one in fields(calibration)}
     for name in UNUSUAL:
         if not body[name]:
@@ -47,7 +47,7 @@ def write_calibration(calibration: Calibration) -> dict[str, Any]:
 
 
 def write_value(value: Any) -> Any:
-    """Lists for tuples and units, text for the numbers that JSON has not."""
+    """Return lists for tuples and units, text for the numbers that JSON has not."""
     if isinstance(value, Standard):
         return [getattr(value, one.name) for one in fields(value)]
     if isinstance(value, tuple):

@@ -158,14 +158,14 @@ class PIMS(GPTS):
         set_draws(self, features)
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
-        """The draw is from the posterior itself."""
+        """Return 1: the draw is from the posterior itself."""
         return 1.0
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         return view_without_width(self, pending)
 
     def choose(self, now: Round) -> Choice:
-        """The greatest probability to exceed the maximum of the draw."""
+        """Play the greatest probability to exceed the maximum of the draw."""
         tie = now.draw_tie()
         best = self.highest_value(now, tie)
         acquisition = LogProbabilityOfImprovement(best)
@@ -178,7 +178,7 @@ class PIMS(GPTS):
         return self._choice_of_arm(arm, now.sd, now, {"best": best})
 
     def highest_value(self, now: Round, tie: float) -> float:
-        """max f_t, over the arms that may be played or over the box."""
+        """Return max f_t, over the arms that may be played or over the box."""
         if not isinstance(now.place, ArmList) or not self.finite:
             return self._search(self._draw_path(now), now.place, self.ties, tie).search["index"]
         n = len(self.domain)
@@ -189,7 +189,7 @@ class PIMS(GPTS):
 
 
 def joint_form(owner: str) -> Form:
-    """The posterior with the covariance of all arms, or that of a box."""
+    """Return the form of the posterior with the covariance of all arms, or that of a box."""
 
     def form(kernel: Any, domain: Any, ridge: float) -> Any:
         if not isinstance(domain, Arms):

@@ -18,7 +18,7 @@ from kernelbandits.widths import Width
 
 
 def play_random(policy: IndexPolicy, now: Round) -> Choice:
-    """Any allowed arm or point with the same probability; what arms cost does not count."""
+    """Play any allowed arm or point with the same probability; what arms cost does not count."""
     location = now.place.draw(now.randomness, now.t)
     return policy._choice_at(location, now, {"random": 1.0, "weight": 0.0})
 
@@ -71,7 +71,7 @@ class GPUCBPlus(IndexPolicy):
         return super().choose(now) if now.t % 2 else play_random(self, now)
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight width sd in odd rounds; in even rounds all arms score zero."""
+        """Return mean + weight width sd in odd rounds; in even rounds all arms score zero."""
         index = super().index(t, weight, points)
         return index if t % 2 else np.zeros_like(index)
 
@@ -108,12 +108,12 @@ class ExploitPlus(IndexPolicy):
         )
 
     def _check_optimism(self, law: Law) -> None:
-        """Its exploration is the random rounds, not the weight."""
+        """Do nothing: its exploration is the random rounds, not the weight."""
 
     def choose(self, now: Round) -> Choice:
         return super().choose(now) if now.t % 2 else play_random(self, now)
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight width sd in odd rounds; in even rounds all arms score zero."""
+        """Return mean + weight width sd in odd rounds; in even rounds all arms score zero."""
         index = super().index(t, weight, points)
         return index if t % 2 else np.zeros_like(index)

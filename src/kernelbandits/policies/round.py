@@ -48,7 +48,7 @@ class AskOptions(NamedTuple):
     costs: Any
 
     def needs_copy(self, policy: Policy) -> bool:
-        """Whether the policy cannot take the pending choices or the restriction by itself."""
+        """Tell whether the policy cannot take the pending choices or the restriction by itself."""
         if self.arms is not None and not policy.restricts_arms:
             return True
         return not policy.imagines_pending and bool(check_pending(self.pending))
@@ -110,19 +110,19 @@ class Round:
         return [] if self.view is None else self.view.places
 
     def draw_weight(self) -> float:
-        """The uniform number from which the weight of the round is drawn."""
+        """Return the uniform number from which the weight of the round is drawn."""
         return self.randomness.uniform("weight", self.t)
 
     def draw_tie(self) -> float:
-        """The uniform number that settles a tie of the round."""
+        """Return the uniform number that settles a tie of the round."""
         return self.randomness.uniform("tie", self.t)
 
     def draw_normals(self, n: int) -> Array:
-        """The standard normal numbers of the round."""
+        """Return the standard normal numbers of the round."""
         return self.randomness.normal("sample", self.t, n)
 
     def best_arm(self, scores: Array, mean: Array, tie: float, worth: Worth = per_cost) -> int:
-        """The allowed arm with the greatest score, or with the greatest gain for its cost.
+        """Return the allowed arm with the greatest score, or with the greatest gain for its cost.
 
         `worth` says what a score is worth for a cost.
         """
@@ -136,7 +136,7 @@ class Round:
         return int(allowed[argmax(values, self.ties, tie)])
 
     def note(self, arm: int | None) -> dict[str, float]:
-        """What the note of a choice says of costs and of pending rewards."""
+        """Return what the note of a choice says of costs and of pending rewards."""
         if self.view is None and self.costs is None:
             return {}
         cost = {} if self.costs is None or arm is None else {"cost": float(self.costs[arm])}
@@ -167,7 +167,7 @@ class PendingCache:
         return PendingCache()
 
     def places_of(self, policy: Policy, pending: Sequence[Choice]) -> list[Any]:
-        """The places of pending choices; those of the last ask are known."""
+        """Return the places of pending choices; those of the last ask are known."""
         known = len(self._choices)
         same = known <= len(pending) and all(map(operator.is_, self._choices, pending))
         if not same:
@@ -179,7 +179,7 @@ class PendingCache:
         return self._places
 
     def imagine(self, posterior: Any, places: list[Any]) -> Any:
-        """The posterior with the variances as if these places had been played.
+        """Return the posterior with the variances as if these places had been played.
 
         Up to `BLOCK` places are added in one step. Others follow one by one, so the result is the
         same whether the places came in one ask or in several.
@@ -200,7 +200,7 @@ class PendingCache:
         return imagined
 
     def _imagine_block(self, posterior: Any, places: list[Any]) -> Any:
-        """The same in one step; of an ask that is repeated, the posterior that was made for it."""
+        """Return the same in one step; for a repeated ask, the posterior that was made for it."""
         known, events = self._block, posterior.events
         if (
             known is None
@@ -260,7 +260,7 @@ def tell_estimate(policy: Policy, choice: Choice) -> None:
 
 
 def play_most_promising(policy: Policy, allowed: Indices) -> Choice:
-    """Of the arms allowed that of the greatest mean + sd."""
+    """Play the arm of the greatest mean + sd among those allowed."""
     mean, sd = policy.estimates()
     arm = int(allowed[(mean + sd)[allowed].argmax()])
     note = {"mean": float(mean[arm]), "sd": float(sd[arm]), "instead": 1.0}
@@ -268,7 +268,7 @@ def play_most_promising(policy: Policy, allowed: Indices) -> Choice:
 
 
 def check_pending(pending: Any) -> Sequence[Choice]:
-    """A list or tuple of choices."""
+    """Check that these are a list or tuple of choices, and return them."""
     if type(pending) is tuple and not pending:
         return ()
     listed = isinstance(pending, (list, tuple))
@@ -280,7 +280,7 @@ def check_pending(pending: Any) -> Sequence[Choice]:
 
 
 def check_costs(policy: Policy, costs: Any) -> Array:
-    """One positive finite cost for each arm of a policy that weighs costs."""
+    """Return one positive finite cost for each arm of a policy that weighs costs."""
     taken = policy.weighs_costs and policy.finite
     refused = f"no costs for {type(policy).__name__} on {policy.domain}"
     checks.needs(taken, "ask", refused, costs)

@@ -13,12 +13,13 @@ from kernelbandits import checks, widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
+from kernelbandits.kernels import as_trusted
 from kernelbandits.policies.about import ELIMINATION, About
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import PartialPosterior, Posterior, as_trusted
+from kernelbandits.posterior import PartialPosterior, Posterior
 from kernelbandits.widths import Width
 
 
@@ -127,7 +128,7 @@ class PrecisionLevels(Policy):
         self.settings["width"] = width.rule
 
     def climb_levels(self) -> LevelView:
-        """The level at which the round stops, and the arms that reached it.
+        """Return the level at which the round stops, and the arms that reached it.
 
         It stops at level S at the latest: 2^-S <= T^(-ln 2) <= 1 / sqrt(T).
         """
@@ -142,7 +143,7 @@ class PrecisionLevels(Policy):
             level += 1
 
     def _level_estimates(self, level: int, alive: Indices) -> tuple[Array, Array, Array]:
-        """Mean, sd and width of the arms alive by the data of one level.
+        """Return mean, sd and width of the arms alive by the data of one level.
 
         Where it has no data, mean and sd are the prior's.
         """
@@ -170,7 +171,7 @@ class PrecisionLevels(Policy):
         return Choice(self.domain.points[arm], arm, note)
 
     def _width_in_sds(self, view: LevelView, place: int) -> float:
-        """The width of an arm as a multiple of its sd, for the note of a choice."""
+        """Return the width of an arm as a multiple of its sd, for the note of a choice."""
         return self._scale
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
@@ -182,7 +183,7 @@ class PrecisionLevels(Policy):
             self.levels[level] = known
 
     def _new_level(self, level: int, arm: int) -> Any:
-        """The posterior of a level without data, whose first reward is that of `arm`."""
+        """Return the posterior of a level without data, whose first reward is that of `arm`."""
         return self._fresh_posterior()
 
     def _check_level(self, level: float) -> int:
@@ -191,7 +192,9 @@ class PrecisionLevels(Policy):
         return int(level)
 
     def _level_of(self, arm: int) -> int:
-        """The level that a reward enters whose choice names none: where the arm is explored now.
+        """Return the level that a reward enters whose choice names none.
+
+        That is where the arm is explored now.
 
         It is 0, no level, for an arm that would not be explored.
         """
@@ -268,7 +271,7 @@ class SupKernelUCB(PrecisionLevels):
         self.settings["eta"] = eta
 
     def _new_level(self, level: int, arm: int) -> Posterior | PartialPosterior:
-        """The posterior of a level without data: over all arms for the first, else over few."""
+        """Return the posterior of a level without data: of all arms for the first, else of few."""
         if level == 1:
             return self._fresh_posterior()
         view = self.climb_levels()

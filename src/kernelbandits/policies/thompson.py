@@ -25,8 +25,7 @@ from kernelbandits.policies.paths import (
 )
 from kernelbandits.policies.place import Region
 from kernelbandits.policies.round import Round, check_pending
-from kernelbandits.policies.spectral import terms_of
-from kernelbandits.posterior import LARGEST_JOINT, ArmPosterior, PoolPosterior, posterior_on
+from kernelbandits.posterior import LARGEST_JOINT, ArmPosterior, RowPosterior, posterior_on
 from kernelbandits.streams import Streams, as_randomness
 
 
@@ -141,8 +140,8 @@ class GPTS(Policy):
     def _set_features(self, features: int) -> None:
         owner = type(self).__name__
         self.features = checks.whole(owner, "features", features)
-        self.terms = terms_of(self.posterior.kernel, range(self.domain.dimension))
-        kernels = "a kernel of RBF, Matern and RationalQuadratic parts for a path"
+        self.terms = self.posterior.kernel.spectral_terms(range(self.domain.dimension))
+        kernels = "a kernel of RBF, Matern or other parts with `frequencies` for a path"
         parts = f"{kernels} (grid=n draws exactly on a cover)"
         if self.finite:
             parts = f"{kernels} over more than {LARGEST_JOINT} arms"
@@ -152,18 +151,18 @@ class GPTS(Policy):
         )
 
     def sample(self, t: int, z: Array, e: Array) -> Array:
-        """f_t over at most 2000 arms, from 2 n standard normals."""
+        """Return f_t over at most 2000 arms, from 2 n standard normals."""
         checks.needs(self.joint, "sample", f"at most {LARGEST_JOINT} arms", self.domain)
         deviation: Array = self.posterior.deviation(self.root @ z, e)
         mean: Array = self.posterior.mean
         return mean + self._scale(t) * deviation
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
-        """v_t, times exp(I) of what is pending."""
+        """Return v_t, times exp(I) of what is pending."""
         return self.width(t, self.posterior.log_det) * inflation
 
     def choose(self, now: Round) -> Choice:
-        """The maximiser of a function drawn from the inflated posterior."""
+        """Play the maximiser of a function drawn from the inflated posterior."""
         tie = now.draw_tie()
         if not self.finite:
             path = self._draw_path(now)
@@ -179,7 +178,7 @@ class GPTS(Policy):
         return self._choice_of_arm(arm, now.sd, now, note)
 
     def _draw_deviation(self, now: Round) -> Array:
-        """A draw of f - mean over all arms."""
+        """Draw f - mean over all arms."""
         if self.joint:
             n = len(self.domain)
             normals = now.draw_normals(2 * n)
@@ -191,7 +190,7 @@ class GPTS(Policy):
         return conditioned
 
     def path(self, t: int, rng: Any, *, pending: Sequence[Choice] = ()) -> Path:
-        """f_t on a box: `values(rows)`, and `slopes(rows)` with the gradients."""
+        """Return f_t on a box: `values(rows)`, and `slopes(rows)` with the gradients."""
         self._check_round(t)
         checks.needs(not self.finite, "path", "a box (sample is the draw over arms)", self.domain)
         view = self._view_pending(check_pending(pending)) if pending else None
@@ -200,7 +199,7 @@ class GPTS(Policy):
         return self._draw_path(now)
 
     def _draw_path(self, now: Round) -> Path:
-        """A path from normal numbers: first those of the waves, then one for each point played."""
+        """Draw a path from normal numbers: those of the waves, then one for each point played."""
         needed = count_normals(self.terms, self.features)
         normals = now.draw_normals(needed + noise_numbers(len(now.posterior.points)))
         prior = draw_waves(self.terms, self.domain.dimension, self.features, normals[:needed])
@@ -208,7 +207,7 @@ class GPTS(Policy):
         return condition_path(now.posterior, prior, scale, normals[needed:])
 
     def sample_tables(self, first: int, last: int, streams: Streams) -> SampleTables:
-        """The numbers `ask` would use in rounds first..last."""
+        """Return the numbers `ask` would use in rounds first..last."""
         n = len(self.domain)
         normals = streams.normals("sample", first, last, 2 * n)
         return SampleTables(
@@ -221,7 +220,7 @@ class GPTS(Policy):
 
 
 def grid_of(domain: Any, grid: int | None) -> Any:
-    """The domain, or the cover of a box by `grid` points."""
+    """Return the domain, or the cover of a box by `grid` points."""
     if grid is None:
         return domain
     checks.needs(isinstance(domain, (Box, MixedBox)), "GPTS", "a box for its grid", domain)
@@ -229,8 +228,8 @@ def grid_of(domain: Any, grid: int | None) -> Any:
 
 
 def joint_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
-    """The posterior of arms that are few enough for joint draws, of a pool, or of points."""
+    """Return the posterior of arms few enough for joint draws, of a pool, or of points."""
     if not isinstance(domain, Arms):
         return posterior_on(kernel, domain, ridge)
-    form = ArmPosterior if len(domain) <= LARGEST_JOINT else PoolPosterior
+    form = ArmPosterior if len(domain) <= LARGEST_JOINT else RowPosterior
     return form(kernel, domain, ridge)

@@ -94,7 +94,7 @@ class AdaptiveTree(Policy):
         return self._values()
 
     def _values(self) -> Array:
-        """I of the leaf an arm is the centre of, minus infinity for all other arms."""
+        """Return I of the leaf an arm is the centre of, minus infinity for all other arms."""
         upper = self.posterior.mean + self._width() * self.posterior.sd
         values: Array = np.minimum(upper, upper[self._parent] + self._parent_spread) + self._spread
         return values
@@ -113,7 +113,7 @@ class AdaptiveTree(Policy):
                 self._divide(centre)
 
     def _find_divisible(self) -> list[int]:
-        """The centres of the best leaves with width sd(c) <= V and more than one arm."""
+        """Return the centres of the best leaves with width sd(c) <= V and more than one arm."""
         best = tied_arms(self._values())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
         return [
@@ -129,14 +129,14 @@ class AdaptiveTree(Policy):
             self._add_leaf(part, centre, spread)
 
     def _add_leaf(self, cell: Cube, parent: int, parent_spread: float) -> None:
-        """A new leaf below the parent."""
+        """Add a new leaf below the parent."""
         centre, distance = self._centre(cell.arms)
         self.leaves[centre] = cell
         self._spread[centre] = self.norm_bound * distance if cell.divides(self.unit) else 0.0
         self._parent[centre], self._parent_spread[centre] = parent, parent_spread
 
     def _centre(self, arms: Indices) -> tuple[int, float]:
-        """The medoid in d_k and the greatest distance from it.
+        """Return the medoid in d_k and the greatest distance from it.
 
         Of several medoids it is the lexicographically least, so that the order of the arms does
         not matter.
@@ -157,7 +157,10 @@ class AdaptiveTree(Policy):
         return int(rows[np.lexsort(self.unit[arms[rows]].T[::-1])[0]])
 
     def _distances(self, arms: Indices, others: Indices) -> Array:
-        """d_k(x, z) = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), x of the arms and z of the others."""
+        """Return the distances d_k(x, z), x of the arms and z of the others.
+
+        d_k(x, z) = sqrt(k(x, x) + k(z, z) - 2 k(x, z)).
+        """
         if self._metric is not None:
             return self._metric[np.ix_(arms, others)]
         points, prior = self.domain.points, self.posterior.prior

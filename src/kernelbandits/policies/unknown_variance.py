@@ -92,11 +92,14 @@ class StreamingUCB(IndexPolicy):
         self._set_rule(width, PointMass(1.0), least_noise=least, gain="realised")
 
     def width_at(self, t: int) -> float:
-        """D (1 + sqrt(2 ln(1/delta') + L_-))."""
+        """Return D (1 + sqrt(2 ln(1/delta') + L_-))."""
         return self.width(t, self.least_log_det)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        """Residuals at the ridge so far give s_-, then L_-, then s_+; the ridge follows s_+."""
+        """Learn a reward, and follow the noise.
+
+        Residuals at the ridge so far give s_-, then L_-, then s_+; the ridge follows s_+.
+        """
         super()._learn(arm, reward, note)
         self._centre(arm, reward)
         (least, most), spread = self.noise_bounds, self.residual_spread
@@ -110,7 +113,7 @@ class StreamingUCB(IndexPolicy):
             self.posterior.refit(ridge_of(upper, self.norm_bound))
 
     def _lower(self, spread: float) -> float:
-        """(spread - D sqrt(ridge e / t)) / (1 + sqrt(2 c_t / t))."""
+        """Return (spread - D sqrt(ridge e / t)) / (1 + sqrt(2 c_t / t))."""
         t, ridge = self.posterior.events, self.posterior.ridge
         bias = self.norm_bound * math.sqrt(ridge * self.leverage / t)
         lower = (spread - bias) / (1 + math.sqrt(2 * deviation_at(t, self.delta) / t))
@@ -119,7 +122,9 @@ class StreamingUCB(IndexPolicy):
         return lower
 
     def _upper(self, spread: float) -> float:
-        """The s with a s = spread + 2 sqrt(b s), that is (sqrt(b) + sqrt(b + a spread))^2 / a^2.
+        """Return the s with a s = spread + 2 sqrt(b s).
+
+        That is (sqrt(b) + sqrt(b + a spread))^2 / a^2.
 
         a is `slope_at`, b = D sqrt(ridge d_t) / (2 t), d_t = 2 ln(1/delta') + L_-.
         """
@@ -160,13 +165,13 @@ class StreamingUCB(IndexPolicy):
 
 
 def ridge_of(noise: float, norm_bound: float) -> float:
-    """(s / D)^2."""
+    """Return (s / D)^2."""
     ratio = noise / norm_bound
     return ratio * ratio
 
 
 def deviation_at(t: int, delta: float) -> float:
-    """c_t = ln(e/delta) (1 + ln(pi^2 ln(t) / 6) / ln(1/delta)).
+    """Return c_t = ln(e/delta) (1 + ln(pi^2 ln(t) / 6) / ln(1/delta)).
 
     It is infinite before t = 3, so that the bounds on the noise stay where they start.
     """
@@ -178,5 +183,5 @@ def deviation_at(t: int, delta: float) -> float:
 
 
 def slope_at(t: int, deviation: float, price: float) -> float:
-    """a = 1 - sqrt(c_t / t) - sqrt((c_t + 2 d_t) / t)."""
+    """Return a = 1 - sqrt(c_t / t) - sqrt((c_t + 2 d_t) / t)."""
     return 1 - math.sqrt(deviation / t) - math.sqrt((deviation + 2 * price) / t)

@@ -27,8 +27,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernelbandits.calibration import Rewards
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
+from kernelbandits.policies.acquisition import log_expected_improvement
 from kernelbandits.streams import Streams
 
 LARGEST_POOL = 100_000
@@ -89,14 +91,14 @@ class WorkingSet:
         return order, first[order]
 
     def seats(self, arms: Sequence[int] | Indices) -> Indices:
-        """The seat of each of some arms of the pool, or of another at its point; -1 if none."""
+        """Return the seat of each of some arms of the pool, or of one at its point; -1 if none."""
         order, known = self._order
         wanted = self.pool.index.first[np.asarray(arms, dtype=np.intp)]
         place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[place] == wanted, order[place], -1)
 
     def add(self, arms: Sequence[int]) -> WorkingSet:
-        """The set with these arms, in turn; itself if it has them all."""
+        """Return the set with these arms, in turn; itself if it has them all."""
         outside = np.asarray(arms, dtype=np.intp)[self.seats(arms) < 0]
         if not len(outside):
             return self
@@ -105,20 +107,20 @@ class WorkingSet:
         return replace(self, numbers=np.append(self.numbers, outside[np.sort(places)]), grown=True)
 
     def allowed_seats(self, allowed: Indices) -> Indices:
-        """The seats of those of its arms that are among some arms of the pool, in order."""
+        """Return the seats of those of its arms that are among some arms of the pool, in order."""
         named = np.zeros(len(self.pool), dtype=np.bool_)
         named[allowed] = True
         return np.flatnonzero(named[self.numbers])
 
     def has_enough(self, allowed: Indices) -> bool:
-        """Whether an ask that may play these arms of the pool finds enough of them in the set."""
+        """Tell whether an ask that may play these arms of the pool finds enough of them here."""
         here = len(self.allowed_seats(allowed))
         enough = here >= FEWEST_SHARE * len(self)
         return enough or here == len(distinct_arms(self.pool, allowed))
 
 
 def is_large(pool: Arms) -> bool:
-    """Whether a pool needs a working set."""
+    """Tell whether a pool needs a working set."""
     return len(pool) > LARGEST_POOL
 
 
@@ -142,6 +144,25 @@ class PoolKnowledge(NamedTuple):
     """The number of rewards."""
     fit: PoolFit | None = None
     """None before the first reward."""
+
+
+def know_pool(
+    pool: Arms, rewards: Rewards, failed: Sequence[int], likely: Any, lengthscales: Array
+) -> PoolKnowledge:
+    """Return what is known of a pool with rewards.
+
+    `likely` is the posterior of the points with rewards under the most probable scales alone.
+    """
+    points, best = rewards.points, float(likely.mean.max())
+
+    def promise(rows: Array) -> Array:
+        return log_expected_improvement(*predict_in_blocks(likely, rows), best)
+
+    return PoolKnowledge(
+        tried=[*pool.index.find(points).tolist(), *failed],
+        events=rewards.events,
+        fit=PoolFit(points[np.argsort(-likely.mean, kind="stable")], lengthscales, promise),
+    )
 
 
 def choose_working_set(
@@ -172,14 +193,14 @@ def choose_working_set(
 
 
 def set_size(measured: int) -> int:
-    """How many arms a working set has once so many distinct arms were measured."""
+    """Return how many arms a working set has once so many distinct arms were measured."""
     return min(LARGEST_SET, max(SMALLEST_SET, 2 * measured, KEPT // max(1, measured)))
 
 
 def promising_arms(
     pool: Arms, offered: Indices, sample: Indices, fit: PoolFit, size: int
 ) -> Indices:
-    """The arms of a set of some size that its fit chooses: about 3/5 of it."""
+    """Return the arms of a set of some size that its fit chooses: about 3/5 of it."""
     promise = fit.promise(pool.points[sample])
     ranked = pool.points[sample[np.argsort(-promise, kind="stable")[: LARGEST_SET // 5]]]
     centres = np.vstack([choose_centres(rows, fit.lengthscales) for rows in (fit.best, ranked)])
@@ -194,7 +215,7 @@ def promising_arms(
 
 
 def choose_centres(rows: Array, lengthscales: Array) -> Array:
-    """The first of some points that are not close to those chosen before, at most `CENTRES`.
+    """Return the first of some points that are not close to those chosen before, at most `CENTRES`.
 
     The best points are often neighbours of each other, and so would be all centres.
     """
@@ -211,7 +232,7 @@ def choose_centres(rows: Array, lengthscales: Array) -> Array:
 
 
 def distinct_arms(pool: Arms, allowed: Indices | None) -> Indices:
-    """Of all arms, or of those allowed, the first at each point, in order."""
+    """Return the first at each point, in order, of all arms or of those allowed."""
     numbers = np.arange(len(pool)) if allowed is None else np.asarray(allowed, dtype=np.intp)
     if pool.index.distinct == len(pool):
         return numbers
@@ -220,7 +241,7 @@ def distinct_arms(pool: Arms, allowed: Indices | None) -> Indices:
 
 
 def offered_at(pool: Arms, offered: Indices, arms: Sequence[int]) -> Indices:
-    """For each of some arms the one at its point that is offered, or the first at its point."""
+    """Return for each of some arms the one offered at its point, or the first at its point."""
     wanted = pool.index.first[np.asarray(arms, dtype=np.intp)]
     found = np.arange(len(pool))
     found[pool.index.first[offered]] = offered
@@ -228,7 +249,7 @@ def offered_at(pool: Arms, offered: Indices, arms: Sequence[int]) -> Indices:
 
 
 def nearest_arms(pool: Arms, offered: Indices, centres: Array, lengthscales: Array) -> Indices:
-    """The arms nearest to each of some points in lengthscales, a row for each, nearest first."""
+    """Return the arms nearest to each of some points in lengthscales, a row each, nearest first."""
     # |x - c|^2 without |c|^2, which is the same for all arms. Differences from one of the centres
     # lose no digits where the coordinates are large numbers.
     origin = centres[0]
@@ -246,14 +267,14 @@ def nearest_arms(pool: Arms, offered: Indices, centres: Array, lengthscales: Arr
 
 
 def least_places(values: Array, number: int) -> Indices:
-    """The places of the least values, in no order."""
+    """Return the places of the least values, in no order."""
     if number >= len(values):
         return np.arange(len(values))
     return np.argpartition(values, number)[:number] if number else np.empty(0, dtype=np.intp)
 
 
 def predict_in_blocks(posterior: Any, points: Array) -> tuple[Array, Array]:
-    """Mean and sd at many points, of which some thousand are predicted at a time."""
+    """Return mean and sd at many points, of which some thousand are predicted at a time."""
     parts = [posterior.at(points[i : i + BLOCK]) for i in range(0, len(points), BLOCK)]
     mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
     return mean, sd

@@ -9,12 +9,13 @@ of the rewards (`sufficient`) determine the posterior exactly, and at fixed numb
 audit compares the state with a factorisation from them.
 
 The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
-`PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
+`RowPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
 `PartialPosterior` keeps some arms of a pool up to date.
 `SketchedPosterior` is an approximation in the span of some of the arms.
-`MixturePosterior` is the average of several of them, `PoolMixture` one whose members are updated
-together.
+
+A posterior has M >= 1 members, which differ in kernel and ridge, and is their mixture with equal
+weights. `RowPosterior` and `PointPosterior` may have several; M = 1 is the ordinary case.
 
 >>> import numpy as np
 >>> import kernelbandits as kb
@@ -38,25 +39,15 @@ from kernelbandits.posterior.base import Health, Posterior
 from kernelbandits.posterior.columns import Columns
 from kernelbandits.posterior.drifting import DriftingPosterior
 from kernelbandits.posterior.linear import LinearPosterior
-from kernelbandits.posterior.mixture import (
-    MixturePosterior,
-    member_means,
-    member_variances,
-    members_of,
-    predictors_of,
-)
 from kernelbandits.posterior.partial import PartialPosterior
 from kernelbandits.posterior.points import PointPosterior
-from kernelbandits.posterior.pool import NO_ARM, LentPool, PoolPosterior
-from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
+from kernelbandits.posterior.rows import NO_ARM, LentPool, RowPosterior
 from kernelbandits.posterior.search_form import SearchForm
 from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
 from kernelbandits.posterior.sketched import SketchedPosterior
 from kernelbandits.posterior.spectrum import Spectrum
-from kernelbandits.posterior.stacked import StackedPosteriors
 from kernelbandits.posterior.sufficient import Factorisation, Tally
-from kernelbandits.posterior.trusted import as_trusted
 
 __all__ = [
     "LARGEST_COVARIANCE",
@@ -70,26 +61,18 @@ __all__ = [
     "Health",
     "LentPool",
     "LinearPosterior",
-    "MixturePosterior",
     "PartialPosterior",
     "PointPosterior",
-    "PoolMixture",
-    "PoolPosterior",
     "Posterior",
     "RefitPosterior",
+    "RowPosterior",
     "SearchForm",
     "ShortList",
     "SketchedPosterior",
     "Spectrum",
-    "StackedPosteriors",
     "State",
     "Tally",
-    "as_trusted",
-    "member_means",
-    "member_variances",
-    "members_of",
     "posterior_on",
-    "predictors_of",
 ]
 
 LARGEST_COVARIANCE = 200
@@ -107,10 +90,10 @@ def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPos
 def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPosterior:
     """Return the posterior whose memory fits the domain.
 
-    Up to 200 arms it is an `ArmPosterior`, for more arms a `PoolPosterior`, and on a box a
+    Up to 200 arms it is an `ArmPosterior`, for more arms a `RowPosterior`, and on a box a
     `PointPosterior`.
     """
     if not isinstance(domain, (Arms, np.ndarray, Sequence)):
         return PointPosterior(kernel, domain, ridge)
-    form = ArmPosterior if len(domain) <= LARGEST_COVARIANCE else PoolPosterior
+    form = ArmPosterior if len(domain) <= LARGEST_COVARIANCE else RowPosterior
     return form(kernel, domain, ridge)

@@ -15,11 +15,12 @@ from scipy.linalg.blas import daxpy, dscal
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
-from kernelbandits.kernels import Kernel, as_kernel, gram, has_adapted
+from kernelbandits.kernels import CHECKED_POINTS, Kernel, as_kernel, gram, has_adapted
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
-from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 EPS = float(np.finfo(float).eps)
+SMALLEST = float(np.finfo(float).tiny)
+"""Smaller numbers have fewer digits, and rounding is no longer proportional to them."""
 ZERO = np.zeros(())
 """As an array: numpy converts a Python number in every call, which every ask would pay for."""
 ROUNDING = 1 + 1e-6
@@ -105,6 +106,26 @@ class Posterior:
     def sd(self) -> Array:
         """The posterior standard deviation of each arm."""
         return np.sqrt(np.maximum(self.variance, ZERO))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each member; most posteriors have one member."""
+        return (self.kernel,)
+
+    @property
+    def ridges(self) -> Array:
+        """The ridge of each member."""
+        return np.array([self.ridge])
+
+    @property
+    def means(self) -> Array:
+        """(M, n): the posterior mean of each arm under each member."""
+        return self.mean[None]
+
+    @property
+    def variances(self) -> Array:
+        """(M, n): the posterior variance of each arm under each member, as computed."""
+        return self.variance[None]
 
     @property
     def counts(self) -> Indices:
@@ -265,6 +286,23 @@ class Posterior:
         )
         return prior - explained.T @ explained
 
+    def members_at(self, points: Any) -> tuple[Array, Array]:
+        """Return mean and sd of each member at any points, (M, n) arrays."""
+        mean, sd = self.at(points)
+        return mean[None], sd[None]
+
+    def member_covariances(self, points: Any) -> Array:
+        """Return the covariance of f at any points under each member, an (M, n, n) array."""
+        return self.covariance(points)[None]
+
+    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Predict the mean reward of each point from the other points, (M, points) arrays.
+
+        `points` and `counts` are those of all rewards. None where that takes a factorisation, and
+        where the posterior rests on other rewards than these.
+        """
+        return None
+
     def _check_points(self, points: Any) -> Array:
         """Return the points as an array of the right dimension."""
         where, d = checks.points("at", points), self.points.shape[1]
@@ -279,13 +317,9 @@ class Posterior:
         """
         self._audits += 1
         self._audited_at = self.tally.events
-        played = self.support
-        if not len(played):
+        if not len(self.support):
             return False
-        exact = self._factorisation(played)
-        damaged = not math.isfinite(self.log_det)
-        self.log_det = self._log_det(exact, played)
-        repaired = self._reconcile(exact, played) or damaged
+        repaired = self._restore_state()
         if repaired:
             self._repairs += 1
             warnings.warn(
@@ -294,6 +328,14 @@ class Posterior:
                 stacklevel=3,
             )
         return repaired
+
+    def _restore_state(self) -> bool:
+        """Compute the state from counts and sums; return whether it was damaged."""
+        played = self.support
+        exact = self._factorisation(played)
+        damaged = not math.isfinite(self.log_det)
+        self.log_det = self._log_det(exact, played)
+        return self._reconcile(exact, played) or damaged
 
     def _log_det(self, exact: Factorisation, played: Indices) -> float:
         """Return log_det from counts and sums."""
@@ -345,7 +387,12 @@ class Posterior:
 
         Rounding of the mean is proportional to the largest reward, which averages may hide.
         """
-        return not bool((np.abs(self.mean - mean) <= tolerance * self.tally.largest).all())
+        return not bool((np.abs(self.mean - mean) <= tolerance * self._largest_reward).all())
+
+    @property
+    def _largest_reward(self) -> float:
+        """Return the size of the largest reward, or the smallest number with all its digits."""
+        return max(self.tally.largest, SMALLEST)
 
     def _report_conditioning(self) -> None:
         """Warn once if variances have lost more than ten of their sixteen digits."""

@@ -11,10 +11,9 @@ from scipy.linalg.blas import dger
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.kernels import Linear, gram, squared_norms
+from kernelbandits.kernels import CHECKED_POINTS, Linear, gram, squared_norms
 from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.sufficient import Factorisation, lower_root
-from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 
 class LinearPosterior(Posterior):
@@ -23,7 +22,7 @@ class LinearPosterior(Posterior):
     cov(x, z) = x' P z with P = ridge Vbar^-1 and Vbar = ridge I + sum x x'. Held is a root S of
     P = S S'. A reward of x replaces it by S - (S w) w' / (e + sqrt(ridge e)), where w = S' x and
     e = w'w + ridge. In this form of Potter, P = S S' cannot become indefinite by rounding. The
-    variances are a sum of their own, as in `PoolPosterior`, so every audit replaces the state.
+    variances are a sum of their own, as in `RowPosterior`, so every audit replaces the state.
 
     >>> import numpy as np
     >>> import kernelbandits as kb

@@ -9,7 +9,7 @@ import numpy as np
 from kernelbandits.checks import Array, Indices
 from kernelbandits.posterior.arms import ArmPosterior
 from kernelbandits.posterior.base import Posterior
-from kernelbandits.posterior.pool import PoolPosterior
+from kernelbandits.posterior.rows import RowPosterior
 
 SMALL = 200
 """Up to this many arms the covariance of those kept is held."""
@@ -51,7 +51,7 @@ class PartialPosterior:
         return self._made
 
     def _make(self, arms: Indices) -> Posterior:
-        form: type[Posterior] = ArmPosterior if len(arms) <= SMALL else PoolPosterior
+        form: type[Posterior] = ArmPosterior if len(arms) <= SMALL else RowPosterior
         return form(self.kernel, self.points[arms], self.ridge)
 
     def keep(self, arm: int) -> None:

@@ -1,10 +1,11 @@
-"""The posterior at any points, for domains without a list of arms."""
+"""The posterior at any points, for domains without a list of arms: M >= 1 members."""
 
 from __future__ import annotations
 
 import copy
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,18 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Box, MixedBox
 from kernelbandits.domains.box import check_sides
-from kernelbandits.kernels import Kernel, as_kernel, gram, has_adapted, squared_norms
+from kernelbandits.kernels import (
+    CHECKED_POINTS,
+    Kernel,
+    KernelStack,
+    gram,
+    has_adapted,
+    squared_norms,
+)
 from kernelbandits.posterior.base import EPS, LARGEST_ERROR, Health, warn_of_conditioning
 from kernelbandits.posterior.cholesky import GrowingFactor
+from kernelbandits.posterior.members import mix_covariances, mix_moments, read_members
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
-from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 LEAST_PIVOT = 1e3 * EPS
 """The least square of a diagonal entry of L, as a share of k(x, x); less is rounding.
@@ -28,31 +36,190 @@ limit a pivot could become zero or imaginary there.
 """
 
 
-class PointPosterior:
-    """The posterior at any points, from the m distinct points played.
+class PointMember:
+    """One member of a posterior at points: a kernel, a ridge, and the factor of A = K + ridge N^-1.
 
-    With A = K + ridge N^-1, N the counts of the points and ybar their mean rewards,
+    N are the counts of the points played and ybar their mean rewards, both of the posterior. A new
+    point adds a row to L, A = L L'. A point played again lowers one entry of A from ridge / n to
+    ridge / (n + 1). Both cost O(m^2).
+    """
+
+    def __init__(self, kernel: Kernel, ridge: float, usual: Array) -> None:
+        self.kernel, self.ridge = kernel, ridge
+        self._usual = usual
+        """k(x, x) at two corners of the domain."""
+        self._foreign = has_adapted(kernel)
+        self._variances: Array = np.empty(0)
+        self.clamps = 0
+        self.log_det = 0.0
+        self.factor = GrowingFactor()
+        self._coefficients: Array | None = None
+        self._inverse: GrowingFactor | None = None
+        self._whole = 0
+
+    def copy(self) -> PointMember:
+        """Return a member that learns on its own."""
+        other = copy.copy(self)
+        other.factor = self.factor.copy()
+        # Rows are added to it in place.
+        other._inverse = None if self._inverse is None else self._inverse.copy()
+        return other
+
+    @property
+    def prior(self) -> Array:
+        """k(x, x) at the points played; before the first one, at two corners of the domain."""
+        return self._variances if len(self._variances) else self._usual
+
+    def solve_rewards(self, means: Array) -> Array:
+        """Return A^-1 ybar, computed when first needed after a reward."""
+        if self._coefficients is None:
+            white = self.factor.solve(means)
+            self._coefficients = self.factor.solve(white, transposed=True)
+        return self._coefficients
+
+    @property
+    def inverse_factor(self) -> GrowingFactor:
+        """L^-1, kept from one call to the next. A new row (b', p) of L adds (-b' L^-1, 1) / p.
+
+        It is inverted at the size that L had when it was last computed as a whole, and rows are
+        added to that, so that its last digits do not depend on when it was needed before.
+        """
+        lower = self.factor.lower
+        if self._inverse is None:
+            whole = lower[: self._whole, : self._whole]
+            self._inverse = GrowingFactor(dtrtri(whole, lower=1)[0] if len(whole) else None)
+        inverse = self._inverse
+        for m in range(inverse.size, len(lower)):
+            row = lower[m, :m, None] / -lower[m, m]
+            # The transposed product of a row vector: -b' L^-1 / p.
+            image = inverse.multiply(row, transposed=True)[:, 0] if m else np.empty(0)
+            inverse.append(image, 1 / float(lower[m, m]))
+        return inverse
+
+    def restart(self, exact: Factorisation, variances: Array) -> None:
+        """Set factor, coefficients and log_det from counts and sums."""
+        self._variances = variances
+        scale = (math.sqrt(self.ridge) / exact.root)[:, None]
+        self.factor = GrowingFactor(exact.factor * scale)
+        self.factor.raise_pivots(self._least_pivots(exact.root**2))
+        self._inverse, self._whole = None, len(variances)
+        self._coefficients, self.log_det = exact.coefficients, exact.log_det
+
+    def evaluate(self, row: Array, points: Array) -> tuple[Array, float]:
+        """Return k(x, z) for the points z played, and k(x, x), if they are finite."""
+        cross = self.kernel(row, points)[0] if len(points) else np.empty(0)
+        prior = float(self.kernel.diagonal(row)[0])
+        finite = bool(np.isfinite(cross).all()) and math.isfinite(prior)
+        checks.needs(finite, str(self.kernel), "finite values", row[0].tolist())
+        return cross, prior
+
+    def append_point(self, cross: Array, prior: float) -> None:
+        """Learn that a new point was played, whose kernels are given (`evaluate`).
+
+        With the variance k(x, x) - v'v, v = L^-1 k(x), the new row of L is v' with the pivot
+        sqrt(variance + ridge), and log_det rises by ln(1 + variance / ridge).
+        """
+        explained = self.factor.solve(cross)
+        variance = self._clamp_variance(prior - float(explained @ explained))
+        self.factor.append(explained, math.sqrt(max(variance + self.ridge, LEAST_PIVOT * prior)))
+        self._variances = np.append(self._variances, prior)
+        self._learn_variance(variance)
+
+    def repeat_point(self, slot: int, counts: Array) -> None:
+        """Learn that the point in a slot was played again; counts are those before.
+
+        A_ii falls by a = ridge / (n (n + 1)). p = sqrt(a) L^-1 e_i has |p|^2 = a [A^-1]_ii, at most
+        1 / (n + 1) <= 1/2, so nothing cancels.
+        """
+        count = float(counts[slot])
+        unit = np.zeros(len(self._variances))
+        unit[slot] = 1.0
+        white = self.factor.solve(unit)
+        share = self.ridge / count
+        variance = self._played_variance(slot, white, share)
+        # share |white|^2 = (ridge / n) [A^-1]_ii is at most 1; only rounding makes it larger.
+        rounding = max(1.0, share * float(white @ white))
+        self.factor.lower_diagonal(white * math.sqrt(share / (count + 1) / rounding))
+        self.factor.raise_pivots(self._least_pivots(counts))
+        self._inverse, self._whole = None, len(self._variances)
+        self._learn_variance(variance)
+
+    def _learn_variance(self, variance: float) -> None:
+        """Count the information of a reward at a point that had this variance."""
+        self.log_det += math.log1p(variance / self.ridge)
+        self._coefficients = None
+
+    def _least_pivots(self, counts: Array) -> Array:
+        """Return the least possible pivots, sqrt(ridge / (n + 1)), or the size of rounding.
+
+        A is K plus ridge / n on the diagonal and K is positive semi-definite, so a smaller pivot is
+        an error of rounding.
+        """
+        return np.sqrt(np.maximum(self.ridge / (counts + 1), LEAST_PIVOT * self._variances))
+
+    def _played_variance(self, slot: int, white: Array, share: float) -> float:
+        """Return the variance of a point played, s (1 - s [A^-1]_ii) with s = ridge / n.
+
+        That form loses digits if the variance is near the prior variance. Then k - v'v is used,
+        with v = L' e_i - s L^-1 e_i, which loses digits only if the variance is small.
+        """
+        direct = share * (1 - share * float(white @ white))
+        prior = float(self._variances[slot])
+        explained = self.factor.lower[slot] - share * white
+        return self._clamp_variance(
+            direct if direct < prior / 2 else prior - float(explained @ explained)
+        )
+
+    def _clamp_variance(self, variance: float) -> float:
+        """Return zero for a variance that is negative by rounding, and any other unchanged.
+
+        A function used as a kernel that gives a clearly negative variance is not positive
+        semi-definite, which is an error.
+        """
+        sound = not (self._foreign and variance < -1e-6 * float(self.prior.max()))
+        checks.needs(
+            sound, str(self.kernel), "no negative eigenvalue", f"a variance of {variance:.3g}"
+        )
+        self.clamps += variance < 0
+        return max(variance, 0.0)
+
+    def differs(self, matrix: Array, log_det: float, conditioning: float) -> bool:
+        """Return whether the factor or log_det differs by more than rounding from A = matrix.
+
+        Rounding explains 1e4 eps max A for L L', and what the conditioning says for log_det.
+        """
+        lower, tolerance = self.factor.lower, 1e4 * EPS * float(matrix.max())
+        same_factor = bool((np.abs(lower @ lower.T - matrix) <= tolerance).all())
+        allowed = max(1e-6, 1e3 * conditioning) * max(1.0, log_det)
+        return not (same_factor and abs(self.log_det - log_det) <= allowed)
+
+
+class PointPosterior:
+    """The mixture of M >= 1 posteriors at any points, from the m distinct points played.
+
+    Under each member, with A = K + ridge N^-1, N the counts of the points and ybar their mean
+    rewards,
 
         mean(x) = k(x)' A^-1 ybar,   sd(x)^2 = k(x, x) - k(x)' A^-1 k(x),
         log_det = log det(I + K_t / ridge) over all plays.
 
-    Held is the factor of A = L L'. A new point adds a row to L. A point played again lowers one
-    entry of A from ridge / n to ridge / (n + 1). Both cost O(m^2). Every audit computes the factor
-    again from counts and sums.
+    The members have weight 1 / M (`RowPosterior` says why there are several). Held is the factor of
+    A under each of them (`PointMember`). Every audit computes the factors again from counts and
+    sums. A search evaluates it by `SearchForm`.
 
     Parameters
     ----------
     kernel
-        A kernel, or a callable k(x, z).
+        A kernel, or a callable k(x, z); or a list of them, one for each member.
     domain
         A `Box` or `MixedBox`, a `Contextual` domain, or the number of coordinates.
     ridge
-        lambda of the paper: the variance of the noise, in the units of the kernel.
+        lambda of the paper: the variance of the noise, in the units of the kernel; or a list.
 
     Examples
     --------
     >>> import kernelbandits as kb
-    >>> posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), ridge=0.1)
+    >>> posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), 0.1)
     >>> posterior.update([0.5], 2.0)
     >>> mean, sd = posterior.at([[0.0], [0.5]])
     >>> mean.round(3), sd.round(3)
@@ -64,27 +231,37 @@ class PointPosterior:
     complete = True
     """It has learnt every reward unchanged."""
 
-    def __init__(self, kernel: Any, domain: Any, ridge: float = 1.0) -> None:
-        self.kernel: Kernel = as_kernel(kernel)
+    def __init__(self, kernel: Any, domain: Any, ridge: Any = 1.0) -> None:
+        self.kernels, self.ridges = read_members(kernel, ridge)
+        self.stack = KernelStack(self.kernels)
         self.dimension = dimension_of(domain)
-        self.ridge = checks.positive("a posterior", "ridge", ridge)
         self.tally = Tally(0)
-        self.log_det = 0.0
         self.points: Array = np.empty((0, self.dimension))
-        self._usual = prior_on(self.kernel, domain, self.dimension)
-        self._foreign = has_adapted(self.kernel)
-        self._variances: Array = np.empty(0)
+        self.members = tuple(
+            PointMember(one, noise, prior_on(one, domain, self.dimension))
+            for one, noise in zip(self.kernels, self.ridges.tolist(), strict=True)
+        )
+        self._weights: tuple[Array, Array] | None = None
+        """Counts and sums of the points under each member, if rewards differ in precision."""
         self._slot: dict[bytes, int] = {}
-        self._factor = GrowingFactor()
-        self._coefficients: Array | None = None
-        self._inverse: GrowingFactor | None = None
-        self._whole = 0
-        self._audits = self._repairs = self._clamps = self._audited_at = 0
+        self._audits = self._repairs = self._audited_at = 0
         self._warned = False
         self._report_conditioning()
 
     points: Array
     """(m, d): the distinct points played, in the order of their first play."""
+
+    # ------------------------------------------------------------------ what was learnt
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the first member."""
+        return self.kernels[0]
+
+    @property
+    def ridge(self) -> float:
+        """The ridge of the first member."""
+        return float(self.ridges[0])
 
     @property
     def counts(self) -> Indices:
@@ -104,241 +281,250 @@ class PointPosterior:
     @property
     def prior(self) -> Array:
         """k(x, x) at the points played; before the first one, at two corners of the domain."""
-        return self._variances if len(self._variances) else self._usual
+        return self.members[0].prior
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K_t / ridge), the average over the members."""
+        return float(np.mean([member.log_det for member in self.members]))
+
+    def member_totals(self) -> tuple[Array, Array]:
+        """Return counts and sums of the points played under each member, (M, m) arrays."""
+        if self._weights is not None:
+            return self._weights
+        shape = len(self.members), len(self.points)
+        return np.broadcast_to(self.counts, shape), np.broadcast_to(self.sums, shape)
 
     @property
     def coefficients(self) -> Array:
-        """A^-1 ybar, computed when first needed after a reward."""
-        if self._coefficients is None:
-            white = self._factor.solve(self.sums / self.counts)
-            self._coefficients = self._factor.solve(white, transposed=True)
-        return self._coefficients
-
-    @property
-    def lower_factor(self) -> Array:
-        """L of A = K + ridge N^-1 = L L'."""
-        return self._factor.lower
-
-    @property
-    def inverse_factor(self) -> GrowingFactor:
-        """L^-1, kept from one call to the next. A new row (b', p) of L adds (-b' L^-1, 1) / p.
-
-        It is inverted at the size that L had when it was last computed as a whole, and rows are
-        added to that, so that its last digits do not depend on when it was needed before.
-        """
-        lower = self._factor.lower
-        if self._inverse is None:
-            whole = lower[: self._whole, : self._whole]
-            self._inverse = GrowingFactor(dtrtri(whole, lower=1)[0] if len(whole) else None)
-        inverse = self._inverse
-        for m in range(inverse.size, len(lower)):
-            row = lower[m, :m, None] / -lower[m, m]
-            # The transposed product of a row vector: -b' L^-1 / p.
-            image = inverse.multiply(row, transposed=True)[:, 0] if m else np.empty(0)
-            inverse.append(image, 1 / float(lower[m, m]))
-        return inverse
+        """(M, m): A^-1 ybar of each member."""
+        counts, sums = self.member_totals()
+        pairs = zip(self.members, sums / counts, strict=True)
+        return np.array([member.solve_rewards(means) for member, means in pairs])
 
     @property
     def played_means(self) -> Array:
-        """The posterior mean at the points played, ybar - ridge N^-1 A^-1 ybar."""
-        means: Array = (self.sums - self.ridge * self.coefficients) / self.counts
-        return means
+        """(M, m): the posterior mean at the points played, ybar - ridge N^-1 A^-1 ybar."""
+        counts, sums = self.member_totals()
+        return np.asarray((sums - self.ridges[:, None] * self.coefficients) / counts)
+
+    # ------------------------------------------------------------------ learning
 
     def update(self, point: Any, reward: float) -> None:
-        """Condition on one reward at a point of the domain.
-
-        log_det += ln(1 + variance / ridge), with the variance of the point before the reward.
-        """
+        """Condition every member on one reward at a point of the domain."""
         value = checks.reward(reward)
-        row = self._check_points("update", [point])
-        slot = self._slot.get(row.tobytes())
-        variance = self._append_point(row) if slot is None else self._repeat_point(slot)
-        self.tally.add(len(self.points) - 1 if slot is None else slot, value)
-        self.log_det += math.log1p(variance / self.ridge)
-        self._coefficients = None
+        slot = self._learn_play(self._check_points("update", [point]), self.counts)
+        self.tally.add(slot, value)
         self._report_conditioning()
-        if self.events - self._audited_at >= self.audit_interval or not math.isfinite(self.log_det):
+        due = self.events - self._audited_at >= self.audit_interval
+        if due or not math.isfinite(self.log_det):
             self.audit()
 
-    def learn(
-        self,
-        points: Any,
-        counts: Any,
-        sums: Any,
-        events: int | None = None,
-        matrix: Array | None = None,
-    ) -> None:
+    def _learn_play(self, row: Array, counts: Any) -> int:
+        """Learn that a point was played, and return its slot; its reward is added after that."""
+        slot = self._slot.get(row.tobytes())
+        own = np.broadcast_to(counts, (len(self.members), len(self.points)))
+        if slot is not None:
+            for member, number in zip(self.members, own, strict=True):
+                member.repeat_point(slot, number)
+            return slot
+        # Every kernel is evaluated before anything changes: one of a user may fail.
+        values = [member.evaluate(row, self.points) for member in self.members]
+        for member, (cross, prior) in zip(self.members, values, strict=True):
+            member.append_point(cross, prior)
+        self._slot[row.tobytes()] = len(self.points)
+        self.points = np.concatenate([self.points, row])
+        self.tally.grow()
+        return len(self.points) - 1
+
+    def learn(self, points: Any, counts: Any, sums: Any, events: int | None = None) -> None:
         """Replace everything learnt by distinct points with their counts and sums of rewards.
 
         With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
-        and its value as much in the sum. `matrix` are the kernels of all pairs of points, if they
-        are known.
+        and its value as much in the sum. They may be (M, m) arrays, with a row for each member.
+        Such a posterior is not updated: it is built again for the next reward.
         """
         rows = self._check_points("learn", points)
         weights = events is not None
-        number, total = check_totals(counts, sums, len(rows), least=1, weights=weights)
+        shared = not isinstance(counts, np.ndarray) or counts.ndim < 2
+        given = [(counts, sums)] * len(self.members) if shared else zip(counts, sums, strict=True)
+        totals = [check_totals(*one, len(rows), least=1, weights=weights) for one in given]
         slot = {row.tobytes(): place for place, row in enumerate(rows)}
-        checks.needs(
-            len(slot) == len(rows),
-            "learn",
-            "points that are all different",
-            f"{len(rows) - len(slot)} twice",
-        )
-        matrix = self.kernel(rows, rows) if matrix is None else matrix
-        variances = self.kernel.diagonal(rows)
-        finite = bool(np.isfinite(matrix).all() and np.isfinite(variances).all())
-        checks.needs(
-            finite, str(self.kernel), "finite values", matrix[~np.isfinite(matrix)][:1].tolist()
-        )
-        exact = Factorisation.of(matrix, number, total, self.ridge)
-        self.points, self._variances, self._slot = rows, variances, slot
-        self.tally = Tally.of(number, total, events)
+        twice = f"{len(rows) - len(slot)} twice"
+        checks.needs(len(slot) == len(rows), "learn", "points that are all different", twice)
+        matrices = self.stack(rows, rows)
+        variances = [kernel.diagonal(rows) for kernel in self.kernels]
+        for kernel, matrix, variance in zip(self.kernels, matrices, variances, strict=True):
+            finite = bool(np.isfinite(matrix).all() and np.isfinite(variance).all())
+            bad = matrix[~np.isfinite(matrix)][:1].tolist()
+            checks.needs(finite, str(kernel), "finite values", bad)
+        self.points, self._slot = rows, slot
+        self._weights = None
+        if weights:
+            number, total = (np.array(part) for part in zip(*totals, strict=True))
+            self._weights = number, total
+        self.tally = Tally.of(*totals[0], events)
         self._audited_at = self.tally.events
-        self._restart(exact)
+        self._restart(matrices, variances)
         self._report_conditioning()
 
-    def _restart(self, exact: Factorisation) -> None:
-        """Set factor, coefficients and log_det from counts and sums."""
-        self._factor = GrowingFactor(exact.factor * (math.sqrt(self.ridge) / exact.root)[:, None])
-        self._factor.raise_pivots(self._least_pivots())
-        self._inverse, self._whole = None, len(self.points)
-        self._coefficients, self.log_det = exact.coefficients, exact.log_det
-
-    def _append_point(self, row: Array) -> float:
-        """Add a row to L and return the variance of the new point, k(x, x) - v'v.
-
-        The row is v' = (L^-1 k(x))' with the pivot sqrt(variance + ridge).
-        """
-        cross, prior = self._cross(row)[0], float(self.kernel.diagonal(row)[0])
-        finite = bool(np.isfinite(cross).all()) and math.isfinite(prior)
-        checks.needs(finite, str(self.kernel), "finite values", row[0].tolist())
-        explained = self._factor.solve(cross)
-        variance = self._clamp_variance(prior - float(explained @ explained))
-        self._factor.append(explained, math.sqrt(max(variance + self.ridge, LEAST_PIVOT * prior)))
-        self._slot[row.tobytes()] = len(self.points)
-        self.points = np.concatenate([self.points, row])
-        self._variances = np.append(self._variances, prior)
-        self.tally.grow()
-        return variance
-
-    def _repeat_point(self, slot: int) -> float:
-        """Lower A_ii after another play of a point, and return its variance before.
-
-        A_ii falls by a = ridge / (n (n + 1)). p = sqrt(a) L^-1 e_i has |p|^2 = a [A^-1]_ii, at most
-        1 / (n + 1) <= 1/2, so nothing cancels.
-        """
-        count = self.counts[slot].item()
-        unit = np.zeros(len(self.points))
-        unit[slot] = 1.0
-        white = self._factor.solve(unit)
-        share = self.ridge / count
-        variance = self._played_variance(slot, white, share)
-        # share |white|^2 = (ridge / n) [A^-1]_ii is at most 1; only rounding makes it larger.
-        rounding = max(1.0, share * float(white @ white))
-        self._factor.lower_diagonal(white * math.sqrt(share / (count + 1) / rounding))
-        self._factor.raise_pivots(self._least_pivots())
-        self._inverse, self._whole = None, len(self.points)
-        return variance
-
-    def _least_pivots(self) -> Array:
-        """Return the least possible pivots, sqrt(ridge / (n + 1)), or the size of rounding.
-
-        A is K plus ridge / n on the diagonal and K is positive semi-definite, so a smaller pivot is
-        an error of rounding.
-        """
-        return np.sqrt(np.maximum(self.ridge / (self.counts + 1), LEAST_PIVOT * self._variances))
-
-    def _played_variance(self, slot: int, white: Array, share: float) -> float:
-        """Return the variance of a point played, s (1 - s [A^-1]_ii) with s = ridge / n.
-
-        That form loses digits if the variance is near the prior variance. Then k - v'v is used,
-        with v = L' e_i - s L^-1 e_i, which loses digits only if the variance is small.
-        """
-        direct = share * (1 - share * float(white @ white))
-        prior = float(self._variances[slot])
-        explained = self._factor.lower[slot] - share * white
-        return self._clamp_variance(
-            direct if direct < prior / 2 else prior - float(explained @ explained)
-        )
-
-    def _clamp_variance(self, variance: float) -> float:
-        """Return zero for a variance that is negative by rounding, and any other unchanged.
-
-        A function used as a kernel that gives a clearly negative variance is not positive
-        semi-definite, which is an error.
-        """
-        sound = not (self._foreign and variance < -1e-6 * float(self.prior.max()))
-        checks.needs(
-            sound, str(self.kernel), "no negative eigenvalue", f"a variance of {variance:.3g}"
-        )
-        self._clamps += variance < 0
-        return max(variance, 0.0)
-
-    def at(self, points: Any) -> tuple[Array, Array]:
-        """Return mean and sd at any points."""
-        where = self._check_points("at", points)
-        cross = self._cross(where)
-        return cross @ self.coefficients, self._sd(where, self._factor.solve(cross.T))
-
-    def covariance(self, points: Any) -> Array:
-        """Return the covariance of f at any points, k(x, z) - k(x)' A^-1 k(z)."""
-        where = self._check_points("covariance", points)
-        explained = self._factor.solve(self._cross(where).T)
-        return self.kernel(where, where) - explained.T @ explained
-
-    def gradients(self, points: Any) -> tuple[Array, Array, Array, Array]:
-        """Return mean, sd and their gradients at any points.
-
-        The gradients are k'(x)' A^-1 ybar and (k'(x, x) / 2 - k'(x)' A^-1 k(x)) / sd, and 0 where
-        sd = 0.
-        """
-        where = self._check_points("gradients", points)
-        rises = self.kernel.diagonal_gradient(where) / 2
-        if not len(self.points):
-            sd = self._sd(where, np.empty((0, len(where))))
-            return np.zeros(len(where)), sd, np.zeros_like(where), divide_by_sd(rises, sd)
-        cross, gradient = self.kernel.value_and_gradient(where, self.points)
-        explained = self._factor.solve(cross.T)
-        sd, mean = self._sd(where, explained), cross @ self.coefficients
-        weights = self._factor.solve(explained, transposed=True).T
-        slopes = np.moveaxis(gradient, -1, 0)
-        falls = np.einsum("kij,ij->ik", slopes, weights)
-        return mean, sd, (slopes @ self.coefficients).T, divide_by_sd(rises - falls, sd)
-
-    def _cross(self, where: Array) -> Array:
-        """Return k(x, z) for the points z played."""
-        return self.kernel(where, self.points) if len(self.points) else np.empty((len(where), 0))
-
-    def _sd(self, where: Array, explained: Array) -> Array:
-        """Return sqrt(k(x, x) - v'v), with v the columns of L^-1 k(x)."""
-        variance = self.kernel.diagonal(where) - squared_norms(explained.T)
-        return np.sqrt(np.maximum(variance, 0.0))
+    def _restart(self, matrices: Array, variances: Sequence[Array]) -> None:
+        """Set all members from counts and sums; the matrices are K of the points played."""
+        parts = zip(self.members, matrices, *self.member_totals(), variances, strict=True)
+        for member, matrix, counts, sums, variance in parts:
+            member.restart(Factorisation.of(matrix, counts, sums, member.ridge), variance)
 
     def with_pending(self, points: Any) -> PointPosterior:
         """Return a copy with the variances as if these points had been played already.
 
-        Each pending point is told its own posterior mean, which leaves the means as they are and
+        Each member is told its own posterior mean there, which leaves the means as they are and
         lowers the variances exactly as the real rewards will (GP-BUCB).
         """
-        other = self._copy()
+        other = copy.copy(self)
+        other.tally, other._slot = copy.deepcopy(self.tally), dict(self._slot)
+        other.members = tuple(member.copy() for member in self.members)
         other.add_pending(points)
         return other
 
     def add_pending(self, points: Any) -> None:
         """Lower the variances of this posterior itself as if these points had been played."""
-        if np.size(points):
-            rows, means = self._check_points("with_pending", points), self.at(points)[0].tolist()
-            for point, mean in zip(rows, means, strict=True):
-                self.update(point, mean)
+        if not np.size(points):
+            return
+        rows = self._check_points("with_pending", points)
+        means = self.members_at(rows)[0]
+        for place, row in enumerate(rows):
+            self._imagine(row[None], means[:, place])
 
-    def _copy(self) -> PointPosterior:
-        other = copy.copy(self)
-        other.tally = copy.deepcopy(self.tally)
-        other._slot = dict(self._slot)
-        other._factor = self._factor.copy()
-        # Rows are added to it in place.
-        other._inverse = None if self._inverse is None else self._inverse.copy()
+    def _imagine(self, row: Array, means: Array) -> None:
+        """Learn the mean of each member at a row as its reward."""
+        counts, sums = (part.astype(float) for part in self.member_totals())
+        slot = self._learn_play(row, counts)
+        if slot == counts.shape[1]:
+            counts, sums = (np.pad(part, ((0, 0), (0, 1))) for part in (counts, sums))
+        counts[:, slot] += 1
+        sums[:, slot] += means
+        self._weights = counts, sums
+        self.tally.add(slot, float(means.mean()))
+
+    def of_member(self, number: int) -> PointPosterior:
+        """Return the posterior of one member alone; nothing may be told to it."""
+        other, chosen = copy.copy(self), slice(number, number + 1)
+        other.kernels, other.members = self.kernels[chosen], self.members[chosen]
+        other.ridges, other.stack = self.ridges[chosen], KernelStack(other.kernels)
+        if self._weights is not None:
+            counts, sums = self._weights
+            other._weights = counts[chosen], sums[chosen]
         return other
+
+    def audit(self) -> bool:
+        """Compute the factors again from counts and sums; return whether one had been damaged."""
+        self._audits += 1
+        self._audited_at = self.events
+        if not len(self.points):
+            return False
+        matrices = self.stack(self.points, self.points)
+        before = [(member.copy(), member.log_det) for member in self.members]
+        self._restart(matrices, [member.prior for member in self.members])
+        counts, _ = self.member_totals()
+        repaired = any(
+            old.differs(matrix + np.diag(member.ridge / number), member.log_det, self.conditioning)
+            for (old, _), member, matrix, number in zip(
+                before, self.members, matrices, counts, strict=True
+            )
+        )
+        if repaired:
+            self._repairs += 1
+            warnings.warn(
+                f"posterior repaired from counts after {self.events} rewards",
+                NumericsWarning,
+                stacklevel=3,
+            )
+        return repaired
+
+    @property
+    def audit_interval(self) -> int:
+        """The number of rewards between two audits.
+
+        Repeated points add rounding to the factor. After this many rewards, at O(m^2) each, an
+        audit at O(m^3) is not the larger cost.
+        """
+        return max(100, 4 * len(self.points))
+
+    # ------------------------------------------------------------------ answers
+
+    def members_at(self, points: Any) -> tuple[Array, Array]:
+        """Return mean and sd of each member at any points, (M, n) arrays."""
+        where = self._check_points("at", points)
+        priors = np.array([kernel.diagonal(where) for kernel in self.kernels])
+        if not len(self.points):
+            return np.zeros(priors.shape), np.sqrt(priors)
+        crosses = self.stack(where, self.points)
+        means = (crosses @ self.coefficients[..., None])[..., 0]
+        explained = [
+            squared_norms(member.factor.solve(cross.T).T)
+            for member, cross in zip(self.members, crosses, strict=True)
+        ]
+        return means, np.sqrt(np.maximum(priors - np.array(explained), 0.0))
+
+    def at(self, points: Any) -> tuple[Array, Array]:
+        """Return mean and sd at any points."""
+        mean, variance = mix_moments(*self.members_at(points))
+        return mean, np.sqrt(variance)
+
+    def member_covariances(self, points: Any) -> Array:
+        """Return the covariance of f at any points under each member, an (M, n, n) array.
+
+        It is k(x, z) - k(x)' A^-1 k(z).
+        """
+        where = self._check_points("covariance", points)
+        covariances = self.stack(where, where)
+        if len(self.points):
+            crosses = self.stack(where, self.points)
+            for member, cross, covariance in zip(self.members, crosses, covariances, strict=True):
+                explained = member.factor.solve(cross.T)
+                covariance -= explained.T @ explained
+        return covariances
+
+    def covariance(self, points: Any) -> Array:
+        """Return the covariance of f at any points."""
+        return mix_covariances(self.members_at(points)[0], self.member_covariances(points))
+
+    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return None: to leave out a point takes a factorisation (`Posterior.leave_out_each`)."""
+        return None
+
+    def covariance_weights(self, slots: Sequence[int]) -> Array:
+        """Return u of each member with cov(x, z) = k(x)' u, z the point played in its slot: (M, m).
+
+        The kernels of z are A e - (ridge / n) e, so the covariance is
+        k(x)' e - k(x)' A^-1 (A e - (ridge / n) e) = (ridge / n) k(x)' A^-1 e.
+        """
+        found, (counts, _) = [], self.member_totals()
+        for member, slot, number in zip(self.members, slots, counts, strict=True):
+            unit = np.zeros((len(self.points), 1), order="F")
+            unit[slot] = member.ridge / number[slot]
+            root = member.inverse_factor
+            found.append(root.multiply(root.multiply(unit), transposed=True)[:, 0])
+        return np.array(found)
+
+    @property
+    def health(self) -> Health:
+        """How accurate the numbers are, and what the audits found."""
+        clamps = sum(member.clamps for member in self.members)
+        return Health(self._audits, self._repairs, clamps, self.conditioning)
+
+    @property
+    def conditioning(self) -> float:
+        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
+        ratio = max(float(member.prior.max()) / member.ridge for member in self.members)
+        return EPS * ratio * max(1, self.tally.most)
+
+    def _report_conditioning(self) -> None:
+        """Warn once if variances have lost more than ten of their sixteen digits."""
+        if not self._warned and self.conditioning > LARGEST_ERROR:
+            self._warned = True
+            worst = max(self.members, key=lambda one: float(one.prior.max()) / one.ridge)
+            warn_of_conditioning(self.conditioning, worst.ridge)
 
     def _check_points(self, owner: str, points: Any) -> Array:
         """Return the points as an array of the right dimension, with -0.0 as 0.0.
@@ -353,65 +539,6 @@ class PointPosterior:
             where.shape[1],
         )
         return where
-
-    def audit(self) -> bool:
-        """Compute the factor again from counts and sums; return whether it had been damaged."""
-        self._audits += 1
-        self._audited_at = self.events
-        if not len(self.points):
-            return False
-        matrix = self.kernel(self.points, self.points)
-        exact = Factorisation.of(matrix, self.counts, self.sums, self.ridge)
-        repaired = self._differs(matrix + np.diag(self.ridge / self.counts), exact.log_det)
-        self._restart(exact)
-        if repaired:
-            self._repairs += 1
-            warnings.warn(
-                f"posterior repaired from counts after {self.events} rewards",
-                NumericsWarning,
-                stacklevel=3,
-            )
-        return repaired
-
-    def _differs(self, matrix: Array, log_det: float) -> bool:
-        """Tell whether the factor or log_det differs by more than rounding.
-
-        Rounding explains 1e4 eps max A for L L', and what the conditioning says for log_det.
-        """
-        lower, tolerance = self._factor.lower, 1e4 * EPS * float(matrix.max())
-        same_factor = bool((np.abs(lower @ lower.T - matrix) <= tolerance).all())
-        allowed = max(1e-6, 1e3 * self.conditioning) * max(1.0, log_det)
-        return not (same_factor and abs(self.log_det - log_det) <= allowed)
-
-    @property
-    def audit_interval(self) -> int:
-        """The number of rewards between two audits.
-
-        Repeated points add rounding to the factor. After this many rewards, at O(m^2) each, an
-        audit at O(m^3) is not the larger cost.
-        """
-        return max(100, 4 * len(self.points))
-
-    @property
-    def health(self) -> Health:
-        """How accurate the numbers are, and what the audits found."""
-        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
-
-    @property
-    def conditioning(self) -> float:
-        """eps k_max n_max / ridge, the relative error to expect of a variance."""
-        return EPS * float(self.prior.max()) * max(1, self.tally.most) / self.ridge
-
-    def _report_conditioning(self) -> None:
-        """Warn once if variances have lost more than ten of their sixteen digits."""
-        if not self._warned and self.conditioning > LARGEST_ERROR:
-            self._warned = True
-            warn_of_conditioning(self.conditioning, self.ridge)
-
-
-def divide_by_sd(rises: Array, sd: Array) -> Array:
-    """Return rises / sd, and 0 where sd = 0."""
-    return np.divide(rises, sd[:, None], out=np.zeros_like(rises), where=sd[:, None] > 0)
 
 
 def dimension_of(domain: Any) -> int:

@@ -1,9 +1,9 @@
-"""One posterior as a search on a box evaluates it: at many rows, by products of matrices."""
+"""The posterior at points as a search on a box evaluates it: all members, with gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,11 @@ from kernelbandits.kernels import KernelParts, split_kernel
 from kernelbandits.posterior.points import PointPosterior
 
 Score = Callable[[Array, Array], tuple[Array, Array, Array]]
-"""Means and sds -> a score, and its derivatives by mean and by sd."""
+"""Means and sds of the members, (M, n) arrays -> a score (n,), and its derivatives by each mean and
+by each sd, (M, n) arrays."""
+Kernels = tuple[Array, Callable[[Array], Array]]
+"""k_i(x, z) of all members, an (M, n, m) array, and a function: weights c of that shape -> the
+gradient of sum_i sum_z c_iz k_i(x, z) by x, an (n, d) array."""
 
 NUMBERS_AT_ONCE, LEAST_ROWS = 16384, 16
 """Kernels computed at a time, few enough to stay in the cache of the processor."""
@@ -22,113 +26,252 @@ distances are exact to 1e-16 of it."""
 SHORTEST_LENGTH = 1e-50
 """The shortest lengthscale. A side of a box may be 1e100 long, and the square of so many
 lengthscales must not overflow: infinity times 0 is no number."""
+ROUNDING = 1e-12
+"""The error of a difference of variances, as a share of the prior variance."""
+
+
+class Reference(NamedTuple):
+    """The point played of the best estimate, x*, under each member."""
+
+    means: Array
+    """(M, 1): the estimates at x*."""
+    variances: Array
+    """(M, 1): the variances at x*."""
+    weights: Array
+    """(M, m, 1): u with cov(x, x*) = k(x)' u."""
+    rounding: Array
+    """(M, 1): a variance of f(x) - f(x*) below it is what the subtraction leaves of rounding."""
 
 
 class SearchForm:
-    """Mean, sd and the gradient of a score of both, for a kernel signal * k + level.
+    """Mean, sd and the gradient of a score of both, under all members of a posterior.
 
-    With x and the points played z in lengthscales, squared distances are |x|^2 - 2 x.z + |z|^2, one
-    product of matrices. With L^-1 of the posterior (`PointPosterior.inverse_factor`), v = L^-1 k(x)
-    and w = L^-1' v are two more, and so is the gradient of a score f(mean, sd),
+    With L^-1 of a member (`PointMember.inverse_factor`), v = L^-1 k(x) and w = L^-1' v are products
+    of matrices, and so is the gradient of a score f(means, sds),
 
-        sum_z c_z d k(x, z) / d x,   c = (df/dmean) A^-1 ybar - (df/dsd) / sd w,
+        sum_i sum_z c_iz d k_i(x, z) / d x,   c_i = (df/dmean_i) A^-1 ybar - (df/dsd_i) / sd_i w.
 
-    since d k(x, z) / d x_j = -s(x, z) (x_j - z_j) / l_j. It takes a fifth to a third of the time of
-    `PointPosterior.at` and `gradients`, which subtract coordinates and solve triangular systems.
-    The numbers are the same up to rounding.
+    With `from_best` the sd is that of f(x) - f(x*), x* the point played of the best estimate:
+
+        var(f(x) - f(x*)) = v(x) + v(x*) - 2 c(x, x*),   c(x, x*) = (ridge / n*) k(x)' A^-1 e*.
+
+    It is 0 at x* and small close to it, where v(x) alone is not: a point next to the best one is no
+    better, however uncertain the value of both is.
+
+    Kernels of one smooth form are products of matrices too (`ProductKernels`), which takes a fifth
+    to a third of the time of `PointPosterior.at`. Others are evaluated by their own methods.
 
     >>> import numpy as np
     >>> import kernelbandits as kb
-    >>> posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), ridge=0.1)
+    >>> posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), 0.1)
     >>> posterior.update([0.5], 2.0)
-    >>> mean, sd = SearchForm.of(posterior).at(np.array([[0.0], [0.5]]))
-    >>> mean.round(3), sd.round(3)
-    (array([1.103, 1.818]), array([0.816, 0.302]))
+    >>> means, sds = SearchForm(posterior).at(np.array([[0.0], [0.5]]))
+    >>> means.round(3), sds.round(3)
+    (array([[1.103, 1.818]]), array([[0.816, 0.302]]))
     """
 
-    def __init__(self, posterior: PointPosterior, parts: KernelParts) -> None:
-        points = posterior.points
-        self.lengths = np.broadcast_to(parts.smooth.lengthscale, (posterior.dimension,))
+    def __init__(self, posterior: PointPosterior, from_best: bool = False) -> None:
+        self.posterior = posterior
+        self.coefficients = posterior.coefficients
+        self.roots = [member.inverse_factor for member in posterior.members]
+        products = ProductKernels.of(posterior)
+        self.kernels: ProductKernels | OwnKernels = products or OwnKernels(posterior)
+        self.reference = refer_to_best(posterior) if from_best else None
+
+    def at(self, rows: Array, sds: bool = True) -> tuple[Array, Array]:
+        """Return means and sds at the rows, (M, n) arrays; without `sds` these are 0."""
+        shape = len(self.roots), len(rows)
+        means, spreads = np.empty(shape), np.zeros(shape)
+        size = max(LEAST_ROWS, NUMBERS_AT_ONCE // max(1, self.coefficients.size))
+        for first in range(0, len(rows), size):
+            some = slice(first, first + size)
+            cross = self.kernels.values(rows[some])
+            means[:, some] = (cross @ self.coefficients[..., None])[..., 0]
+            if sds:
+                # The transposes are stored by columns, as BLAS needs it to multiply in place.
+                variances = self.kernels.diagonal(rows[some])
+                shared = None if self.reference is None else cross @ self.reference.weights
+                for root, values, left in zip(self.roots, cross, variances, strict=True):
+                    white = root.multiply(values.T, overwrite=True)
+                    left -= np.einsum("zx,zx->x", white, white)
+                spread = means[:, some], np.maximum(variances, 0.0), shared
+                means[:, some], spreads[:, some] = self._spread(*spread)
+        return means, spreads
+
+    def slopes(self, rows: Array, score: Score, sds: bool = True) -> tuple[Array, Array]:
+        """Return a score of means and sds at the rows, and its gradient."""
+        cross, gradient_of = self.kernels(rows)
+        means = (cross @ self.coefficients[..., None])[..., 0]
+        if not sds:
+            value, by_mean, _ = score(means, np.zeros(means.shape))
+            weights = by_mean[..., None] * self.coefficients[:, None]
+            return value, gradient_of(weights)
+        weights, variances = np.empty(cross.shape), self.kernels.diagonal(rows)
+        for i, root in enumerate(self.roots):
+            white = root.multiply(cross[i].T)
+            variances[i] -= np.einsum("zx,zx->x", white, white)
+            weights[i] = root.multiply(white, transposed=True, overwrite=True).T
+        shared = None if self.reference is None else cross @ self.reference.weights
+        means, spreads = self._spread(means, np.maximum(variances, 0.0), shared)
+        value, by_mean, by_sd = score(means, spreads)
+        # An sd of 0 is the least possible: its gradient counts as 0.
+        share = by_sd / np.where(spreads > 0, spreads, np.inf)
+        if self.reference is not None:
+            weights += self.reference.weights.transpose(0, 2, 1)
+        weights *= -share[..., None]
+        weights += by_mean[..., None] * self.coefficients[:, None]
+        return value, gradient_of(weights) + self.kernels.diagonal_slopes(rows, share)
+
+    def _spread(self, means: Array, variances: Array, shared: Array | None) -> tuple[Array, Array]:
+        """Return means and sds, or those of f(x) - f(x*): where that is 0 nothing is to gain."""
+        if self.reference is None:
+            return means, np.sqrt(variances)
+        assert shared is not None
+        variances = variances + self.reference.variances - 2 * shared[..., 0]
+        known = variances > self.reference.rounding
+        return (
+            np.where(known, means, self.reference.means),
+            np.sqrt(np.where(known, variances, 0.0)),
+        )
+
+    def central_member(self) -> int | None:
+        """Return the number of the most central member; None if their kernels do not compare."""
+        return self.kernels.central_member()
+
+
+def refer_to_best(posterior: PointPosterior) -> Reference:
+    """Return the point played of the best estimate under each member."""
+    played = posterior.played_means
+    slots = played.argmax(1)
+    sds = posterior.members_at(posterior.points[slots])[1].diagonal()
+    largest = [float(member.prior.max()) for member in posterior.members]
+    return Reference(
+        means=played.max(1)[:, None],
+        variances=np.square(sds)[:, None],
+        weights=posterior.covariance_weights(slots.tolist())[..., None],
+        rounding=ROUNDING * np.array(largest)[:, None],
+    )
+
+
+class ProductKernels:
+    """Kernels signal * k + level with lengthscales of their own, evaluated by products of matrices.
+
+    With x and the points played z in lengthscales, squared distances are |x|^2 - 2 x.z + |z|^2, one
+    product of matrices. Since d k(x, z) / d x_j = -s(x, z) (x_j - z_j) / l_j, so is a gradient.
+    """
+
+    def __init__(self, posterior: PointPosterior, parts: list[KernelParts]) -> None:
+        points, d = posterior.points, posterior.dimension
+        lengths = [np.broadcast_to(part.smooth.lengthscale, (d,)) for part in parts]
+        self.lengths = np.array(lengths)[:, None]
         # Distances lose digits far from the origin.
         self.origin = points.mean(0)
-        self.signal, self.level, self.profile = parts.signal, parts.level, parts.profile
-        self.coefficients = posterior.coefficients
-        self.root = posterior.inverse_factor
+        self.signals = np.array([part.signal for part in parts])[:, None, None]
+        self.levels = np.array([part.level for part in parts])[:, None, None]
+        self.profile = parts[0].profile
         places = (points - self.origin) / self.lengths
-        squares = np.square(places).sum(1)
+        squares = np.square(places).sum(2)[:, None]
         self.farthest_square = float(squares.max())
-        ones = np.ones(len(points))
+        ones = np.ones(squares.shape)
         # The squared distance is the product of (x, |x|^2, 1) and (-2 z, 1, |z|^2).
-        self.right = np.vstack([-2 * places.T, ones, squares])
-        self.extended = np.hstack([places, ones[:, None]])
-        """(m, d + 1): the points with a 1, by which a product gives the sum too."""
+        self.right = np.concatenate([-2 * places.transpose(0, 2, 1), ones, squares], axis=1)
+        self.extended = np.concatenate([places, ones.transpose(0, 2, 1)], axis=2)
+        """(M, m, d + 1): the points with a 1, by which a product gives the sum too."""
 
     @classmethod
-    def of(cls, posterior: Any) -> SearchForm | None:
+    def of(cls, posterior: PointPosterior) -> ProductKernels | None:
         """Return the form of a posterior; None if it has none or would lose too many digits."""
-        if not isinstance(posterior, PointPosterior) or not len(posterior.points):
+        if not len(posterior.points):
             return None
-        parts = split_kernel(posterior.kernel)
-        if parts is None or parts.additive + parts.nugget:
-            return None
-        if np.min(parts.smooth.lengthscale) < SHORTEST_LENGTH:
+        parts = []
+        for kernel in posterior.kernels:
+            part = split_kernel(kernel)
+            if part is None or part.additive + part.nugget:
+                return None
+            if np.min(part.smooth.lengthscale) < SHORTEST_LENGTH:
+                return None
+            parts.append(part)
+        if len({part.profile for part in parts}) > 1:
             return None
         form = cls(posterior, parts)
         return form if form.farthest_square <= FARTHEST_SQUARE else None
 
-    def at(self, rows: Array) -> tuple[Array, Array]:
-        """Return mean and sd at the rows."""
-        mean, variance = np.empty((2, len(rows)))
-        size = max(LEAST_ROWS, NUMBERS_AT_ONCE // len(self.extended))
-        for first in range(0, len(rows), size):
-            some = slice(first, first + size)
-            cross, _ = self._kernels(self._scale(rows[some]))
-            np.matmul(cross, self.coefficients, out=mean[some])
-            # The transpose is stored by columns, as BLAS needs it to multiply in place.
-            variance[some] = self._variance(self.root.multiply(cross.T, overwrite=True))
-        return mean, np.sqrt(variance)
-
-    def slopes(self, rows: Array, score: Score) -> tuple[Array, Array]:
-        """Return a score of mean and sd at the rows, and its gradient."""
-        left = self._scale(rows)
-        cross, slopes = self._kernels(left)
-        white = self.root.multiply(cross.T)
-        sd = np.sqrt(self._variance(white))
-        value, by_mean, by_sd = score(cross @ self.coefficients, sd)
-        # An sd of 0 is the least possible: its gradient counts as 0.
-        share = by_sd / np.where(sd > 0, -sd, np.inf)
-        weights = self.root.multiply(white, transposed=True, overwrite=True).T
-        weights *= share[:, None]
-        weights += by_mean[:, None] * self.coefficients
-        weights *= slopes
-        sums = weights @ self.extended
-        gradient = sums[:, :-1] - sums[:, -1:] * left[:, :-2]
-        gradient *= self.signal / self.lengths
-        return value, gradient
-
-    def _scale(self, rows: Array) -> Array:
-        """Return (x, |x|^2, 1) with x in lengthscales."""
-        left = np.empty((len(rows), len(self.right)))
-        here = left[:, :-2]
+    def __call__(self, rows: Array) -> Kernels:
+        left = np.empty((len(self.lengths), len(rows), self.right.shape[1]))
+        here = left[..., :-2]
         np.subtract(rows, self.origin, out=here)
         here /= self.lengths
-        np.einsum("nj,nj->n", here, here, out=left[:, -2])
-        left[:, -1] = 1.0
-        return left
-
-    def _kernels(self, left: Array) -> tuple[Array, Array]:
-        """Return signal k(x, z) + level, and s(x, z) = -2 dk/d(r^2) without the signal."""
+        np.einsum("inj,inj->in", here, here, out=left[..., -2])
+        left[..., -1] = 1.0
         squares = left @ self.right
         np.maximum(squares, 0.0, out=squares)
         k, slopes = self.profile(squares)
-        if self.signal != 1 or self.level:
-            # A new array, because both are the same for RBF.
-            k = self.signal * k
-            k += self.level
-        return k, slopes
+        # A new array, because both are the same for RBF.
+        values = self.signals * k
+        values += self.levels
 
-    def _variance(self, white: Array) -> Array:
-        """Return k(x, x) - v'v, at least 0, with v the columns of L^-1 k(x)."""
-        explained = np.einsum("zx,zx->x", white, white)
-        variance: Array = np.maximum((self.signal + self.level) - explained, 0.0)
-        return variance
+        def gradient_of(weights: Array) -> Array:
+            sums = (weights * slopes) @ self.extended
+            gradients = sums[..., :-1] - sums[..., -1:] * here
+            gradients *= self.signals / self.lengths
+            return np.asarray(gradients.sum(0))
+
+        return values, gradient_of
+
+    def values(self, rows: Array) -> Array:
+        """Return k_i(x, z) alone."""
+        return self(rows)[0]
+
+    def diagonal(self, rows: Array) -> Array:
+        """Return k_i(x, x), an (M, n) array."""
+        return np.repeat((self.signals + self.levels)[..., 0], len(rows), axis=1)
+
+    def diagonal_slopes(self, rows: Array, share: Array) -> float:
+        """Return what k(x, x) adds to the gradient: nothing, it is the same everywhere."""
+        return 0.0
+
+    def central_member(self) -> int:
+        """Return the number of the member whose kernel is nearest to the average, in logarithms."""
+        logs = np.hstack([-2 * np.log(self.lengths[:, 0]), np.log(self.signals[:, 0])])
+        return int(np.square(logs - logs.mean(0)).sum(1).argmin())
+
+
+class OwnKernels:
+    """Any kernels, by their own methods."""
+
+    def __init__(self, posterior: PointPosterior) -> None:
+        self.kernels, self.points = posterior.kernels, posterior.points
+        self._stack = posterior.stack
+
+    def __call__(self, rows: Array) -> Kernels:
+        if not len(self.points):
+            empty = np.empty((len(self.kernels), len(rows), 0))
+            return empty, lambda weights: np.zeros(rows.shape)
+        parts = [kernel.value_and_gradient(rows, self.points) for kernel in self.kernels]
+        values, gradients = zip(*parts, strict=True)
+
+        def gradient_of(weights: Array) -> Array:
+            pairs = zip(weights, gradients, strict=True)
+            each = [np.einsum("nm,nmd->nd", weight, gradient) for weight, gradient in pairs]
+            return np.asarray(np.sum(each, axis=0))
+
+        return np.array(values), gradient_of
+
+    def values(self, rows: Array) -> Array:
+        """Return k_i(x, z) alone."""
+        if not len(self.points):
+            return np.empty((len(self.kernels), len(rows), 0))
+        return self._stack(rows, self.points)
+
+    def diagonal(self, rows: Array) -> Array:
+        """Return k_i(x, x), an (M, n) array."""
+        return np.array([kernel.diagonal(rows) for kernel in self.kernels])
+
+    def diagonal_slopes(self, rows: Array, share: Array) -> Any:
+        """Return what k(x, x) adds to the gradient, half of its own times df/dsd / sd."""
+        slopes = np.array([kernel.diagonal_gradient(rows) for kernel in self.kernels])
+        return (share[..., None] * slopes / 2).sum(0)
+
+    def central_member(self) -> None:
+        """Return None: kernels of any form do not compare."""
+        return

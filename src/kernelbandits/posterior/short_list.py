@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.posterior.pool import PoolPosterior, blocks
+from kernelbandits.posterior.rows import PriorRows, RowPosterior, blocks
 from kernelbandits.posterior.sufficient import Tally, lower_root
 
 SHARE, LEAST_LIST = 16, 256
@@ -41,7 +41,7 @@ class ShortList:
     each distinct arm played, with their average and with the ridge divided by their number.
     """
 
-    def __init__(self, pool: PoolPosterior, theta: float) -> None:
+    def __init__(self, pool: RowPosterior, theta: float) -> None:
         self.pool = pool
         self.arms = choose_arms(pool, theta)
         self.played = list(pool._slot)
@@ -91,19 +91,21 @@ class ShortList:
         mean_part, rise = self._pseudo_rewards(arms)
         pool._grow(m)
         for slot in range(old, m):
-            pool._rows[slot] = pool._prior_columns.of(int(arms[slot]))
-        pool._factor[:m, :m], pool._core[:m, :m] = part._factor[:m, :m], part._core[:m, :m]
+            pool._rows[0, slot] = pool._prior_rows.of(int(arms[slot]))[0]
+        pool._factor[:, :m, :m] = part._factor[:, :m, :m]
+        pool._core[:, :m, :m] = part._core[:, :m, :m]
+        factor = part._factor[0]
         weights = np.vstack([rise, mean_part])
         for some in blocks(len(pool.mean), m):
-            rows = pool._rows[:m, some]
+            rows = pool._rows[0, :m, some]
             if m > old:
-                fresh = rows[old:] - part._factor[old:m, :old] @ rows[:old]
-                rows[old:] = solve_triangular(part._factor[old:m, old:m], fresh, lower=True)
+                fresh = rows[old:] - factor[old:m, :old] @ rows[:old]
+                rows[old:] = solve_triangular(factor[old:m, old:m], fresh, lower=True)
             both = weights @ rows
             pool.variance[some] -= np.square(both[:-1]).sum(0)
             pool.mean[some] += both[-1]
         pool.mean[self.arms], pool.variance[self.arms] = part.mean, part.variance
-        pool._rows[old:m, self.arms] = part._rows[old:m]
+        pool._rows[0, old:m, self.arms] = part._rows[0, old:m].T
         self._hand_over(arms)
 
     def _pseudo_rewards(self, arms: Indices) -> tuple[Array, Array]:
@@ -119,9 +121,9 @@ class ShortList:
         plays = part.counts[local] - counts_then
         since = np.flatnonzero(plays)
         gained = (np.sum(part.tally.lend_arms(local.tolist()), axis=0) - sums_then)[since]
-        projection = part._rows[:m, local[since]]
-        coordinates = part._factor[since, :m].copy()
-        coordinates[:, :old] -= projection[:old].T @ pool._core[:old, :old]
+        projection = part._rows[0, :m, local[since]].T
+        coordinates = part._factor[0, since, :m].copy()
+        coordinates[:, :old] -= projection[:old].T @ pool._core[0, :old, :old]
         noise = pool.ridge / plays[since]
         matrix = coordinates @ projection
         factor = lower_root((matrix + matrix.T) / 2 + np.diag(noise), least=float(noise.min()))
@@ -136,13 +138,12 @@ class ShortList:
         local = list(part._slot)
         pool._slot = {int(arm): slot for slot, arm in enumerate(arms)}
         pool.tally.take_back_arms(arms, part.counts[local], *part.tally.lend_arms(local))
-        pool.tally.largest, pool.log_det = part.tally.largest, part.log_det
-        pool._clamps, pool._last = part._clamps, None
-        for arm, place in zip(arms.tolist(), local, strict=True):
-            pool._ceiling[arm] = part._ceiling[place]
+        pool.tally.largest, pool.log_dets = part.tally.largest, part.log_dets
+        pool._clamps, pool._last, pool._exact = part._clamps, None, None
+        pool._ceilings[:, arms] = part._ceilings[:, local]
 
 
-def choose_arms(pool: PoolPosterior, theta: float) -> Indices:
+def choose_arms(pool: RowPosterior, theta: float) -> Indices:
     """Return the arms played, and those with the greatest mean + theta sd or mean, in order."""
     n = len(pool.mean)
     half = max(LEAST_LIST, n // SHARE) // 2
@@ -151,18 +152,19 @@ def choose_arms(pool: PoolPosterior, theta: float) -> Indices:
     return np.unique(np.concatenate([*best, np.array(list(pool._slot), dtype=np.int64)]))
 
 
-def restrict(pool: PoolPosterior, arms: Indices) -> PoolPosterior:
+def restrict(pool: RowPosterior, arms: Indices) -> RowPosterior:
     """Return the posterior of some arms of a pool, all arms played among them."""
     part, m = copy.copy(pool), len(pool._slot)
-    part.points, part.prior = pool.points[arms], pool.prior[arms]
-    part.mean, part.variance = pool.mean[arms], pool.variance[arms]
-    part._rows = np.take(pool._rows[:m], arms, axis=1)
-    part._factor = pool._factor[:m, :m].copy()
-    part._core, part._last = pool._core[:m, :m].copy(), None
+    part.points, part.priors = pool.points[arms], pool.priors[:, arms]
+    part.means, part.variances = pool.means[:, arms], pool.variances[:, arms]
+    part.log_dets = pool.log_dets.copy()
+    part._rows = np.take(pool._rows[:, :m], arms, axis=2)
+    part._factor = pool._factor[:, :m, :m].copy()
+    part._core, part._last, part._exact = pool._core[:, :m, :m].copy(), None, None
     local = np.searchsorted(arms, list(pool._slot)).tolist()
     part._slot = dict(zip(local, range(m), strict=True))
-    part._ceiling = [pool._ceiling[arm] for arm in arms.tolist()]
-    part._prior_columns = type(pool._prior_columns)(pool.kernel, part.points)
+    part._ceilings = pool._ceilings[:, arms]
+    part._prior_rows = PriorRows(pool._stack, part.points)
     # The whole pool is audited, not a part of it.
     part._patience = NEVER
     part.tally = Tally(len(arms))

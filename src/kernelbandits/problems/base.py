@@ -71,11 +71,13 @@ class Instance:
         return self.optimum - self.values
 
     def regrets(self, arms: Any) -> Array:
-        """What each pull of rounds 1, 2, ... lost against the best arm of its round."""
+        """Return what each pull of rounds 1, 2, ... lost against the best arm of its round."""
         return self.gaps[np.asarray(arms, dtype=np.intp)]
 
     def pull(self, arm: int, u: float, t: int = 1) -> float:
-        """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm.
+        """Draw a reward: with noise, or the replicate number floor(u * count) of that arm.
+
+        Y = f(x_arm) + F^-1(u)
 
         The round t does not matter here; it does where the rewards change with time.
         """
@@ -114,25 +116,28 @@ class Problem(Protocol):
 
 
 def problem_generator(streams: Streams) -> np.random.Generator:
-    """A fresh generator of the instance's own numbers: equal seeds, equal instances."""
+    """Return a fresh generator of the instance's own numbers: equal seeds, equal instances."""
     return streams.generator(COLUMN["problem"], PROBLEM_BLOCK)
 
 
 def scale_to_unit(values: Any) -> Array:
-    """(f - min f) / (max f - min f), in [0, 1]; constant values give zeros."""
+    """Scale values to [0, 1]; constant values give zeros.
+
+    (f - min f) / (max f - min f)
+    """
     array = check_rewards("scale_to_unit", values)
     low, spread = span(array)
     return (array - low) / spread
 
 
 def span(values: Array) -> tuple[float, float]:
-    """min f and max f - min f; a spread of zero is taken as one."""
+    """Return min f and max f - min f; a spread of zero is taken as one."""
     low, high = float(values.min()), float(values.max())
     return low, (high - low) or 1.0
 
 
 def check_rewards(owner: str, values: Any) -> Array:
-    """A copy of n >= 1 mean rewards, each finite and of size at most 1e150."""
+    """Return a copy of n >= 1 mean rewards, each finite and of size at most 1e150."""
     array = np.array(values, dtype=np.float64)
     checks.needs(
         array.ndim == 1 and array.size > 0, owner, "an array of n >= 1 values", array.shape
@@ -154,7 +159,10 @@ def freeze_values(values: Any, n: int) -> Array:
 
 
 def check_replicates(replicates: tuple[tuple[float, ...], ...], values: Array) -> None:
-    """Each arm has replicates, and their mean is its value to nine digits of the largest one."""
+    """Check that each arm has replicates whose mean is its value.
+
+    They agree to nine digits of the largest replicate.
+    """
     checks.needs(
         len(replicates) == len(values),
         "Instance",

@@ -39,7 +39,7 @@ class MovingInstance(Instance):
         self._reached.append(self.values)
 
     def at(self, t: int) -> Array:
-        """f_t over the arms."""
+        """Return f_t over the arms."""
         checks.whole("MovingInstance", "round", t)
         while len(self._reached) < t:
             following = next(self.path, None)
@@ -53,21 +53,27 @@ class MovingInstance(Instance):
         return self._reached[t - 1]
 
     def pull(self, arm: int, u: float, t: int = 1) -> float:
-        """Y_t = Y_1 + f_t(x_arm) - f_1(x_arm): the noise, or the replicates, of round 1."""
+        """Draw a reward of round t, with the noise, or the replicates, of round 1.
+
+        Y_t = Y_1 + f_t(x_arm) - f_1(x_arm)
+        """
         return super().pull(arm, u) + float(self.at(t)[arm] - self.values[arm])
 
     def regrets(self, arms: Any) -> Array:
-        """max_x f_t(x) - f_t(x_t) for the arms of rounds t = 1, 2, ..."""
+        """Return max_x f_t(x) - f_t(x_t) for the arms of rounds t = 1, 2, ..."""
         return np.array(
             [float(f.max() - f[arm]) for f, arm in zip(self.rounds(len(arms)), arms, strict=True)]
         )
 
     def rounds(self, horizon: int) -> list[Array]:
-        """f_1..f_T."""
+        """Return f_1..f_T."""
         return [self.at(t) for t in range(1, horizon + 1)]
 
     def variation(self, horizon: int) -> float:
-        """sum_{t < T} max_x |f_{t+1}(x) - f_t(x)|, the budget of changes up to round T."""
+        """Return the budget of changes up to round T.
+
+        sum_{t < T} max_x |f_{t+1}(x) - f_t(x)|
+        """
         return math.fsum(
             float(np.abs(after - before).max()) for before, after in pairwise(self.rounds(horizon))
         )
@@ -85,7 +91,7 @@ class Motion(Protocol):
     @property
     def description(self) -> str: ...
     def path(self, first: Array, centre: float, fresh: Fresh) -> Iterator[Array]:
-        """f_2, f_3, ..., given f_1."""
+        """Yield f_2, f_3, ..., given f_1."""
         ...
 
 
@@ -248,7 +254,7 @@ class Drifting:
         )
 
     def _units(self, still: Instance) -> tuple[float, float]:
-        """c and s."""
+        """Return c and s."""
         if isinstance(self.problem, GPFunction):
             return 0.0, 1.0
         return float(still.values.mean()), float(still.values.std())

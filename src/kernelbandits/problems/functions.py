@@ -76,7 +76,10 @@ class TestFunction:
         return -self.minimum
 
     def natural(self, points: Any) -> Array:
-        """x = lower + (upper - lower) z, from the unit cube to the box."""
+        """Map points of the unit cube to the box.
+
+        x = lower + (upper - lower) z
+        """
         unit = self._points(points)
         outside = unit[((unit < 0) | (unit > 1)).any(1)]
         checks.needs(len(outside) == 0, self.title, "points in the unit cube", outside[:1].tolist())
@@ -84,7 +87,10 @@ class TestFunction:
         return x
 
     def unit(self, x: Any) -> Array:
-        """z = (x - lower) / (upper - lower), from the box to the unit cube."""
+        """Map points of the box to the unit cube.
+
+        z = (x - lower) / (upper - lower)
+        """
         z: Array = (self._points(x) - np.array(self.lower)) / self._sides
         return z
 
@@ -156,7 +162,7 @@ class SampledFunction:
         return f"{arms}; rewards minus the function{scaling}"
 
     def reward(self, points: Any) -> Array:
-        """The raw reward, minus the function, at points of the unit cube."""
+        """Return the raw reward, minus the function, at points of the unit cube."""
         return -self.function(self.function.natural(points))
 
     def instance(self, streams: Streams) -> Instance:
@@ -168,7 +174,7 @@ class SampledFunction:
 
 
 def holder_table() -> TestFunction:
-    """Holder table on [-10, 10]^2: many local minima, and four global ones near the corners."""
+    """Return Holder table on [-10, 10]^2: many local minima, four global ones near the corners."""
     corners = mirror_point(8.055023475736563, 9.664590019241272)
     return function_on_cube(
         "holder-table", "Holder Table", formulas.holder_table, 10.0, corners, -19.208502567886732
@@ -176,7 +182,7 @@ def holder_table() -> TestFunction:
 
 
 def cross_in_tray() -> TestFunction:
-    """Cross-in-tray on [-10, 10]^2: many local minima, and four global ones around the middle."""
+    """Return cross-in-tray on [-10, 10]^2: many local minima, four global ones near the middle."""
     corners = mirror_point(1.3494066171539107, 1.3494066171539107)
     return function_on_cube(
         "cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738
@@ -184,13 +190,13 @@ def cross_in_tray() -> TestFunction:
 
 
 def ackley(dimension: int = 4) -> TestFunction:
-    """Ackley on [-32.768, 32.768]^d: almost flat and rippled, with one narrow minimum at 0."""
+    """Return Ackley on [-32.768, 32.768]^d: almost flat and rippled, one narrow minimum at 0."""
     d = checks.whole("ackley", "dimension", dimension)
     return function_on_cube(f"ackley{d}", "Ackley", formulas.ackley, 32.768, ((0.0,) * d,), 0.0)
 
 
 def hartmann(dimension: int = 6) -> TestFunction:
-    """Hartmann on [0, 1]^d, d = 3 or 6: a few smooth valleys, one of them the deepest."""
+    """Return Hartmann on [0, 1]^d, d = 3 or 6: a few smooth valleys, one of them the deepest."""
     checks.needs(dimension in (3, 6), "hartmann", "dimension 3 or 6", dimension)
     return hartmann3() if dimension == 3 else hartmann6()
 
@@ -215,14 +221,14 @@ def hartmann6() -> TestFunction:
 
 
 def branin() -> TestFunction:
-    """Branin on [-5, 10] x [0, 15]: smooth, with three equal minima."""
+    """Return Branin on [-5, 10] x [0, 15]: smooth, with three equal minima."""
     valleys = (-math.pi, 12.275), (math.pi, 2.275), (3 * math.pi, 2.475)
     lower, upper, minimum = (-5.0, 0.0), (10.0, 15.0), 10 / (8 * math.pi)
     return TestFunction("branin", "Branin (d = 2)", formulas.branin, lower, upper, valleys, minimum)
 
 
 def six_hump_camel() -> TestFunction:
-    """Six-hump camel on [-3, 3] x [-2, 2]: six local minima, two of them global."""
+    """Return six-hump camel on [-3, 3] x [-2, 2]: six local minima, two of them global."""
     humps = (0.08984201310031807, -0.7126564030207396), (-0.08984201310031807, 0.7126564030207396)
     lower, upper, minimum = (-3.0, -2.0), (3.0, 2.0), -1.0316284534898774
     title = "Six-Hump Camel (d = 2)"
@@ -232,13 +238,13 @@ def six_hump_camel() -> TestFunction:
 
 
 def levy(dimension: int = 2) -> TestFunction:
-    """Levy on [-10, 10]^d: a rippled bowl with its minimum at (1, ..., 1)."""
+    """Return Levy on [-10, 10]^d: a rippled bowl with its minimum at (1, ..., 1)."""
     d = checks.whole("levy", "dimension", dimension)
     return function_on_cube(f"levy{d}", "Levy", formulas.levy, 10.0, ((1.0,) * d,), 0.0)
 
 
 def rosenbrock(dimension: int = 2) -> TestFunction:
-    """Rosenbrock on [-5, 10]^d: a curved valley with its minimum at (1, ..., 1)."""
+    """Return Rosenbrock on [-5, 10]^d: a curved valley with its minimum at (1, ..., 1)."""
     d = checks.whole("rosenbrock", "dimension", dimension, least=2)
     lower, upper, title = (-5.0,) * d, (10.0,) * d, f"Rosenbrock (d = {d})"
     return TestFunction(
@@ -254,12 +260,12 @@ def function_on_cube(
     minimisers: tuple[Point, ...],
     minimum: float,
 ) -> TestFunction:
-    """A test function on [-a, a]^d."""
+    """Return a test function on [-a, a]^d."""
     d = len(minimisers[0])
     lower, upper = (-half_width,) * d, (half_width,) * d
     return TestFunction(name, f"{title} (d = {d})", formula, lower, upper, minimisers, minimum)
 
 
 def mirror_point(x: float, y: float) -> tuple[Point, ...]:
-    """(+-x, +-y)."""
+    """Return the four points (+-x, +-y)."""
     return tuple((i * x, j * y) for i, j in product((1.0, -1.0), repeat=2))

@@ -75,7 +75,7 @@ class LowerBound:
         return self.size_of_rule(self.noise_scale, self.norm_bound)
 
     def size_of_rule(self, noise_scale: float, norm_bound: float) -> float:
-        """The same for a rule that is given another R and D."""
+        """Return the `size` for a rule that is given another R and D."""
         share = 1.0 if self._is_printed else math.log(2)
         return noise_scale * math.sqrt(share * self.d / 2) + norm_bound
 
@@ -85,7 +85,9 @@ class LowerBound:
         return self.size / (2 * math.sqrt(1 + BETA * self.horizon / (self.d - 1)))
 
     def regret_bound(self, exploration: Any) -> float:
-        """(1 - alpha) T Delta min C1, for a law or schedule, or its least C1 = P(w >= 1).
+        """Return the lower bound of the regret, for a law or schedule, or its least P(w >= 1).
+
+        (1 - alpha) T Delta min C1,  C1 = P(w >= 1)
 
         The paper's constant, another proof (ours): in all runs suboptimal pulls >= #{t >
         floor(alpha T): w_t >= 1}. For while arms 2..d have fewer than beta T pulls, each such round
@@ -135,7 +137,7 @@ class LowerBound:
 
 
 def least_optimism(exploration: Any, horizon: int) -> float:
-    """min_t C1_t, zero allowed; over all histories, where the law depends on them."""
+    """Return min_t C1_t, zero allowed; over all histories, where the law depends on them."""
     limits = chance_range(Exploration.of(exploration).source)
     if limits is not None:
         return limits[0]

@@ -27,7 +27,7 @@ class Noise:
     @overload
     def draw(self, u: Array) -> Array: ...
     def draw(self, u: float | Array) -> float | Array:
-        """X = F^-1(u), for one uniform in [0, 1) or an array of them."""
+        """Draw X = F^-1(u), for one uniform in [0, 1) or an array of them."""
         if isinstance(u, (float, int)):
             checks.needs(0 <= u < 1, type(self).__name__, "a uniform u in [0, 1)", u)
             return float(self.quantile(max(u, LEAST_UNIFORM)))
@@ -39,7 +39,7 @@ class Noise:
         return np.asarray(self.quantile(np.maximum(uniforms, LEAST_UNIFORM)), dtype=np.float64)
 
     def quantile(self, u: Any) -> Any:
-        """F^-1(u) for u in (0, 1)."""
+        """Return F^-1(u) for u in (0, 1)."""
         raise NotImplementedError
 
     @property
@@ -48,7 +48,7 @@ class Noise:
         raise NotImplementedError
 
     def moment(self, order: float) -> float:
-        """E|X|^order for an order > 0, infinite where there is none."""
+        """Return E|X|^order for an order > 0, infinite where there is none."""
         power = checks.positive(type(self).__name__, "order", order)
         try:
             return self._moment(power)
@@ -56,7 +56,7 @@ class Noise:
             return math.inf
 
     def _moment(self, order: float) -> float:
-        """By quadrature of the quantiles: finite even where the moment is not."""
+        """Compute the moment by quadrature of the quantiles: finite even where it is not."""
         u, chances = smooth_nodes()
         return float(chances @ np.abs(self.quantile(u)) ** order)
 
@@ -79,7 +79,10 @@ class GaussianNoise(Noise):
         return float(self.scale)
 
     def _moment(self, order: float) -> float:
-        """(R sqrt(2))^p Gamma((p + 1) / 2) / sqrt(pi)."""
+        """Return E|X|^p.
+
+        (R sqrt(2))^p Gamma((p + 1) / 2) / sqrt(pi)
+        """
         return power_times(
             self.scale * math.sqrt(2), order, gammaln((order + 1) / 2) - math.log(math.pi) / 2
         )
@@ -132,7 +135,7 @@ class UniformNoise(Noise):
         return self.scale / math.sqrt(3)
 
     def _moment(self, order: float) -> float:
-        """a^p / (p + 1)."""
+        """Return E|X|^p = a^p / (p + 1)."""
         return float(self.scale**order / (order + 1))
 
 
@@ -157,7 +160,10 @@ class StudentNoise(Noise):
         return math.inf if self.scale > 0 else 0.0
 
     def _moment(self, order: float) -> float:
-        """(scale sqrt(df))^p B((p + 1) / 2, (df - p) / 2) / B(1 / 2, df / 2), p < df."""
+        """Return E|X|^p, p < df.
+
+        (scale sqrt(df))^p B((p + 1) / 2, (df - p) / 2) / B(1 / 2, df / 2)
+        """
         if order >= self.df:
             return self.sub_gaussian
         logs = betaln((order + 1) / 2, (self.df - order) / 2) - betaln(0.5, self.df / 2)
@@ -183,7 +189,10 @@ class ParetoNoise(Noise):
         )
 
     def quantile(self, u: Any) -> Any:
-        """-+ scale ((2 min(u, 1 - u))^(-1 / tail) - 1)."""
+        """Return F^-1(u), negative for u < 1/2.
+
+        -+ scale ((2 min(u, 1 - u))^(-1 / tail) - 1)
+        """
         size = (2 * np.minimum(u, 1 - u)) ** (-1 / self.tail) - 1
         return self.scale * np.where(np.less(u, 0.5), -size, size)
 
@@ -192,7 +201,10 @@ class ParetoNoise(Noise):
         return math.inf if self.scale > 0 else 0.0
 
     def _moment(self, order: float) -> float:
-        """scale^p tail B(p + 1, tail - p), p < tail."""
+        """Return E|X|^p, p < tail.
+
+        scale^p tail B(p + 1, tail - p)
+        """
         if order >= self.tail:
             return self.sub_gaussian
         return power_times(
@@ -293,12 +305,12 @@ class CustomNoise(Noise):
 
 
 def power_times(base: float, order: float, logarithm: Any) -> float:
-    """base^order exp(logarithm), without overflow on the way."""
+    """Return base^order exp(logarithm), without overflow on the way."""
     return math.exp(order * math.log(base) + logarithm) if base else 0.0
 
 
 def smooth_nodes() -> tuple[Array, Array]:
-    """Nodes u = 3 v^2 - 2 v^3, v midpoints of [0, 1], with weights du/dv / n.
+    """Return nodes u = 3 v^2 - 2 v^3, v midpoints of [0, 1], with weights du/dv / n.
 
     The weights vanish at both ends, so that quantiles may be infinite there.
     """

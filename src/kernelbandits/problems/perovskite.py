@@ -33,9 +33,9 @@ class DataUnavailable(FileNotFoundError):
 def perovskite(
     noise: Noise | None = None, repeats: str = "average", scale: bool = True
 ) -> TableProblem:
-    """f(x) = minus the instability index at the composition x = (Cs, FA, MA), scaled to [0, 1].
+    """Return the problem f(x) = minus the instability index at the composition x = (Cs, FA, MA).
 
-    With `scale=False` it has the units of the data.
+    Rewards are scaled to [0, 1]; with `scale=False` they have the units of the data.
     """
     return read_table(
         perovskite_file(),
@@ -53,7 +53,10 @@ def perovskite(
 
 
 def perovskite_file() -> Path:
-    """The path of the data: in the folder KERNELBANDITS_DATA, in the cache, or downloaded there."""
+    """Return the path of the data: in the folder KERNELBANDITS_DATA, or in the cache.
+
+    If neither has it, it is downloaded to the cache.
+    """
     for path in possible_files():
         if path.is_file() and (path.parent != cache_folder() or checksum(path) == SHA256):
             return verify_checksum(path)
@@ -82,7 +85,7 @@ def checksum(path: Path) -> str:
 
 
 def where_to_put_it() -> str:
-    """Where to put the file, and where it was looked for in vain."""
+    """Say where to put the file, and where it was looked for in vain."""
     folder = os.environ.get(VARIABLE)
     vain = f" ({folder} holds none)" if folder else ""
     return f"set {VARIABLE} to the folder that holds {FILE_NAMES[0]}{vain}"

@@ -59,5 +59,5 @@ class GPFunction:
 
 
 def prior_root(kernel: Kernel, arms: Arms) -> Array:
-    """S with K = S S' on the arms: S z is a draw from GP(0, k), z standard normal."""
+    """Return S with K = S S' on the arms: S z is a draw from GP(0, k), z standard normal."""
     return ArmPosterior(kernel, arms).root()

@@ -80,7 +80,7 @@ class RKHSFunction:
         return Instance(self.name, arms, function(arms.points), self.noise)
 
     def function(self, streams: Streams) -> KernelSum:
-        """The function behind the instance of the same seed."""
+        """Return the function behind the instance of the same seed."""
         return self._draw(streams)[1]
 
     def _draw(self, streams: Streams) -> tuple[Arms, KernelSum]:
@@ -93,7 +93,10 @@ class RKHSFunction:
 
 
 def scale_to_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Array) -> KernelSum:
-    """D f / ||f||_H."""
+    """Scale a function f to norm D.
+
+    D f / ||f||_H
+    """
     raw = KernelSum(kernel, centres, coefficients).norm
     checks.needs(
         raw > 0, "RKHSFunction", "a kernel under which the drawn function is not zero", kernel
@@ -102,7 +105,11 @@ def scale_to_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Arr
 
 
 def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
-    """sqrt(y' (K + eta I)^-1 y), eta = n eps lambda_max(K): no f through y has a smaller ||f||_H.
+    """Return a lower bound of ||f||_H for all f through y, with eta = n eps lambda_max(K).
+
+    sqrt(y' (K + eta I)^-1 y)
+
+    sqrt(y' (K + eta I)^-1 y)
 
     The least norm is sqrt(y' K^-1 y); the stored K is the true one up to rounding of norm at most
     eta, so stored K + eta I >= true K, and the inverse reverses the order.

@@ -37,14 +37,14 @@ class MeasuredTargets:
     """The number of the arm of each row; every arm has a row."""
 
     def replicates(self) -> Replicates:
-        """The targets of each arm, in the order of the rows."""
+        """Return the targets of each arm, in the order of the rows."""
         groups: list[list[float]] = [[] for _ in range(int(self.arms.max()) + 1)]
         for arm, value in zip(self.arms.tolist(), self.values.tolist(), strict=True):
             groups[arm].append(value)
         return tuple(map(tuple, groups))
 
     def means(self) -> Array:
-        """The mean target of each arm."""
+        """Return the mean target of each arm."""
         if len(self.values) == int(self.arms.max()) + 1:
             # Each row is an arm of its own.
             means = np.empty(len(self.values))
@@ -53,7 +53,9 @@ class MeasuredTargets:
         return np.array([math.fsum(group) / len(group) for group in self.replicates()])
 
     def scale(self) -> MeasuredTargets:
-        """(y - min f) / (max f - min f), f the means of the arms.
+        """Scale the targets, so that the means f of the arms span [0, 1].
+
+        (y - min f) / (max f - min f)
 
         The rewards are shifted first, so that a large offset costs no digits.
         """
@@ -172,7 +174,7 @@ def read_table(
 
 
 def column_ranges(points: Array) -> tuple[tuple[float, float], ...]:
-    """Least and greatest value of each column; nothing if every column spans [0, 1] already."""
+    """Return least and greatest value of each column; nothing if every column spans [0, 1]."""
     ranges = tuple((float(column.min()), float(column.max())) for column in points.T)
     return () if all(span == (0.0, 1.0) for span in ranges) else ranges
 
@@ -189,7 +191,7 @@ def notice_scaling(
 
 
 def write_ranges(names: Sequence[str], ranges: Sequence[tuple[float, float]]) -> str:
-    """Cs from 0 to 100, FA from 20 to 80; of many columns the first ones, and how many follow."""
+    """Write "Cs from 0 to 100, FA from 20 to 80"; of many columns the first, and how many more."""
     written = [
         f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(names, ranges, strict=True)
     ]
@@ -202,7 +204,7 @@ def find_target(source: Table, target: str | None) -> str:
 
 
 def choose_columns(source: Table, columns: Sequence[str] | None, target: str) -> list[str]:
-    """The columns asked for, or every numeric one except the target."""
+    """Return the columns asked for, or every numeric one except the target."""
     if columns is None:
         names = numeric_columns(source, target)
     else:
@@ -236,14 +238,14 @@ def numeric_columns(source: Table, target: str) -> list[str]:
 
 
 def holds_numbers(source: Table, name: str) -> bool:
-    """Whether any cell is a number, or most are meant to be."""
+    """Tell whether any cell is a number, or most are meant to be."""
     column = source.columns[name]
     meant = column.kind == NUMBERS and not column.is_empty
     return meant or not bool(np.isnan(column.numbers).all())
 
 
 def find_column(source: Table, argument: str, name: str) -> str:
-    """The name in NFC, if the file has such a column."""
+    """Return the name in NFC, if the file has such a column."""
     wanted = unicodedata.normalize("NFC", str(name)).strip()
     checks.needs(
         wanted in source.columns, source.source, f"{argument} among {tuple(source.columns)}", name
@@ -252,14 +254,14 @@ def find_column(source: Table, argument: str, name: str) -> str:
 
 
 def group_rows(source: Table, names: list[str], target: Array) -> tuple[Array, MeasuredTargets]:
-    """The distinct rows in order of appearance, and the targets measured at each."""
+    """Return the distinct rows in order of appearance, and the targets measured at each."""
     table = np.column_stack([source.numbers(name) for name in names]) + 0.0
     first, arms = np.unique(RowIndex(table).first, return_inverse=True)
     return table[first], MeasuredTargets(target, arms.reshape(-1))
 
 
 def find_varying(source: Table, names: list[str], points: Array) -> list[int]:
-    """The columns that tell arms apart; all of them if there is one arm only."""
+    """Return the columns that tell arms apart; all of them if there is one arm only."""
     kept = [
         i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()
     ]
@@ -275,7 +277,7 @@ def find_varying(source: Table, names: list[str], points: Array) -> list[int]:
 def build_instance(
     name: str, arms: Arms, measured: MeasuredTargets, repeats: str, scale: bool, noise: Noise | None
 ) -> Instance:
-    """The instance of averaged rows, with noise, or of replicates, with none besides."""
+    """Return the instance of averaged rows, with noise, or of replicates, with none besides."""
     targets = measured.scale() if scale else measured
     values = scale_to_unit(targets.means()) if scale else targets.means()
     if repeats == "average":
@@ -286,7 +288,7 @@ def build_instance(
 
 
 def pool_residuals(values: Array, replicates: Replicates) -> EmpiricalNoise:
-    """The law of y_ij - f(x_i) over all arms; its R covers the noise of every arm."""
+    """Return the law of y_ij - f(x_i) over all arms; its R covers the noise of every arm."""
     residuals = [y - float(f) for f, group in zip(values, replicates, strict=True) for y in group]
     mean = math.fsum(residuals) / len(residuals)
     return EmpiricalNoise(tuple(residual - mean for residual in residuals))

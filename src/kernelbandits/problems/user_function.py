@@ -114,7 +114,7 @@ class FunctionProblem:
         )
 
     def _draw_rows(self, streams: Streams) -> Array:
-        """The candidates as rows in the units of the domain, all different."""
+        """Draw the candidates as rows in the units of the domain, all different."""
         if isinstance(self.domain, Arms):
             return self.domain.points
         if isinstance(self.domain, MixedBox) and self.is_finite:
@@ -139,14 +139,13 @@ class FunctionProblem:
             raise ValueError(
                 f"{self.name} failed at {write_point(point)}: {type(error).__name__}: {error}"
             ) from error
-        if isinstance(value, np.ndarray) and value.size == 1:
-            value = value.item()
-        if not checks.is_number(value) or abs(value) > LARGEST_REWARD:
+        number = checks.to_number(value)
+        if number is None or not abs(number) <= LARGEST_REWARD:
             raise ValueError(
                 f"{self.name} needs to return a finite number, "
                 f"got {value!r} at {write_point(point)}"
             )
-        return float(value)
+        return number
 
     def _check_repeatable(self, row: Array, value: float) -> None:
         again = self._evaluate(row)
@@ -158,13 +157,13 @@ class FunctionProblem:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name that a function was defined with; "function" where it has none."""
+    """Return the name that a function was defined with; "function" where it has none."""
     name = getattr(function, "__name__", type(function).__name__)
     return "function" if name == "<lambda>" else str(name)
 
 
 def scale_rows(domain: Box | MixedBox, rows: Array) -> Array:
-    """Every coordinate scaled to [0, 1] over the domain, except those of categories."""
+    """Scale every coordinate to [0, 1] over the domain, except those of categories."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     if isinstance(domain, MixedBox):
         for variable, place in domain.blocks:

@@ -20,13 +20,13 @@ OWN = "policies of your own"
 
 
 def family_of(policy: str) -> str:
-    """The title of the family that the name of a policy belongs to."""
+    """Return the title of the family that the name of a policy belongs to."""
     families = (title for title, members in FAMILIES.items() if policy in {m.name for m in members})
     return next(families, OWN)
 
 
 def look_of(family: str) -> FamilyStyle:
-    """Colour and marker of a family by its place in the catalogue, distinct for 100 families."""
+    """Return colour and marker of a family by its place in the catalogue; 100 are distinct."""
     place = [*FAMILIES, OWN].index(family)
     return FamilyStyle(
         PALETTE[place % len(PALETTE)], MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
@@ -34,12 +34,12 @@ def look_of(family: str) -> FamilyStyle:
 
 
 def families(results: Results) -> dict[str, str]:
-    """label -> title of its family"""
+    """Return label -> title of its family."""
     return {cell.contender.label: family_of(cell.contender.entry.name) for cell in results.cells}
 
 
 def played_families(results: Results) -> dict[str, list[PolicyEntry | UserPolicy]]:
-    """title -> its members that played, in the order of the catalogue; the user's own come last"""
+    """Return title -> its members that played, in the catalogue's order, the user's own last."""
     played = {cell.contender.entry.name: cell.contender.entry for cell in results.cells}
     found: dict[str, list[PolicyEntry | UserPolicy]] = {
         title: [entry for entry in members if entry.name in played]
@@ -50,7 +50,7 @@ def played_families(results: Results) -> dict[str, list[PolicyEntry | UserPolicy
 
 
 def uniform_random(results: Results) -> str | None:
-    """The label under which uniform random played, if it did."""
+    """Return the label under which uniform random played, if it did."""
     labels = (
         cell.contender.label
         for cell in results.cells

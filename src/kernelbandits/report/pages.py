@@ -28,7 +28,7 @@ LONGEST_LIST, LISTED = 12, 3
 
 
 def available() -> bool:
-    """Whether pages can be written: they need jinja2, which the extra `experiments` installs."""
+    """Tell whether pages can be written: they need jinja2, from the extra `experiments`."""
     return is_installed("jinja2")
 
 
@@ -38,7 +38,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def template_text(name: str) -> str:
-    """The text of a file beside the templates, such as the style that all pages share."""
+    """Return the text of a file beside the templates, such as the style that all pages share."""
     env = environment()
     assert env.loader is not None
     return env.loader.get_source(env, name)[0]
@@ -67,14 +67,14 @@ def environment() -> Environment:
 
 
 def inline_svg(svg: str) -> str:
-    """The drawing as a part of a page, without the XML prologue of a file."""
+    """Return the drawing as a part of a page, without the XML prologue of a file."""
     from markupsafe import Markup
 
     return Markup(svg[svg.index("<svg") :])
 
 
 def page_values(results: Results, table: pd.DataFrame) -> dict[str, Any]:
-    """What every page of a run shows: a line on top, the summary, and the settings."""
+    """Return what every page of a run shows: a line on top, the summary, and the settings."""
     return {
         "lead": describe_run(results),
         "rows": table.to_dict("records"),
@@ -89,7 +89,7 @@ def describe_run(results: Results) -> str:
 
 
 def settings_values(results: Results) -> dict[str, Any]:
-    """The settings of the policies on the first problem, and a description of every problem."""
+    """Return the policies' settings on the first problem, and a description of every problem."""
     first = results.problems[0].name
     used = {
         cell.contender.label: results.found[cell.key].settings
@@ -118,7 +118,7 @@ def settings_values(results: Results) -> dict[str, Any]:
 
 
 def shared_settings(used: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The columns with one value only, if more than one policy has them."""
+    """Return the columns with one value only, if more than one policy has them."""
     values = {key: [own[key] for own in used if own.get(key) is not None] for key in COLUMNS}
     return {
         key: found[0]
@@ -128,7 +128,7 @@ def shared_settings(used: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def other_settings(settings: Mapping[str, Any]) -> str:
-    """The settings without a column."""
+    """Spell the settings without a column."""
     columns = (*RULE, *COLUMNS, *HIDDEN)
     return spell_settings({key: value for key, value in settings.items() if key not in columns})
 
@@ -140,7 +140,7 @@ def spell_settings(settings: Mapping[str, Any]) -> str:
 
 
 def spell_value(value: Any) -> str:
-    """A number or text; a long list by its first values and their number."""
+    """Spell a number or text; a long list by its first values and their number."""
     if isinstance(value, list) and len(value) > LONGEST_LIST:
         return f"[{', '.join(map(format_number, value[:LISTED]))}, … {len(value)} values]"
     return format_number(value)

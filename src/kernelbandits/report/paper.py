@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.analysis.claims import Difference, Verdict
+from kernelbandits.analysis.claims import UNTESTED, Difference, Verdict
 from kernelbandits.analysis.guarantees import law_bounds
 from kernelbandits.analysis.readings import (
+    ClaimSupport,
     ReadingSummary,
     reading_map,
     readings_frame,
@@ -57,10 +58,12 @@ MAP_FILES = (
 )
 METHOD = (
     "Each claim is tested by paired differences over the seeds, with t intervals at levels that "
-    "are corrected for the number of comparisons (Holm's procedure, 5 % for all comparisons "
-    "together). "
+    "are corrected for the number of comparisons (Holm's procedure, 5 % for all comparisons of "
+    "regret together, and 5 % for those of computing time; one that could not be tested counts "
+    "too). "
     "A claim holds if every interval lies where the claim says. It fails if one interval lies "
-    "entirely elsewhere. Otherwise it is not resolved."
+    "entirely elsewhere. Otherwise it is not resolved. A claim that was not tested is not "
+    "supported."
 )
 OPEN_SETTINGS = (
     "The paper does not state the lengthscale, R, D, delta and the information gain. This preset "
@@ -104,7 +107,8 @@ def write_paper(
         The regret figures as `draw_curves` returns them, if they were drawn already.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name in MAP_FILES:
+    # What is not written this time must not be left from an earlier run, which had other results.
+    for name in (*MAP_FILES, "claims.md", "report.html"):
         (folder / name).unlink(missing_ok=True)
     curves = drawings or draw_curves(run.results, COMPARED, folder)
     table = write_tables(run.results, folder, preset=vars(PRESET), left_out=run.plan.missing)
@@ -153,7 +157,7 @@ def column_title(setting: PaperSetting) -> tuple[str, str]:
 
 
 def claim_values(run: PaperRun, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """What claims.md and the page say about the claims and their premises."""
+    """Return what claims.md and the page say about the claims and their premises."""
     return {
         "missing": run.plan.missing,
         "verdicts": verdicts,
@@ -176,7 +180,7 @@ def claim_values(run: PaperRun, verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def reading_values(found: ReadingSummary) -> dict[str, Any]:
-    """What the page says about the readings: how many, on which seeds, and what they support."""
+    """Return what the page says of the readings: how many, on which seeds, what they support."""
     rows = [
         {
             "sentence": claim.sentence,
@@ -186,7 +190,8 @@ def reading_values(found: ReadingSummary) -> dict[str, Any]:
             "holds": len(claim.holds),
             "fails": len(claim.fails),
             "open": len(claim.open),
-            "where": describe_readings(claim.holds, found.count),
+            "untested": len(claim.untested),
+            "where": describe_claim(claim, found.count),
         }
         for claim in found.claims
     ]
@@ -200,7 +205,7 @@ def reading_values(found: ReadingSummary) -> dict[str, Any]:
 
 
 def sum_up_readings(run: PaperRun) -> str:
-    """How many readings were tried, and what they support, for the screen."""
+    """Say how many readings were tried, and what they support, for the screen."""
     found = summarise_readings(run)
     return f"{found.count} readings of what the paper leaves open: {describe_support(found)}"
 
@@ -222,22 +227,37 @@ def describe_method(found: ReadingSummary) -> str:
 
 
 def describe_support(found: ReadingSummary) -> str:
-    """Which readings support most, in a sentence or two."""
-    total = len(found.claims)
+    """Say in a few sentences which readings support most; what was not tested supports nothing."""
+    total, tested = len(found.claims), found.tested
+    most = (
+        f"the most that hold together are {found.most}, under {list_readings(found.with_most)}."
+        if found.most
+        else "none holds under any reading."
+    )
     if found.all_hold:
-        supported = f"All claims hold under {list_readings(found.all_hold)}."
-    else:
+        supported = f"All {total} claims hold under {list_readings(found.all_hold)}."
+    elif tested < total:
         supported = (
-            f"No reading supports all {total} claims. The most that hold together are "
-            f"{found.most}, under {list_readings(found.with_most)}."
+            f"{total - tested} of the {total} claims were not tested, so that no reading is shown "
+            f"to support all of them. Of the {tested} that were tested, {most}"
         )
+    else:
+        supported = f"No reading supports all {total} claims. {most[0].upper()}{most[1:]}"
     if found.none_fails:
-        return f"{supported} No claim fails under {list_readings(found.none_fails)}."
+        none = "No claim" if tested == total else "No tested claim"
+        return f"{supported} {none} fails under {list_readings(found.none_fails)}."
     return f"{supported} Under each of them at least one claim fails."
 
 
+def describe_claim(claim: ClaimSupport, count: int) -> str:
+    """Say where a claim holds, as far as it was tested."""
+    if len(claim.untested) == count:
+        return UNTESTED
+    return describe_readings(claim.holds, count)
+
+
 def describe_readings(readings: Sequence[PaperReading], count: int) -> str:
-    """Where a claim holds: nowhere, everywhere, or in a list that is short enough."""
+    """Say where a claim holds: nowhere, everywhere, or in a list that is short enough."""
     if not readings:
         return "under none"
     if len(readings) == count:
@@ -252,7 +272,7 @@ def list_readings(readings: Sequence[PaperReading]) -> str:
 
 
 def by_group(readings: Sequence[PaperReading]) -> str:
-    """How many readings of each way to take candidates and rewards."""
+    """Say how many readings there are of each way to take candidates and rewards."""
     counts = Counter(one.group for one in readings)
     (first, size), *others = counts.items()
     rest = [f"{count} with {group}" for group, count in others]
@@ -260,7 +280,7 @@ def by_group(readings: Sequence[PaperReading]) -> str:
 
 
 def norm_values(run: PaperRun) -> dict[str, Any]:
-    """Whether D can be true: the least norm of the rewards, and the ratio to the band."""
+    """Return what shows whether D can be true: least norms, and the ratio to the band."""
     rows: list[dict[str, Any]] = [
         {
             "title": problem.title,
@@ -282,7 +302,7 @@ def norm_values(run: PaperRun) -> dict[str, Any]:
 
 
 def answer_norm(share: float) -> str:
-    """Whether D is large enough, from the share of seeds on which it may be."""
+    """Tell whether D is large enough, from the share of seeds on which it may be."""
     whole = {0.0: "no", 1.0: "possibly"}
     return whole.get(share, f"possibly, on {format_share(share)} of the seeds")
 
@@ -316,7 +336,7 @@ def describe_comparison(difference: Difference) -> str:
 
 
 def format_difference(d: Difference) -> str:
-    """The difference of regrets as it is, that of logarithms of times as a ratio."""
+    """Write a difference of regrets as it is, that of logarithms of times as a ratio."""
     if d.comparison.kind in ("faster", "as fast"):
         value, low, high = (math.exp(min(number, 700.0)) for number in (d.mean, d.low, d.high))
         return f"time × {format_interval(value, low, high)}"

@@ -61,6 +61,8 @@ def write_run(
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_theory(folder)
+    # Without jinja2 none is written, and that of an earlier run would show other results.
+    (folder / "report.html").unlink(missing_ok=True)
     ranked, refused = ranking or ranking_of(results), left_out or {}
     coloured = labels_in_colour(results, ranked)
     others = [label for label in results.labels if label not in coloured]
@@ -108,7 +110,7 @@ def write_tables(results: Results, folder: Path, **settings: Any) -> pd.DataFram
 
 
 def labels_in_colour(results: Results, ranking: Ranking) -> Sequence[str]:
-    """All policies; of many only those with the least regret overall, and uniform random."""
+    """Return all policies; of many only those with the least regret overall, and uniform random."""
     if len(results.labels) <= MANY:
         return results.labels
     best = ranking.best[:BEST]
@@ -146,7 +148,7 @@ def draw_ranking(results: Results, ranking: Ranking, folder: Path) -> str:
 
 
 def ranking_values(results: Results, ranking: Ranking) -> dict[str, Any]:
-    """The tables of the ranking; each row is (by cumulative regret, by simple regret)."""
+    """Return the tables of the ranking; a row is (by cumulative regret, by simple regret)."""
     simple = {row.policy: row for row in ranking.overall["simple"]}
     overall = [(row, simple[row.policy]) for row in ranking.overall["regret"]]
     several = len(results.problems) > 1
@@ -200,7 +202,7 @@ def theory_values(
 
 
 def family_values(results: Results) -> list[dict[str, Any]]:
-    """What the catalogue says of the policies that played, family by family."""
+    """Return what the catalogue says of the policies that played, family by family."""
     return [
         {"title": family, "colour": look_of(family).colour, "entries": entries}
         for family, entries in played_families(results).items()
@@ -208,7 +210,7 @@ def family_values(results: Results) -> list[dict[str, Any]]:
 
 
 def note_values(results: Results, left_out: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(text, policies): premises that fail, warnings of the policies, and policies left out."""
+    """Return (text, policies): premises that fail, warnings of the policies, and those left out."""
     warned = merge_notices(
         (cell.contender.label, split_notice(text)[1])
         for cell in results.cells

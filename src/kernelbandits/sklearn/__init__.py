@@ -8,7 +8,7 @@
 >>> bool(search.fit(*load_iris(return_X_y=True)).best_score_ > 0.96)
 True
 
-`pip install "kernelbandits[sklearn]"` brings scikit-learn (1.6 or newer).
+`pip install ".[sklearn]"` brings scikit-learn (1.6 or newer).
 """
 
 from kernelbandits import runtime

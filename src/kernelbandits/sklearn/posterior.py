@@ -79,7 +79,7 @@ class KernelRidgePosterior(RegressorMixin, BaseEstimator):
         return self
 
     def _sums(self, rewards: Rewards) -> Array:
-        """The sum of the rewards at each point, in the units of the posterior."""
+        """Return the sum of the rewards at each point, in the units of the posterior."""
         sums = rewards.sums + rewards.counts * (rewards.origin - self.units_.centre)
         return np.asarray(sums / self.units_.spread)
 

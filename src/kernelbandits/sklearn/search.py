@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from kernelbandits.checks import DataNotice
 from kernelbandits.domains import MixedBox
+from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Choice
 from kernelbandits.sklearn.spaces import ParameterSpace, read_parameters
 
@@ -32,11 +33,13 @@ class KernelBanditSearchCV(BaseSearchCV):
     estimator
         The estimator to tune.
     param_distributions
-        Name -> variable (`kb.Real(1e-4, 1, log=True)`, `kb.Integer(1, 8)`, ...), a pair of numbers
-        as a tuple (a range), a list of values (numbers in a list have an order), or `uniform`,
-        `loguniform` and `randint` of scipy.stats. Or a `kb.MixedBox`, which may have constraints.
+        Name -> variable (`kb.Real(1e-4, 1, log=True)`, `kb.Integer(1, 8)`, ...), a tuple of two
+        numbers that are not both whole (a range of real numbers), a list of values (numbers in a
+        list have an order), or `uniform`, `loguniform` and `randint` of scipy.stats. Or a
+        `kb.MixedBox`, which may have constraints.
     n_iter
-        How many candidates are evaluated.
+        How many candidates are evaluated. A space with fewer candidates is evaluated whole, each of
+        them once, with a warning.
     batch_size
         How many of them are chosen and evaluated at a time. With one, folds alone run in parallel.
     noise
@@ -121,8 +124,11 @@ class KernelBanditSearchCV(BaseSearchCV):
         return self
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
-        """Ask, evaluate, tell, until `n_iter` candidates are evaluated."""
+        """Ask, evaluate, tell, until `n_iter` candidates are evaluated; or all, if they are few."""
         space = read_parameters(self.param_distributions)
+        if space.count <= self.n_iter:
+            self._evaluate_all(space, evaluate_candidates)
+            return
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         policy = Auto(space.box, goal="find", noise=self.noise, rounds=self.n_iter, seed=seed)
         done = 0
@@ -145,6 +151,15 @@ class KernelBanditSearchCV(BaseSearchCV):
             text = "candidates that failed in every fold are not among cv_results_"
             warnings.warn(f"KernelBanditSearchCV: {text}", DataNotice, stacklevel=3)
 
+    def _evaluate_all(self, space: ParameterSpace, evaluate_candidates: Callable[..., Any]) -> None:
+        """Evaluate every candidate of a finite space once: there is nothing to choose."""
+        candidates = space.candidates()
+        if len(candidates) < self.n_iter:
+            count = format_count(len(candidates), "candidate")
+            text = f"the space has {count}, n_iter is {self.n_iter}; each is evaluated once"
+            warnings.warn(f"KernelBanditSearchCV: {text}", DataNotice, stacklevel=4)
+        evaluate_candidates(candidates)
+
     def _evaluate(
         self,
         policy: Auto,
@@ -162,7 +177,7 @@ class KernelBanditSearchCV(BaseSearchCV):
                 policy.fail(choice)
 
     def _score_name(self, results: Any) -> str:
-        """The column of results that is searched."""
+        """Return the column of results that is searched."""
         if "mean_test_score" in results:
             return "mean_test_score"
         if not isinstance(self.refit, str):

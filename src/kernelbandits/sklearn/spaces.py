@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains import Category, Integer, MixedBox, Ordered, Real
-from kernelbandits.domains.bounds import is_pair
+from kernelbandits.domains.entries import as_variable, is_range
 from kernelbandits.domains.variables import Variable
 
 OWNER = "KernelBanditSearchCV"
@@ -22,10 +22,23 @@ LOG_UNIFORM = ("loguniform", "reciprocal")
 class ParameterSpace:
     """The parameters of an estimator as a space."""
 
-    box: MixedBox
-    """Choices from a list are known by their places in it."""
+    box: MixedBox | None
+    """Choices from a list are known by their places in it. None if no parameter varies."""
     listed: Mapping[str, Sequence[Any]]
     """Name -> the values of a list."""
+    constant: Mapping[str, Any]
+    """The only point, if no parameter varies."""
+
+    @property
+    def count(self) -> float:
+        """The number of candidates; infinite if a parameter takes any real number."""
+        return 1 if self.box is None else self.box.count
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """Return the parameters of every candidate of a finite space."""
+        if self.box is None:
+            return [self.parameters(self.constant)]
+        return [self.parameters(self.box.decode(row)) for row in self.box.all_rows()]
 
     def parameters(self, x: Mapping[str, Any]) -> dict[str, Any]:
         """Return a point as parameters of the estimator."""
@@ -43,21 +56,23 @@ def read_parameters(given: Any) -> ParameterSpace:
     """
     if isinstance(given, MixedBox):
         checks.needs(bool(given.names), OWNER, "a space whose variables have names", given)
-        return ParameterSpace(given, {})
+        return ParameterSpace(given, {}, {})
     needed = "a dictionary of parameters, or a kb.MixedBox"
     checks.needs(isinstance(given, Mapping) and len(given) > 0, OWNER, needed, given)
     variables: dict[str, Variable] = {}
     listed: dict[str, Sequence[Any]] = {}
     for name, one in given.items():
-        if isinstance(one, Variable):
-            variables[name] = one
-        elif isinstance(one, tuple) and is_pair(one):
-            variables[name] = Real(*one)
+        if isinstance(one, Variable) or is_range(one):
+            variables[name] = as_variable(OWNER, name, one)
         elif hasattr(one, "dist") and hasattr(one, "support"):
             variables[name] = read_distribution(name, one)
         else:
             variables[name], listed[name] = read_list(name, one)
-    return ParameterSpace(MixedBox(variables), listed)
+    if any(variable.levels > 1 for variable in variables.values()):
+        return ParameterSpace(MixedBox(variables), listed, {})
+    # A box needs something to vary.
+    constant = {name: variable.grid_values(1)[0] for name, variable in variables.items()}
+    return ParameterSpace(None, listed, constant)
 
 
 def read_distribution(name: str, distribution: Any) -> Variable:

@@ -64,7 +64,7 @@ def existing_file_error(path: Path) -> StudyExists:
 
 @contextmanager
 def temporary_draft(path: Path) -> Iterator[Path]:
-    """A temporary name beside the target; every file of that name is deleted at the end."""
+    """Yield a temporary name beside the target; every file of that name is deleted at the end."""
     draft = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         yield draft
@@ -106,9 +106,9 @@ def replace_reserved(draft: Path, path: Path) -> None:
 
     In between the file holds one line of text, which no command takes for a study.
     """
-    path.touch(exist_ok=False)
+    with path.open("x") as file:
+        file.write(RESERVED)
     try:
-        path.write_text(RESERVED)
         os.replace(draft, path)
     except OSError:
         path.unlink(missing_ok=True)

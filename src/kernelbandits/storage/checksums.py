@@ -9,13 +9,15 @@ can be verified when its neighbours are lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from hashlib import blake2b, sha256
+from collections.abc import Sequence
+from hashlib import blake2b
 
-from kernelbandits.storage.event import Draft, write_body
+from kernelbandits.storage.event import Draft, check_time, write_body
 from kernelbandits.storage.statements import Row
 
 DIGITS = 16
+COLUMNS = 11
+"""Of the table of events."""
 
 
 class BrokenChain(Exception):
@@ -27,19 +29,19 @@ def digest(values: Row) -> str:
 
 
 def add_check(values: Row) -> Row:
-    """The values with their checksum at the end."""
+    """Return the values with their checksum at the end."""
     return (*values, digest(values))
 
 
 def is_intact(row: Row) -> bool:
-    """Whether a row has the checksum of its own values, without regard to its neighbours."""
+    """Tell whether a row has the checksum of its own values, without regard to its neighbours."""
     return bool(row) and digest(tuple(row[:-1])) == row[-1]
 
 
-def build_row(draft: Draft, seq: int, at: float, before: str) -> Row:
-    """An event as it is stored, in the order of the table."""
+def build_row(draft: Draft, seq: int, at: float | None, before: str) -> Row:
+    """Return an event as it is stored, in the order of the table."""
     said = (draft.kind, draft.trial, draft.row, draft.value, draft.key, draft.worker)
-    return add_check((seq, *said, float(at), write_body(draft.body), before))
+    return add_check((seq, *said, check_time(at), write_body(draft.body), before))
 
 
 def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, str]) -> None:
@@ -47,17 +49,8 @@ def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, st
     seq, check = start
     for row in rows:
         seq += 1
-        if row[0] != seq or row[9] != check or digest(row[:10]) != row[10]:
+        if len(row) != COLUMNS or row[0] != seq or row[9] != check or not is_intact(row):
             raise BrokenChain(seq)
         check = row[10]
     if (seq, check) != end:
         raise BrokenChain(seq + 1)
-
-
-def fingerprint(lines: Iterable[str]) -> str:
-    """sha256 of some lines of text, joined by newlines."""
-    found = sha256()
-    for number, line in enumerate(lines):
-        # Piece by piece: the table of a million candidates is 100 MB of text.
-        found.update(b"\n" + line.encode() if number else line.encode())
-    return found.hexdigest()

@@ -61,18 +61,10 @@ def fill(
 ) -> None:
     """Create and fill all tables of a study, inside a transaction."""
     texts = backend.statements
-    for statement in (*texts.create_log, *texts.create_candidates):
+    for statement in texts.create:
         statements.send(connection, statement)
     statements.send(connection, texts.add_event, *events)
     statements.send(connection, texts.add_head, (events[-1][0], events[-1][-1]))
-    fill_candidates(connection, backend, header, segments)
-
-
-def fill_candidates(
-    connection: Connection, backend: Backend, header: Header, segments: Sequence[Row]
-) -> None:
-    """Fill the tables that hold the header and the candidates."""
-    texts = backend.statements
     statements.send(connection, texts.add_study, header.row)
     statements.send(connection, texts.add_candidates, *segments)
     statements.send(connection, texts.add_spare, *segments)

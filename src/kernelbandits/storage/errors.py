@@ -25,7 +25,7 @@ class Damaged(StorageError):
 
 
 class OtherVersion(StorageError):
-    """The study was written by a newer release."""
+    """The study was written by a newer or an older release."""
 
 
 class NoStudy(StorageError):

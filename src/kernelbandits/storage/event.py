@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.checks import StorageError
 from kernelbandits.storage.statements import Row
 
 KINDS = (
@@ -31,6 +32,8 @@ KINDS = (
 )
 """`noted` changes nothing: it is a remark, or replaces an event that was lost."""
 
+LATEST = 9_214_646_400.0
+"""Seconds from 1970 to 2262: as nanoseconds, later times do not fit into 64 bits."""
 LARGEST = 2**63 - 1
 
 
@@ -75,7 +78,17 @@ class Event(Draft):
     """A checksum of this event and of the checksum before it."""
 
     def __post_init__(self) -> None:
-        """Nothing to check: it was checked as a draft."""
+        """Check nothing: it was checked as a draft."""
+
+
+def check_time(at: float | None) -> float:
+    """Refuse the time of a clock that is wrong by centuries: an export could not show it."""
+    if at is None or abs(at) >= LATEST:
+        raise StorageError(
+            "a study needs a clock that shows a year from 1678 to 2261, got another one; set the "
+            "clock of the computer, or of the database server; nothing was written"
+        )
+    return float(at)
 
 
 def check_whole(name: str, value: Any) -> int:
@@ -100,7 +113,7 @@ def check_text(name: str, value: Any) -> str:
 
 
 def is_storable(value: str) -> bool:
-    """Whether both databases can store the text: no NUL character, no half of a surrogate pair."""
+    """Tell whether both databases can store the text: no NUL, no half of a surrogate pair."""
     return "\0" not in value and (
         value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
     )
@@ -126,7 +139,10 @@ what all others write, and a study may have a hundred thousand events."""
 
 
 def build_events(rows: Sequence[Row]) -> list[Event]:
-    """The events of rows: seq, kind, trial, row, value, key, worker, at, body, before, check."""
+    """Return the events of rows.
+
+    The rows have: seq, kind, trial, row, value, key, worker, at, body, before, check.
+    """
     # All bodies are parsed as one JSON text, which is faster than parsing each.
     bodies = json.loads(f"[{','.join([row[8] for row in rows])}]")
     return [build_event(row, body) for row, body in zip(rows, bodies, strict=True)]
@@ -149,7 +165,7 @@ def build_event(row: Row, body: Mapping[str, Any]) -> Event:
 
 
 def write_body(body: Mapping[str, Any]) -> str:
-    """The body as JSON; numbers are written so that the same numbers are read."""
+    """Return the body as JSON; numbers are written so that the same numbers are read."""
     try:
         return ENCODER.encode(dict(body))
     except (TypeError, ValueError, RecursionError) as error:
@@ -159,7 +175,7 @@ def write_body(body: Mapping[str, Any]) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A number or an array of numpy as a number or a list of Python."""
+    """Return a number or an array of numpy as a number or a list of Python."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     raise TypeError(type(value).__name__)

@@ -13,7 +13,7 @@ from kernelbandits.storage.errors import StorageError
 from kernelbandits.storage.mounts import network_mount
 from kernelbandits.storage.session import Session
 from kernelbandits.storage.sqlite import SqliteBackend, pragma
-from kernelbandits.storage.statements import OLDEST, VERSION, Connection, fetch_one
+from kernelbandits.storage.statements import VERSION, Connection, fetch_one
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ def check_content(what: str, look: Callable[[], Sequence[Any]]) -> Finding:
 
 def check_version(connection: Connection, backend: Backend) -> Finding:
     found = backend.version(connection)
-    known = OLDEST <= found <= VERSION
-    return Finding(known, "version", f"tables of version {found}, this release writes {VERSION}")
+    return Finding(
+        found == VERSION, "version", f"tables of version {found}, this release writes {VERSION}"
+    )
 
 
 def check_file(session: Session, backend: SqliteBackend) -> list[Finding]:

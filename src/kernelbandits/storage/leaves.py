@@ -27,7 +27,7 @@ Found = tuple[int, tuple[Any, ...]]
 
 
 def rows_in(content: bytes, everywhere: bool = False) -> Iterator[Found]:
-    """All records that can be read; `everywhere` searches also where no page points to."""
+    """Yield all records that can be read; `everywhere` searches also where no page points to."""
     for size in sorted({USUAL_SIZE, page_size(content)}):
         for start in range(0, len(content), size):
             page = content[start : start + size]
@@ -55,7 +55,7 @@ def cell_offsets(page: bytes, start: int) -> list[int]:
 
 
 def likely_offsets(page: bytes) -> list[int]:
-    """Where a record of a study may start.
+    """Return the offsets at which a record of a study may start.
 
     Its header begins with its length and the type 0 of the first column, which is stored as rowid.
     """
@@ -77,7 +77,7 @@ def read_cell(content: bytes, size: int, page: bytes, offset: int) -> Found:
 
 
 def local_length(length: int, size: int) -> int:
-    """The number of bytes of a record that are on its own page, not on overflow pages."""
+    """Return the number of bytes of a record that are on its own page, not on overflow pages."""
     least = (size - 12) * 32 // 255 - 23
     fitting = least + (length - least) % (size - 4)
     if length <= size - 35:
@@ -127,7 +127,7 @@ def value_of(part: bytes, kind: int) -> Any:
 
 
 def read_varint(data: bytes, offset: int) -> tuple[int, int]:
-    """SQLite's variable-length integer, and the offset behind it.
+    """Return SQLite's variable-length integer at an offset, and the offset behind it.
 
     Each byte gives seven bits, while its first bit is set; a ninth byte gives all eight bits.
     """

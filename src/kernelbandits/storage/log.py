@@ -9,13 +9,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kernelbandits.storage import backups, creation, health, migrations, statements
+from kernelbandits.storage import backups, creation, health, statements
 from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.checksums import DIGITS, BrokenChain, build_row, verify_chain
 from kernelbandits.storage.columns import Column, split_columns
 from kernelbandits.storage.errors import StorageError, StorageReadOnly
-from kernelbandits.storage.event import Draft, Event, build_events
-from kernelbandits.storage.header import Header
+from kernelbandits.storage.event import Draft, Event, build_events, check_time
+from kernelbandits.storage.header import Header, refuse_other_version
 from kernelbandits.storage.places import FilePlace, Place, ServerPlace, find
 from kernelbandits.storage.session import Session, Transaction
 from kernelbandits.storage.sqlite import SqliteBackend
@@ -24,13 +24,21 @@ from kernelbandits.storage.statements import Connection, Row, fetch, fetch_one
 Where = str | os.PathLike[str]
 
 
-def backend_for(place: Place, mode: str) -> Backend:
-    """mode: "read", "write", or "create"."""
-    if isinstance(place, FilePlace):
-        return SqliteBackend(place.path, mode)
-    from kernelbandits.storage.postgres import PostgresBackend
+def backend_for(place: Place, mode: str, patience: float | None = None) -> Backend:
+    """Return the backend of a place.
 
-    return PostgresBackend(place, mode)
+    `mode` is "read", "write", or "create", `patience` how many seconds to wait for others who
+    hold the study.
+    """
+    found: Backend
+    if isinstance(place, FilePlace):
+        found = SqliteBackend(place.path, mode)
+    else:
+        from kernelbandits.storage.postgres import PostgresBackend
+
+        found = PostgresBackend(place, mode)
+    found.patience = patience
+    return found
 
 
 PUT_BACK = "(was a backup put back? Then open the study again)"
@@ -83,13 +91,12 @@ class Log:
         return cls.open(where)
 
     @classmethod
-    def open(cls, where: Where, *, writable: bool = True) -> Log:
-        return cls.at(find(where), "write" if writable else "read")
+    def open(cls, where: Where, *, writable: bool = True, patience: float | None = None) -> Log:
+        return cls.at(find(where), "write" if writable else "read", patience)
 
     @classmethod
-    def at(cls, place: Place, mode: str) -> Log:
-        session = Session(backend_for(place, mode))
-        migrations.upgrade_tables(session)
+    def at(cls, place: Place, mode: str, patience: float | None = None) -> Log:
+        session = Session(backend_for(place, mode, patience))
         return cls(
             session, session.read(lambda connection: Header.read(connection, session.backend))
         )
@@ -110,7 +117,7 @@ class Log:
         return self._header.fingerprint
 
     def columns(self) -> dict[str, list[Any]]:
-        """The candidate table by column, checked against its checksum."""
+        """Return the candidate table by column, checked against its checksum."""
         rows = self._session.read(
             lambda connection: fetch(connection, self._backend.statements.candidates)
         )
@@ -122,23 +129,23 @@ class Log:
         return found
 
     def read(self, after: Event | None = None) -> Reading:
-        """All events later than `after`, verified, and the time."""
+        """Return all events later than `after`, verified, and the time."""
         head, rows = self._session.read(lambda connection: self._read_log(connection, after))
         return Reading(build_events(rows), head.now)
 
     def events(self, after: Event | None = None) -> list[Event]:
-        """All events later than `after`, verified."""
+        """Return all events later than `after`, verified."""
         return self.read(after).events
 
     def turns(self) -> Iterator[Turn]:
-        """Turns to write, until one of them has written or its body raises; see the class."""
+        """Yield turns to write, until one of them has written or its body raises; see the class."""
         if self._backend.mode == "read":
             raise StorageReadOnly(f"{self.place} was opened for reading only")
         for transaction in self._session.transactions(of_events=True):
             yield Turn(self, transaction)
 
     def now(self) -> float:
-        """The time by the clock of the database."""
+        """Return the time by the clock of the database."""
         time = self._backend.statements.time
         return float(self._session.read(lambda connection: fetch_one(connection, time)))
 
@@ -148,9 +155,7 @@ class Log:
         With `force` it takes the place of another file, but never of a study.
         """
         _, rows = self._session.read(lambda connection: self._read_log(connection, None))
-        segments = split_columns(self.columns())
-        header = migrations.upgrade_header(self._header, segments)
-        backups.write_file(target, header, segments, rows, force)
+        backups.write_file(target, self._header, split_columns(self.columns()), rows, force)
 
     def health(self) -> list[health.Finding]:
         """Check the study and return the results of all checks."""
@@ -162,7 +167,7 @@ class Log:
         return health.examine(self._session, looks)
 
     def summary(self) -> tuple[int, int, float]:
-        """The number of rows and of events now, and the time of the first event."""
+        """Return the number of rows and of events now, and the time of the first event."""
         texts = self._backend.statements
         head = self._session.read(self._read_head)
         since = self._session.read(lambda connection: fetch_one(connection, texts.created))
@@ -190,18 +195,19 @@ class Log:
         return head, self._read_later(connection, after, head)
 
     def _read_head(self, connection: Connection) -> Head:
-        """The head, if it has the checksum of the last event and the tables have this version."""
+        """Return the head; it needs the checksum of the last event, and tables of this version."""
         rows = fetch(connection, self._backend.statements.head)
-        if len(rows) != 1 or rows[0][1] != rows[0][2]:
+        seq, check, last, version, now = rows[0] if len(rows) == 1 else (None,) * 5
+        if not isinstance(seq, int) or check is None or check != last:
             raise self._backend.damage_error("head and last event do not fit each other")
-        seq, check, _, version, now = rows[0]
-        if version is None:
+        if not isinstance(version, int):
             raise self._backend.damage_error("its header is missing")
-        migrations.refuse_unknown(self._backend, version)
-        return Head(seq, check, now)
+        refuse_other_version(self._backend, version)
+        # SQLite has no time beyond the year 9999.
+        return Head(seq, check, check_time(now) if now is None else now)
 
     def _read_later(self, connection: Connection, after: Event | None, head: Head) -> list[Row]:
-        """The rows after `after` up to the head, if their checksums form a chain."""
+        """Return the rows after `after` up to the head, if their checksums form a chain."""
         seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
         if seen > head.seq:
             raise self._backend.damage_error(
@@ -250,7 +256,7 @@ class Turn:
         return self.head.now
 
     def events(self, after: Event | None = None) -> list[Event]:
-        """All events after `after`, verified, including those appended in this turn."""
+        """Return all events after `after`, verified, including those appended in this turn."""
         return build_events(self._log._read_later(self._transaction.connection, after, self.head))
 
     def append(self, drafts: Iterable[Draft]) -> list[Event]:
@@ -264,15 +270,27 @@ class Turn:
             return []
         connection, texts = self._transaction.connection, self._log._backend.statements
         statements.send(connection, texts.add_event, *rows)
-        moved = statements.send(connection, texts.move_head, (seq, check, before.seq))
-        if moved.rowcount != 1:
-            raise self._log._backend.damage_error("its head cannot be moved")
+        statements.send(connection, texts.move_head, (seq, check, before.seq))
         self._head = Head(seq, check, now)
+        self._verify_written(before)
         return build_events(rows)
+
+    def _verify_written(self, before: Head) -> None:
+        """Read what was written after `before`: nothing else may be acknowledged."""
+        log, connection = self._log, self._transaction.connection
+        stored = fetch(connection, log._backend.statements.later, before.seq, self.head.seq)
+        try:
+            verify_chain(stored, before[:2], self.head[:2])
+        except BrokenChain as broken:
+            raise log._backend.damage_error(
+                f"event {broken} was changed while it was written; nothing was written"
+            ) from None
+        if log._read_head(connection)[:2] != self.head[:2]:
+            raise log._backend.damage_error("its head cannot be moved")
 
 
 def count_added_rows(events: Iterable[tuple[int, str, str]]) -> int:
-    """How many rows were added to a table, by number, kind and body of the events that say so.
+    """Return how many rows were added to a table, from number, kind and body of its events.
 
     Additions that were undone do not count, nor do points off the table.
     """
@@ -295,13 +313,16 @@ class Listed:
     since: float | None = None
 
 
-def studies(where: Where) -> list[Listed]:
-    """The studies of a database, ordered by name, or the one in a file."""
+def studies(where: Where, patience: float | None = None) -> list[Listed]:
+    """Return the studies of a database, ordered by name, or the one in a file.
+
+    `patience` is how many seconds to wait for others who hold it.
+    """
     place = find(where)
     if isinstance(place, FilePlace):
-        with Log.at(place, "read") as log:
+        with Log.at(place, "read", patience) as log:
             return [Listed(str(place), str(place), *log.summary())]
-    backend: Any = backend_for(place, "read")
+    backend: Any = backend_for(place, "read", patience)
     with closing(Session(backend)) as session:
         names = session.read(backend.studies)
     return [describe_study(ServerPlace(place.url, name)) for name in names]

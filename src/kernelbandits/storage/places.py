@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from kernelbandits import checks
-from kernelbandits.formatting import mask_password
 from kernelbandits.outputs import check_path
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
@@ -49,6 +48,23 @@ class ServerAddress:
     """Further options, as libpq knows them."""
 
     @property
+    def shown_options(self) -> dict[str, str]:
+        """The options that say where the server is; any other may hold a password by mistake."""
+        shown = {name: value for name, value in self.query.items() if name in ("host", "hostaddr")}
+        port = self.query.get("port", "")
+        return shown | ({"port": port} if port.isdecimal() else {})
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no message may repeat: the password, and the options that are not shown."""
+        hidden = [self.query[name] for name in self.query if name not in self.shown_options]
+        return [text for text in (self.password, *hidden) if text]
+
+    def hide(self, text: str) -> str:
+        """Return a part of the address as it is shown: hidden if the password stands in it."""
+        return "***" if self.password and self.password in text else quote(text)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What the driver is given."""
         named = {
@@ -61,14 +77,16 @@ class ServerAddress:
         return {name: value for name, value in named.items() if value is not None} | {**self.query}
 
     def format(self, **more: str) -> str:
-        """The address with some more options, and without passwords."""
-        secret = ":***" if self.password else ""
-        who = f"{quote(self.user or '', safe='')}{secret}@" if self.user or secret else ""
-        host = f"[{self.host}]" if ":" in (self.host or "") else self.host or ""
+        """Return the address with some more options, and without passwords."""
+        # A colon that was written %3A is part of the name for libpq, but hardly for its writer.
+        user, colon, _ = (self.user or "").partition(":")
+        secret = ":***" if colon or self.password else ""
+        who = f"{self.hide(user)}{secret}@" if user or secret else ""
+        host = f"[{self.host}]" if ":" in (self.host or "") else self.hide(self.host or "")
         port = "" if self.port is None else f":{self.port}"
-        shown = {name: value for name, value in self.query.items() if name != "sslpassword"} | more
-        options = "&".join(f"{quote(name)}={quote(value)}" for name, value in shown.items())
-        place = f"postgresql://{who}{host}{port}/{quote(self.database or '')}"
+        shown = {name: self.hide(value) for name, value in self.shown_options.items()} | more
+        options = "&".join(f"{name}={value}" for name, value in shown.items())
+        place = f"postgresql://{who}{host}{port}/{self.hide(self.database or '')}"
         return f"{place}?{options}" if options else place
 
 
@@ -87,7 +105,7 @@ Place = FilePlace | ServerPlace
 
 
 def find(where: str | os.PathLike[str]) -> Place:
-    """The place given by a path, an address, or env:NAME, a place in an environment variable."""
+    """Return the place given by a path, an address, or env:NAME, a variable that holds a place."""
     checks.needs(
         isinstance(where, (str, os.PathLike)), "a study", "a file or a postgresql:// address", where
     )
@@ -102,23 +120,30 @@ def find(where: str | os.PathLike[str]) -> Place:
         (not mark or scheme == "sqlite") and not names_server(path),
         "a study",
         "a file or a postgresql://user@host/database address",
-        mask_password(text, is_address=True),
+        name_scheme(text),
     )
     return file_place(path)
 
 
+def name_scheme(text: str) -> str:
+    """Return how an address that is not understood begins; the rest may hold a password."""
+    start = re.match(r"[A-Za-z][\w+.-]*:/{0,2}|[A-Za-z]+(?: \w+)?\s*=", text)
+    return f"{start[0] if start else ''}***"
+
+
 def names_server(text: str) -> bool:
-    """Whether a text that is no address of ours is meant as one: mistyped, or in libpq's form."""
+    """Tell whether a text that is no address of ours is meant as one: mistyped, or libpq's form."""
     meant = re.match(r"postgres\w*(\+\w+)?:", text) or CONNECTION.search(text) or LOGIN.match(text)
     return bool(meant) and not os.path.exists(text)
 
 
 def from_environment(name: str) -> str:
+    named = re.fullmatch(r"\w+", name)
+    checks.needs(bool(named), "env:", "the name of an environment variable", name_scheme(name))
     value = os.environ.get(name, "")
     checks.needs(bool(value), f"env:{name}", f"a place in the environment variable {name}", value)
-    checks.needs(
-        not value.startswith("env:"), f"env:{name}", "a file or a postgresql:// address", value
-    )
+    other = not value.startswith("env:")
+    checks.needs(other, f"env:{name}", "a file or a postgresql:// address", "env:***")
     return value
 
 
@@ -135,21 +160,18 @@ def server_place(text: str) -> ServerPlace:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        shown = mask_password(text, is_address=True)
         raise ValueError(
-            f"a study needs postgresql://user@host:port/database, got {shown!r}"
+            f"a study needs postgresql://user@host:port/database, got {name_scheme(text)!r}"
         ) from None
     who, at, _ = parts.netloc.rpartition("@")
     checks.needs(
         "@" not in who and "@" not in parts.path and not parts.fragment,
         "a study",
         "a password in which @ is written %40, / is written %2F and # is written %23",
-        mask_password(text, is_address=True),
+        name_scheme(text),
     )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     study = options.pop("study", USUAL)
-    fits = NAME.fullmatch(study) and not study.startswith("pg_")
-    checks.needs(bool(fits), "a study", "a name of small letters, digits and _ (at most 63)", study)
     # A password among the options is moved to its own field, which is never printed.
     secret = options.pop("password", decode(parts.password))
     address = ServerAddress(
@@ -160,9 +182,14 @@ def server_place(text: str) -> ServerPlace:
         database=decode(parts.path.removeprefix("/")),
         query=options,
     )
+    if not NAME.fullmatch(study) or study.startswith("pg_"):
+        raise ValueError(
+            "a study needs a name of small letters, digits and _ (at most 63, not pg_...) after "
+            "study=, got another text"
+        )
     return ServerPlace(address, study)
 
 
 def decode(text: str | None) -> str | None:
-    """A part of an address without its escapes; None if it is empty."""
+    """Return a part of an address without its escapes; None if it is empty."""
     return unquote(text) if text else None

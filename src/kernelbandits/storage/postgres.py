@@ -33,7 +33,8 @@ KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count
 PASSING = ("40001", "40P01", "53300", "57P01", "57P02", "57P03", "57P05", "25P03", "08")
 """Serialization failure, deadlock, too many connections, server stopping or starting, idle for too
 long, connection lost."""
-BUSY = ("55P03", "57014")
+HELD = "55P03"
+BUSY = (HELD, "57014")
 FORBIDDEN = ("25006", "42501")
 FULL = "53100"
 DAMAGE = ("42P01", "42703", "XX", "23", "3F000")
@@ -78,8 +79,8 @@ class PostgresBackend(Backend):
             self.notice_waiting(error)
             raise
         self._waiting = None
-        for name, seconds in TIMEOUTS.items():
-            statements.send(connection, f"SET {name} = '{seconds}s'")
+        for name, seconds in (TIMEOUTS | {"lock_timeout": self.busy_seconds}).items():
+            statements.send(connection, f"SET {name} = '{1000 * seconds:.0f}ms'")
         statements.send(connection, "SET synchronous_commit = on")
         if self.mode == "read":
             statements.send(connection, "SET default_transaction_read_only = on")
@@ -115,7 +116,7 @@ class PostgresBackend(Backend):
         return bool(fetch(connection, "SELECT 1 FROM pg_namespace WHERE nspname = %s", name))
 
     def write_mark(self, connection: Connection, version: int) -> None:
-        """Nothing to do: the version is in the table `study`."""
+        """Do nothing: the version is in the table `study`."""
 
     def version(self, connection: Connection) -> int:
         if not set(self.tables(connection)) & set(NAMES):
@@ -123,31 +124,19 @@ class PostgresBackend(Backend):
         return self.stored_version(connection)
 
     def studies(self, connection: Connection) -> list[str]:
-        """The schemas that are studies, ordered by name, without backups of migrations."""
+        """Return the schemas that are studies, ordered by name."""
         found = [name for (name,) in fetch(connection, STUDIES, list(NAMES), len(NAMES))]
-        return [
-            name
-            for name in found
-            if NAME.fullmatch(name) and not re.search("_v[0-9]+_backup$", name)
-        ]
-
-    def copy_tables(self, connection: Connection, version: int) -> str:
-        """Copy the schema to another one, in the same transaction."""
-        study, copy = self.place.study, f"{self.place.study[:46]}_v{version}_backup"
-        if self.has_schema(connection, copy):
-            raise StorageError(
-                f"{self.name} needs a backup before its tables are changed, "
-                f"but the schema {copy} exists already"
-            )
-        statements.send(connection, f'CREATE SCHEMA "{copy}"')
-        for name in self.tables(connection):
-            statements.send(
-                connection, f'CREATE TABLE "{copy}"."{name}" AS TABLE "{study}"."{name}"'
-            )
-        return copy
+        return [name for name in found if NAME.fullmatch(name)]
 
     def clean_up(self, connection: Connection) -> None:
-        """Nothing to do for a server."""
+        """Do nothing: a server needs no cleaning up."""
+
+    @property
+    def busy_seconds(self) -> float:
+        return TIMEOUTS["lock_timeout"] if self.patience is None else self.patience
+
+    def is_held(self, error: Exception) -> bool:
+        return sqlstate(error) == HELD
 
     def is_temporary(self, error: Exception) -> bool:
         state = sqlstate(error)
@@ -170,15 +159,18 @@ class PostgresBackend(Backend):
         return StorageError(f"{self.name} cannot be used: {said}")
 
     def describe_error(self, error: Exception) -> str:
-        """The first line of the message of the server or the driver, without the password."""
+        """Return the first line of the message of the server or the driver, without passwords."""
         diagnosis = getattr(getattr(error, "diag", None), "message_primary", None)
-        text = diagnosis or str(error) or type(error).__name__
-        password = self.place.url.password
-        return (text.replace(str(password), "***") if password else text).strip().splitlines()[0]
+        text = str(diagnosis or str(error) or type(error).__name__)
+        address, understood = self.place.url, self._psycopg.pq.Conninfo.get_defaults()
+        names = set(address.query) - {option.keyword.decode() for option in understood}
+        for secret in [*address.secrets, *names]:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
+        return text.strip().splitlines()[0]
 
 
 def list_studies(studies: list[str]) -> str:
-    """The names of the existing studies, for the end of a sentence."""
+    """Return the names of the existing studies, for the end of a sentence."""
     more = len(studies) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
     return f"; there are: {', '.join(studies[:MOST_NAMED])}{rest}" if studies else ""

@@ -10,39 +10,40 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kernelbandits.outputs import read_apart, sqlite_address
 from kernelbandits.storage import backups
-from kernelbandits.storage.checksums import DIGITS, add_check, build_row, fingerprint, is_intact
+from kernelbandits.storage.checksums import DIGITS, add_check, build_row, is_intact
 from kernelbandits.storage.columns import (
     Column,
-    checksum_segments,
     count_rows,
+    fingerprint_segments,
     join_columns,
-    read_lines,
     split_columns,
-    write_lines,
 )
-from kernelbandits.storage.errors import Damaged, NoStudy
+from kernelbandits.storage.errors import Damaged, NoStudy, StorageBusy, StorageError
 from kernelbandits.storage.event import Draft
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.leaves import Found, rows_in
 from kernelbandits.storage.log import backend_for
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
-from kernelbandits.storage.session import Session, without_connections
+from kernelbandits.storage.session import Session
+from kernelbandits.storage.sqlite import SqliteBackend, code_of
 from kernelbandits.storage.statements import NAMES, Row, fetch
 
 LEAST_ROW = 50
 """The smallest number of bytes of an event."""
+MOST_LOST = 100_000
+"""How many events in a row may be lost on a server; a file is not larger than what it held."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class Salvaged:
     """The number of events that were kept."""
     lost: tuple[int, ...]
     """The numbers of the events that were lost."""
+    replaced: tuple[int, ...]
+    """The numbers under which another event was written, too; one of them was kept."""
+    end_known: bool
+    """Whether the head of the log was found: otherwise later events may be lost, too."""
     sentence: str
 
 
@@ -60,24 +65,25 @@ class Salvaged:
 class Remains:
     """What was found in a damaged study, each row verified by itself."""
 
-    events: dict[int, Row] = field(default_factory=dict)
+    versions: dict[int, dict[str, Row]] = field(default_factory=dict)
+    """Number of an event -> checksum -> row. Two processes may have written one number."""
     segments: dict[int, Row] = field(default_factory=dict)
     """Rows of the candidates by column."""
-    lines: dict[int, str] = field(default_factory=dict)
-    """Rows of the candidates as version 1 stored them."""
     header: Header | None = None
+    head: tuple[int, str] | None = None
+    """Number and checksum of the last event, as stored in the head."""
     last: int = 0
-    """The number of the last event, as stored in the head."""
+    """The number of the last event, also by what may be an older copy of the head."""
     given: Mapping[str, Column] | None = None
     """Candidates that the user gave again."""
 
-    def collect(self, found: Iterable[Found]) -> None:
-        takers = {
+    def collect(self, found: Iterable[Found], certain: bool = True) -> None:
+        """Keep what is intact; `certain` unless it was found where no page points to."""
+        takers: dict[int, Callable[[Row], None]] = {
             11: self.take_event,
-            9: self.take_header,
             8: self.take_header,
             5: self.take_segment,
-            3: self.take_short,
+            3: partial(self.take_head, certain=certain),
         }
         for rowid, values in found:
             takers.get(len(values), ignore)((rowid, *values[1:]))
@@ -88,76 +94,97 @@ class Remains:
         # the real number.
         exact = (*row[:4], as_real(row[4]), *row[5:7], as_real(row[7]), *row[8:])
         if is_intact(exact):
-            self.events.setdefault(row[0], exact)
+            self.versions.setdefault(row[0], {}).setdefault(row[10], exact)
 
     def take_header(self, row: Row) -> None:
-        """Keep the header; a migration leaves that of the older version on a free page."""
+        """Keep the header if it is intact."""
         if is_intact(row):
-            header = Header.of_row(row)
-            if self.header is None or header.version >= self.header.version:
-                self.header = header
+            self.header = Header.of_row(row)
 
     def take_segment(self, row: Row) -> None:
         if is_intact(row):
             self.segments.setdefault(row[0], row)
 
-    def take_short(self, row: Row) -> None:
-        """Keep a candidate of version 1, or the number in the head."""
-        if is_intact(row):
-            self.lines[row[0]] = row[1]
-        elif row[0] == 1 and isinstance(row[1], int):
+    def take_head(self, row: Row, certain: bool) -> None:
+        """Keep the head, which has no checksum of its own."""
+        if row[0] == 1 and isinstance(row[1], int):
             self.last = max(self.last, row[1])
+            if certain and isinstance(row[2], str) and row[1] == self.last:
+                self.head = row[1], row[2]
+
+    def settle(self, most_lost: int) -> None:
+        """Leave out numbers that no event can have: after a gap of more than so many."""
+        end = 0
+        for seq in sorted(self.versions):
+            if 0 < seq <= end + 1 + most_lost:
+                end = seq
+            else:
+                del self.versions[seq]
+        if self.head is not None and self.head[1] in self.versions.get(end, ()):
+            # The head names the last event that was found, whatever its own number says.
+            self.head, self.last = (end, self.head[1]), end
+        self.last = min(self.last, end + most_lost)
 
     @property
     def last_number(self) -> int:
-        return max(self.last, max(self.events, default=0))
+        return max(self.last, max(self.versions, default=0))
+
+    @property
+    def end_known(self) -> bool:
+        return self.head is not None and self.head[0] == self.last_number
 
     @property
     def lost(self) -> tuple[int, ...]:
-        return tuple(seq for seq in range(1, self.last_number + 1) if seq not in self.events)
+        return tuple(seq for seq in range(1, self.last_number + 1) if seq not in self.versions)
+
+    def follow_chain(self) -> tuple[dict[int, Row], tuple[int, ...]]:
+        """Return the events to keep, and the numbers under which others were written, too.
+
+        Each event names the checksum of the one before it, and the head that of the last one. An
+        event that has another checksum has taken the place of the one that is named.
+        """
+        kept: dict[int, Row] = {}
+        replaced: list[int] = []
+        named: list[str] = []
+        for seq in range(self.last_number, 0, -1):
+            versions = self.versions.get(seq, {})
+            if self.head is not None and self.head[0] == seq:
+                named.append(self.head[1])
+            fitting = [check for check in named if check in versions]
+            if versions and (len(versions) > 1 or len(fitting) < len(named)):
+                replaced.append(seq)
+            for check in [*fitting, *versions][:1]:
+                kept[seq] = versions[check]
+            named = [kept[seq][9]] if seq in kept else []
+        return kept, tuple(sorted(replaced))
 
     @property
     def start(self) -> str | None:
         """The beginning of the table's fingerprint, with which the checksums of events start."""
         if self.header is not None:
             return self.header.fingerprint[:DIGITS]
-        return self.events[1][9] if 1 in self.events else None
+        return next((row[9] for row in self.versions.get(1, {}).values()), None)
 
     @property
     def table(self) -> dict[str, Any] | None:
         """The candidates by column, if they are unchanged and complete; else None."""
-        start = self.start or ""
-        stored = (self._stored_segments, self._stored_lines)
-        for columns in stored if self.given is None else (self.given,):
-            if columns is not None and start in possible_starts(columns):
-                return dict(columns)
-        if self.given is not None:
-            return None
-        # The checksum of the columns is not the start of the chain in a study of version 1.
-        found = self._stored_segments
-        rows = [self.segments[i] for i in sorted(self.segments)]
-        if found is not None and self.header and checksum_segments(rows) == self.header.checksum:
-            return found
-        return None
-
-    @property
-    def _stored_segments(self) -> dict[str, Any] | None:
-        return join_columns([self.segments[i] for i in sorted(self.segments)])
-
-    @property
-    def _stored_lines(self) -> dict[str, Any] | None:
-        lines = [self.lines[row] for row in sorted(self.lines)]
-        return read_lines(lines) if lines else None
+        if self.given is None:
+            rows = [self.segments[i] for i in sorted(self.segments)]
+        else:
+            rows = split_columns(self.given)
+        intact = fingerprint_segments(rows)[:DIGITS] == self.start
+        return join_columns(rows) if intact else None
 
     @property
     def is_whole(self) -> bool:
-        return self.header is not None and self.table is not None and not self.lost
+        known = self.header is not None and self.table is not None and self.end_known
+        return known and not self.lost and not self.follow_chain()[1]
 
     @property
     def first(self) -> Draft | None:
         """The event that created the study, or its copy in the header; None if both are lost."""
-        if 1 in self.events:
-            return draft_of_row(self.events[1])
+        for row in self.versions.get(1, {}).values():
+            return draft_of_row(row)
         if self.header is None:
             return None
         return Draft(kind="created", body=json.loads(self.header.header))
@@ -187,27 +214,52 @@ def file_remains(place: FilePlace) -> Remains:
         raise NoStudy(f"there is no file {place}")
     content, remains = read_rolled_back(place.path), Remains()
     remains.collect(rows_in(content))
+    remains.settle(len(content) // LEAST_ROW)
     if not remains.is_whole:
-        remains.collect(rows_in(content, everywhere=True))
-    remains.last = min(remains.last, max(remains.events, default=0) + len(content) // LEAST_ROW)
+        remains.collect(rows_in(content, everywhere=True), certain=False)
+        remains.settle(len(content) // LEAST_ROW)
     return remains
 
 
 def read_rolled_back(path: Path) -> bytes:
-    """The content of the file without the last write, if that was interrupted.
+    """Return the content of the file without the last write, if that was interrupted.
 
     SQLite rolls the write back in a copy; the file itself is not changed.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
-        with without_connections(path):
+        with hold_still(path):
             for end in ("", "-journal", "-wal"):
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(f"{path}{end}", f"{copy}{end}")
-        with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as connection:
+                if os.path.exists(f"{path}{end}"):
+                    Path(f"{copy}{end}").write_bytes(read_file(Path(f"{path}{end}")))
+        with suppress(*SqliteBackend.errors), closing(sqlite3.connect(copy)) as connection:
             connection.execute("PRAGMA wal_checkpoint")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         return copy.read_bytes()
+
+
+@contextmanager
+def hold_still(path: Path) -> Iterator[None]:
+    """Keep others from committing, with a lock for reading; what SQLite cannot read is not locked.
+
+    Otherwise a copy that was made during a commit would lack events.
+    """
+    address = sqlite_address(path, mode="ro")
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        except SqliteBackend.errors as error:
+            if code_of(error) == sqlite3.SQLITE_BUSY:
+                raise StorageBusy(f"{path} is being written; try again later") from None
+        yield
+
+
+def read_file(path: Path) -> bytes:
+    try:
+        return read_apart(path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def server_remains(place: ServerPlace) -> Remains:
@@ -218,6 +270,7 @@ def server_remains(place: ServerPlace) -> Remains:
         rows = session.read(partial(fetch, text=select))
         remains.collect((row[0], tuple(row)) for row in rows)
     session.close()
+    remains.settle(MOST_LOST)
     return remains
 
 
@@ -233,22 +286,23 @@ def rebuild(
         raise Damaged(
             f"{name} needs its table of candidates again, which is lost or was given differently"
         )
-    lost = remains.lost
-    sentence = describe_salvage(name, len(remains.events), lost)
+    events, replaced = remains.follow_chain()
+    sentence = describe_salvage(name, remains, len(events), replaced)
     note = Draft(kind="noted", body={"salvaged": sentence})
     segments = split_columns(columns)
     header = Header.of(first, segments, rows=count_rows(columns))
-    rows = chain(remains, first, header.fingerprint[:DIGITS], note)
+    last = remains.last_number
+    rows = chain(events, last, first, header.fingerprint[:DIGITS], note)
     backups.write_file(target, header, segments, rows, force)
-    return Salvaged(len(remains.events), lost, sentence)
+    return Salvaged(len(events), remains.lost, replaced, remains.end_known, sentence)
 
 
-def chain(remains: Remains, first: Draft, check: str, note: Draft) -> list[Row]:
-    """All events with new checksums; each lost event is replaced by a note."""
+def chain(events: Mapping[int, Row], last: int, first: Draft, check: str, note: Draft) -> list[Row]:
+    """Return all events with new checksums; each lost event is replaced by a note."""
     rows: list[Row] = []
-    at = min((row[7] for row in remains.events.values()), default=0.0)
-    for seq in range(1, remains.last_number + 1):
-        kept = remains.events.get(seq)
+    at = min((row[7] for row in events.values()), default=0.0)
+    for seq in range(1, last + 1):
+        kept = events.get(seq)
         at = at if kept is None else kept[7]
         missing = first if seq == 1 else Draft(kind="noted", body={"lost": seq})
         row = build_row(missing, seq, at, check) if kept is None else add_check((*kept[:9], check))
@@ -257,20 +311,22 @@ def chain(remains: Remains, first: Draft, check: str, note: Draft) -> list[Row]:
     return [*rows, build_row(note, len(rows) + 1, round(time.time(), 3), check)]
 
 
-def describe_salvage(name: str, kept: int, lost: tuple[int, ...]) -> str:
-    missing = (
-        "none was lost"
-        if not lost
-        else f"lost: {', '.join(map(str, lost[:20]))}{', ...' if lost[20:] else ''}"
-    )
-    return f"{kept} events of {name} were kept, {missing}"
+def describe_salvage(name: str, remains: Remains, kept: int, replaced: Sequence[int]) -> str:
+    """Say what was lost, and what may have been."""
+    doubts = []
+    if replaced:
+        doubts.append(f"in place of others, which are lost, stand {list_numbers(replaced)}")
+    if not remains.end_known:
+        doubts.append("later ones may be lost, because the head of the log is")
+    lost = remains.lost
+    missing = f"lost: {list_numbers(lost)}" if lost else "none was lost"
+    if doubts and not lost:
+        missing = f"none up to number {remains.last_number} is missing"
+    return "; ".join([f"{kept} events of {name} were kept, {missing}", *doubts])
 
 
-def possible_starts(columns: Mapping[str, Column]) -> Iterator[str]:
-    """With what the checksums of events may start: the fingerprint by column, or that by row."""
-    yield checksum_segments(split_columns(columns))[:DIGITS]
-    if all(isinstance(cell, str) for cells in columns.values() for cell in cells):
-        yield fingerprint(write_lines(columns))[:DIGITS]  # type: ignore[arg-type]
+def list_numbers(numbers: Sequence[int]) -> str:
+    return f"{', '.join(map(str, numbers[:20]))}{', ...' if numbers[20:] else ''}"
 
 
 def draft_of_row(row: Row) -> Draft:
@@ -291,4 +347,4 @@ def as_real(value: Any) -> Any:
 
 
 def ignore(row: Row) -> None:
-    """A row that belongs to no table of a study."""
+    """Do nothing: the row belongs to no table of a study."""

@@ -7,10 +7,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
+from math import inf
 from types import TracebackType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kernelbandits.storage import statements
 from kernelbandits.storage.backend import Backend
@@ -19,10 +19,20 @@ from kernelbandits.storage.statements import Connection
 T = TypeVar("T")
 
 FORK_PATIENCE = 10.0
+SAME_HOLD = 1.0
+"""Seconds after which a study that was held by others, and is again, is held by somebody else."""
+NOT_HELD = (-inf, -inf)
 
 alive: weakref.WeakSet[Session]
 abandoned: list[Connection] = []
 """Connections of the parent process. A child must not close them, so it keeps references."""
+
+
+class Wait(NamedTuple):
+    """The attempts of one call: when the wait for others began, and the pauses between attempts."""
+
+    since: float
+    pauses: Iterator[float]
 
 
 class Session:
@@ -35,17 +45,19 @@ class Session:
         self.backend = backend
         self.lock = threading.RLock()
         self._connection: Connection | None = None
+        self._held = NOT_HELD
+        """Since when attempts found the study held by others, and the time of the last one."""
         alive.add(self)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """The answer of some selections; they are sent again if the connection is lost."""
-        pauses = self.backend.pauses()
+        """Return the answer of some selections; they are sent again if the connection is lost."""
+        wait = self._begin_wait()
         while True:
             with self.lock:
                 try:
                     return work(self._open())
                 except self.backend.errors as error:
-                    pause = self._pause_after(error, pauses)
+                    pause = self._pause_after(error, wait)
                 except Exception:
                     raise
                 except BaseException:
@@ -54,20 +66,30 @@ class Session:
             time.sleep(pause)
 
     def transactions(self, *, of_events: bool = False) -> Iterator[Transaction]:
-        """Transactions that write, until one of them is committed or its body raises.
+        """Yield transactions that write, until one of them is committed or its body raises.
 
         Use it as `for transaction in session.transactions(): with transaction: ...`. The body runs
         again if the connection is lost or the database asks for a retry. It must not return or
         break: what follows the loop runs when the commit has succeeded. With `of_events` nobody
         else writes events meanwhile; a study that is being created has none to lock.
         """
-        pauses = self.backend.pauses()
+        wait = self._begin_wait()
         while True:
-            transaction = Transaction(self, pauses, of_events)
+            transaction = Transaction(self, wait, of_events)
             yield transaction
             if transaction.pause is None:
                 return
             time.sleep(transaction.pause)
+
+    def _begin_wait(self) -> Wait:
+        """Wait for others who hold the study from now, or from an earlier call that waited in vain.
+
+        Threads wait one after the other. If each of them waited for the whole time, the last one
+        would wait for many times as long.
+        """
+        now, (since, last) = time.monotonic(), self._held
+        began = since if now - last < SAME_HOLD else now
+        return Wait(began, self.backend.pauses(began))
 
     def close(self) -> None:
         with self.lock:
@@ -85,11 +107,13 @@ class Session:
         self._connection = None
         self.lock = threading.RLock()
 
-    def _pause_after(self, error: Exception, pauses: Iterator[float]) -> float:
-        """Seconds to wait before another attempt; raises if there is to be none."""
+    def _pause_after(self, error: Exception, wait: Wait) -> float:
+        """Return the seconds to wait before another attempt; raise if there is to be none."""
+        if self.backend.is_held(error):
+            self._held = wait.since, time.monotonic()
         if not self.backend.is_locked(error):
             self._drop()
-        pause = next(pauses, None) if self.backend.is_temporary(error) else None
+        pause = next(wait.pauses, None) if self.backend.is_temporary(error) else None
         if pause is None:
             raise self.backend.translate_error(error) from None
         return pause
@@ -115,8 +139,8 @@ class Transaction:
 
     connection: Connection
 
-    def __init__(self, session: Session, pauses: Iterator[float], of_events: bool) -> None:
-        self._session, self._pauses, self._of_events = session, pauses, of_events
+    def __init__(self, session: Session, wait: Wait, of_events: bool) -> None:
+        self._session, self._wait, self._of_events = session, wait, of_events
         self.pause: float | None = None
         """Seconds to wait before the body is to run again; None if it is done."""
 
@@ -128,9 +152,10 @@ class Transaction:
             while True:
                 try:
                     self._begin()
+                    session._held = NOT_HELD
                     return self
                 except session.backend.errors as error:
-                    pause = session._pause_after(error, self._pauses)
+                    pause = session._pause_after(error, self._wait)
                 # Other threads of this process may go first.
                 session.lock.release()
                 try:
@@ -150,8 +175,10 @@ class Transaction:
         if texts.lock and self._of_events:
             # This must be a statement of its own. A statement that waits for the lock and also
             # reads the events sees them as they were before the wait.
+            waited = time.monotonic() - self._wait.since
+            patient = waited < self._session.backend.busy_seconds
             try:
-                statements.fetch(self.connection, texts.lock)
+                statements.fetch(self.connection, texts.lock + ("" if patient else " NOWAIT"))
             except self._session.backend.errors:
                 self._roll_back()
                 raise
@@ -173,7 +200,7 @@ class Transaction:
                 # the connection is given up.
                 session._drop()
             if isinstance(error, session.backend.errors):
-                self.pause = session._pause_after(error, self._pauses)
+                self.pause = session._pause_after(error, self._wait)
                 return True
             return False
         finally:
@@ -202,19 +229,6 @@ class Transaction:
 
 
 alive = weakref.WeakSet()
-
-
-@contextmanager
-def without_connections(path: Path) -> Iterator[None]:
-    """Close all connections of this process to a file, for code that reads the file itself.
-
-    Closing any handle of a file frees all POSIX locks that this process has on it, also SQLite's.
-    """
-    with ExitStack() as held:
-        for session in [session for session in list(alive) if session.backend.uses_file(path)]:
-            held.enter_context(session.lock)
-            session.close()
-        yield
 
 
 def before_fork() -> None:

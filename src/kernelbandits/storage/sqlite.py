@@ -9,13 +9,12 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from kernelbandits import checks
-from kernelbandits.outputs import sync_folder
+from kernelbandits.outputs import read_apart, sqlite_address
+from kernelbandits.runtime import descriptor_limit, has_free_descriptor
 from kernelbandits.storage import statements
 from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.errors import (
@@ -83,7 +82,8 @@ class SqliteConnection(sqlite3.Connection):
 
 class SqliteBackend(Backend):
     statements = SQLITE
-    errors = (sqlite3.Error, sqlite3.Warning)
+    # Damaged text is no UTF-8: then Python cannot even read what SQLite says of it.
+    errors = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
 
     def __init__(self, path: Path, mode: str) -> None:
         self.path, self.mode, self.name = path, mode, str(path)
@@ -99,9 +99,8 @@ class SqliteBackend(Backend):
         wanted = {"read": "rw" if self.writable() else "ro", "write": "rw", "create": "rwc"}[
             self.mode
         ]
-        uri = f"file:{quote(str(self.path.absolute()))}?mode={wanted}"
         opened: SqliteConnection = sqlite3.connect(
-            uri,
+            sqlite_address(self.path, mode=wanted),
             uri=True,
             timeout=OPENING_NAP,
             isolation_level=None,
@@ -112,7 +111,7 @@ class SqliteBackend(Backend):
         return opened
 
     def writable(self) -> bool:
-        """Whether file and folder are writable.
+        """Tell whether file and folder are writable.
 
         A reader opens the file for writing if it can, because it may have to roll back the write of
         a process that was killed.
@@ -134,7 +133,7 @@ class SqliteBackend(Backend):
         return connection
 
     def is_usable(self, connection: Connection) -> bool:
-        """Whether the file that is open is still the one under the path.
+        """Tell whether the file that is open is still the one under the path.
 
         A restored backup may be another file of the same name. What is written to the old one would
         be lost.
@@ -180,10 +179,10 @@ class SqliteBackend(Backend):
         return StorageError(f"{self.name} exists already and is not a study; it was left as it is")
 
     def lock_schema(self, connection: Connection) -> None:
-        """BEGIN IMMEDIATE did."""
+        """Do nothing: BEGIN IMMEDIATE has locked the file."""
 
     def create_schema(self, connection: Connection) -> None:
-        """Nothing to do for a file."""
+        """Do nothing: a file needs no schema."""
 
     def write_mark(self, connection: Connection, version: int) -> None:
         statements.send(connection, f"PRAGMA application_id = {MARK}")
@@ -205,32 +204,19 @@ class SqliteBackend(Backend):
             raise self.damage_error("its user_version is not that of its tables")
         return found
 
-    def copy_tables(self, connection: Connection, version: int) -> str:
-        """Copy the file; others may read meanwhile, but not write."""
-        copy = self.path.with_name(f"{self.path.name}.v{version}-backup")
-        draft = self.path.with_name(f".{copy.name}.{os.getpid()}")
-        with (
-            closing(sqlite3.connect(self.path)) as source,
-            closing(sqlite3.connect(draft)) as target,
-        ):
-            target.execute("PRAGMA synchronous = EXTRA")
-            source.backup(target)
-        os.replace(draft, copy)
-        sync_folder(copy.absolute().parent)
-        return str(copy)
-
-    def uses_file(self, path: Path) -> bool:
-        return self.path.exists() and path.exists() and self.path.samefile(path)
-
     def clean_up(self, connection: Connection) -> None:
         """Delete the journal, unless another process is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
             set_patience(connection, OPENING_NAP)
             statements.send(connection, "PRAGMA journal_mode = DELETE")
 
-    def pauses(self) -> Iterator[float]:
-        """Short pauses, because SQLite itself has waited already."""
-        end = time.monotonic() + BUSY_SECONDS
+    @property
+    def busy_seconds(self) -> float:
+        return BUSY_SECONDS if self.patience is None else self.patience
+
+    def pauses(self, since: float) -> Iterator[float]:
+        """Yield short pauses, because SQLite itself has waited already."""
+        end = since + self.busy_seconds
         while time.monotonic() < end:
             yield LONGEST_PAUSE * random.random()
 
@@ -241,11 +227,16 @@ class SqliteBackend(Backend):
 
     def translate_error(self, error: Exception) -> StorageError:
         code = code_of(error)
+        if code == sqlite3.SQLITE_CANTOPEN and not has_free_descriptor():
+            return StorageBusy(
+                f"{self.name} cannot be opened now: this process has as many files open as it may "
+                f"({descriptor_limit()}; ulimit -n); nothing was written"
+            )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return self.permission_error(str(error))
         if self.is_temporary(error):
             return StorageBusy(
-                f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written"
+                f"{self.name} was held by others for {self.busy_seconds:g} s; nothing was written"
             )
         if code == sqlite3.SQLITE_FULL:
             return self.full_error()
@@ -263,14 +254,14 @@ class SqliteBackend(Backend):
         return StorageError(f"{self.name} cannot be read or written: SQLite says {str(error)!r}")
 
     def reached_size_limit(self) -> bool:
-        """Whether the next page would make the file, or its journal, larger than is allowed."""
+        """Tell whether the next page would make the file or its journal larger than allowed."""
         limit = size_limit()
         files = (self.path, self.path.with_name(f"{self.path.name}-journal"))
         largest = max((path.stat().st_size for path in files if path.exists()), default=0)
         return limit is not None and largest + 2**16 >= limit
 
     def foreign_file_error(self) -> Damaged:
-        """The error for a file that is not SQLite's.
+        """Return the error for a file that is not SQLite's.
 
         A text file was never a study. Other bytes may have been one before they were overwritten.
         """
@@ -288,7 +279,7 @@ class SqliteBackend(Backend):
 
 
 def code_of(error: Exception) -> int:
-    """SQLite's primary result code of an error.
+    """Return SQLite's primary result code of an error.
 
     Errors without a code are taken for damage, except those of a misused connection.
     """
@@ -325,7 +316,7 @@ def pragma(connection: Connection, name: str) -> Any:
 
 
 def identify(path: Path) -> tuple[int, int] | None:
-    """Device and number of a file; None if there is none."""
+    """Return device and number of a file; None if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -334,7 +325,7 @@ def identify(path: Path) -> tuple[int, int] | None:
 
 
 def size_limit() -> int | None:
-    """The largest size of a file that this process may write; None if there is no limit."""
+    """Return the largest size of a file that this process may write; None if there is no limit."""
     try:
         import resource
     except ImportError:
@@ -344,8 +335,8 @@ def size_limit() -> int | None:
 
 
 def read_beginning(path: Path) -> bytes:
-    """The first bytes of a file that is not SQLite's; reading it cannot free locks of SQLite."""
-    if not path.exists():
+    """Return the first bytes of a file, if it can be read."""
+    try:
+        return read_apart(path, 100)
+    except OSError:
         return b""
-    with path.open("rb") as file:
-        return file.read(100)

@@ -1,6 +1,6 @@
 """The tables of a study and the statements on them, once for each dialect.
 
-study       one row: version of these tables, header and checksums of the candidates, first event
+study       one row: version of these tables, header and checksum of the candidates, first event
 head        number and checksum of the last event; in PostgreSQL a writer locks this row
 events      what happened, one row for each event, only ever added to
 candidates  the table of candidates by column, one JSON list for each segment and column
@@ -15,10 +15,8 @@ from typing import Any, Protocol
 
 from kernelbandits.outputs import STUDY_MARK
 
-VERSION = 2
-"""The version of the tables."""
-OLDEST = 1
-"""The oldest version that is read; a writer changes its tables to this version."""
+VERSION = 3
+"""The version of the tables: raised when their form changes. No other version is read."""
 MARK = STUDY_MARK
 """The application_id of our SQLite files."""
 NAMES = ("candidates", "events", "head", "spare", "study")
@@ -47,12 +45,12 @@ def send(connection: Connection, text: str, *values: Sequence[Any]) -> Any:
 
 
 def fetch(connection: Connection, text: str, *values: Any) -> list[Row]:
-    """The rows of a selection."""
+    """Return the rows of a selection."""
     return list(send(connection, text, *([values] if values else [])).fetchall())
 
 
 def fetch_one(connection: Connection, text: str, *values: Any) -> Any:
-    """The first value of the first row of a selection, or None."""
+    """Return the first value of the first row of a selection, or None."""
     rows = fetch(connection, text, *values)
     return rows[0][0] if rows else None
 
@@ -83,13 +81,12 @@ class Statements:
     add_head: str
     add_candidates: str
     add_spare: str
-    create_log: tuple[str, ...]
-    """Creates the tables of the events."""
-    create_candidates: tuple[str, ...]
-    drop_candidates: tuple[str, ...]
-    """Creates and drops the tables of the header and the candidates."""
+    create: tuple[str, ...]
+    """Creates all tables, one after the other."""
     tables: str
     """The names of all tables."""
+    foreign: str
+    """Kind and name of what could change what a study writes, and is not of a study."""
 
 
 SQLITE_TIME = "round((julianday('now') - 2440587.5) * 86400.0, 3)"
@@ -109,36 +106,36 @@ SQLITE = Statements(
     version="SELECT version FROM study",
     study="SELECT * FROM study",
     candidates="SELECT * FROM candidates ORDER BY 1",
-    add_study="INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    add_study="INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     add_head="INSERT INTO head VALUES (1, ?, ?)",
     add_candidates="INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
     add_spare="INSERT INTO spare VALUES (?, ?, ?, ?, ?)",
-    create_log=(
+    create=(
         """CREATE TABLE head (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
             "check" TEXT NOT NULL) STRICT""",
         """CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, trial INTEGER,
             "row" INTEGER, value REAL, "key" TEXT, worker TEXT, "at" REAL NOT NULL,
             body TEXT NOT NULL, before TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
-    ),
-    create_candidates=(
         """CREATE TABLE study (id INTEGER PRIMARY KEY, version INTEGER NOT NULL,
             rows INTEGER NOT NULL, columns TEXT NOT NULL, fingerprint TEXT NOT NULL,
-            checksum TEXT NOT NULL, header TEXT NOT NULL, release TEXT NOT NULL,
-            "check" TEXT NOT NULL) STRICT""",
+            header TEXT NOT NULL, release TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
         """CREATE TABLE candidates (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL,
             "column" INTEGER NOT NULL, cells TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
         """CREATE TABLE spare (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL,
             "column" INTEGER NOT NULL, cells TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
     ),
-    drop_candidates=("DROP TABLE study", "DROP TABLE candidates", "DROP TABLE spare"),
     tables="SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1",
+    # SQLite itself makes tables and indexes whose names begin with sqlite_, and nobody else can.
+    foreign=f"""SELECT type, name FROM sqlite_schema
+        WHERE NOT (type = 'table' AND name IN {NAMES})
+        AND NOT (type IN ('table', 'index') AND substr(name, 1, 7) = 'sqlite_')""",
 )
 
 POSTGRES_TIME = "round(extract(epoch from clock_timestamp()), 3)::float8"
 
 
 def postgres_statements(schema: str) -> Statements:
-    """The statements on the tables of one schema."""
+    """Return the statements on the tables of one schema."""
     s = f'"{schema}".'
     return Statements(
         begin="BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -155,33 +152,32 @@ def postgres_statements(schema: str) -> Statements:
         version=f"SELECT version FROM {s}study",
         study=f"SELECT * FROM {s}study",
         candidates=f"SELECT * FROM {s}candidates ORDER BY 1",
-        add_study=f"INSERT INTO {s}study VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        add_study=f"INSERT INTO {s}study VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
         add_head=f"INSERT INTO {s}head VALUES (1, %s, %s)",
         add_candidates=f"INSERT INTO {s}candidates VALUES (%s, %s, %s, %s, %s)",
         add_spare=f"INSERT INTO {s}spare VALUES (%s, %s, %s, %s, %s)",
-        create_log=(
+        create=(
             f"""CREATE TABLE {s}head (id bigint PRIMARY KEY, seq bigint NOT NULL,
                 "check" text NOT NULL)""",
             f"""CREATE TABLE {s}events (seq bigint PRIMARY KEY, kind text NOT NULL, trial bigint,
                 "row" bigint, value double precision, "key" text, worker text,
                 "at" double precision NOT NULL, body text NOT NULL, before text NOT NULL,
                 "check" text NOT NULL)""",
-        ),
-        create_candidates=(
             f"""CREATE TABLE {s}study (id bigint PRIMARY KEY, version bigint NOT NULL,
                 rows bigint NOT NULL, columns text NOT NULL, fingerprint text NOT NULL,
-                checksum text NOT NULL, header text NOT NULL, release text NOT NULL,
-                "check" text NOT NULL)""",
+                header text NOT NULL, release text NOT NULL, "check" text NOT NULL)""",
             f"""CREATE TABLE {s}candidates (id bigint PRIMARY KEY, segment bigint NOT NULL,
                 "column" bigint NOT NULL, cells text NOT NULL, "check" text NOT NULL)""",
             f"""CREATE TABLE {s}spare (id bigint PRIMARY KEY, segment bigint NOT NULL,
                 "column" bigint NOT NULL, cells text NOT NULL, "check" text NOT NULL)""",
         ),
-        drop_candidates=(
-            f"DROP TABLE {s}study",
-            f"DROP TABLE {s}candidates",
-            f"DROP TABLE {s}spare",
-        ),
         tables=f"""SELECT table_name FROM information_schema.tables
             WHERE table_schema = '{schema}' ORDER BY 1""",
+        # Views and further tables of a schema change nothing in those of the study.
+        foreign=f"""WITH own AS (SELECT oid, relname, relkind FROM pg_class
+            WHERE relnamespace = '"{schema}"'::regnamespace AND relname IN {NAMES})
+            SELECT 'trigger', tgname FROM pg_trigger JOIN own ON own.oid = tgrelid
+            WHERE NOT tgisinternal
+            UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN own ON own.oid = ev_class
+            UNION ALL SELECT 'view', relname FROM own WHERE relkind <> 'r'""",
     )

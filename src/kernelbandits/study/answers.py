@@ -11,15 +11,16 @@ import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.formatting import format_count, format_interval
+from kernelbandits.insight import fitted_model
 from kernelbandits.policies import Policy
-from kernelbandits.policies.explanation import (
+from kernelbandits.policies.comparison import (
     COMPARED,
     MARGIN,
     best_shares,
-    draw_from_posterior,
     select_contenders,
 )
 from kernelbandits.policies.place import place_of
+from kernelbandits.posterior.draws import draw_from_posterior
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
@@ -257,7 +258,7 @@ class Answers:
         It is 0 where it is negligible against the spread of the results, and where the policy has
         no model of the noise.
         """
-        model = self.driver.policy.fitted_model()
+        model = fitted_model(self.driver.policy)
         if model is None or model.standardised_noise < NEGLIGIBLE_NOISE:
             return 0.0
         return float(self.scale.length(model.noise_at(float(self.view.mean[arm]))))
@@ -373,7 +374,7 @@ class SpaceAnswers(Answers):
         """Of two points that no other is better by more than a tenth of the noise."""
         # Neighbours of a point of a space are about as good, so an exact tie is no question here.
         kept, draws = self.draw_functions_near(here)
-        model = self.driver.policy.fitted_model()
+        model = fitted_model(self.driver.policy)
         margin = 0.0 if model is None else MARGIN * model.noise_scale
         shares = dict(zip(kept.tolist(), best_shares(draws, margin).tolist(), strict=True))
         return shares[here], shares.get(other, 0.0)

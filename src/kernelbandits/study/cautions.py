@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from kernelbandits.policies import Auto, LeaveOneOut, Policy
-from kernelbandits.policies.calibrator import CONTRADICTION
+from kernelbandits.calibration.fitter import CONTRADICTION
+from kernelbandits.insight import LeaveOneOut, fitted_model
+from kernelbandits.policies import Policy
 from kernelbandits.study.events import State
 from kernelbandits.study.units import Scale
 
@@ -35,9 +32,9 @@ def describe_poor_model(left_out: LeaveOneOut | None) -> str:
 
 def describe_contradiction(policy: Policy, noise: float | None, scale: Scale) -> str:
     """Say that the results contradict the noise that was given; "" if they do not."""
-    if noise is None or not isinstance(policy, Auto) or not policy.calibrator.noise_contradicted:
+    if noise is None or not policy.noise_contradicted:
         return ""
-    model = policy.fitted_model()
+    model = fitted_model(policy)
     if model is None:
         return ""
     fitted = float(scale.length(model.noise_scale))
@@ -52,16 +49,14 @@ def describe_deviations(policy: Policy, noise: float | None, scale: Scale) -> st
 
     Without repeated measurements, a noise that was given too small looks like deviations of single
     candidates: the nugget of the model. No result tells the two apart, but the user can. It is said
-    only if the results need the nugget (`Auto.nugget_evidence`): its prior is no reason. A noise
+    only if the results need the nugget (`Policy.nugget_evidence`): its prior is no reason. A noise
     given as 0 means that results repeat exactly, and nothing is said of it.
     """
-    if not noise or not isinstance(policy, Auto) or policy.calibrator.noise_contradicted:
+    if not noise or policy.noise_contradicted:
         return ""
-    if policy.calibration.rewards < FEWEST_DEVIATIONS:
+    if policy.n_rewards < FEWEST_DEVIATIONS:
         return ""
-    fits = policy.calibrator.fits
-    nuggets = [fit.standard.original_sd(0.0, math.sqrt(fit.nugget_variance)) for fit in fits]
-    deviation = float(scale.length(np.median(nuggets)))
+    deviation = float(scale.length(policy.nugget_scale))
     if deviation < DEVIATION * noise or policy.nugget_evidence() < CONTRADICTION:
         return ""
     return (

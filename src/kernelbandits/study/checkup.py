@@ -36,8 +36,7 @@ def check_fit(driver: Driver, state: State) -> list[Finding]:
     number = max(known)
     fresh = build_driver(driver.candidates, state.settings)
     fresh.follow_without_fits(state, number)
-    policy: Any = fresh.policy
-    made = policy.calibrator.made_fits.get(number)
+    made = fresh.policy.made_fits.get(number)
     if made is None:
         return [Finding(False, "fit", f"no fit is due after {format_count(number, 'result')}")]
     difference = fits.describe_difference(known[number], made)

@@ -6,7 +6,7 @@ here. A command that is repeated because its connection was cut finds its events
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from kernelbandits.checks import LARGEST_REWARD, Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.batches import BATCH, Batch
+from kernelbandits.study.calls import Call, escape_key, key_conflict, show_key
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import TellStep, check_candidate
@@ -49,10 +50,15 @@ class Asker:
     worker: str | None
     lease: float | None
     """Seconds; those of the study unless given."""
-    key: str
-    """Of this call, which finds its events by it if the connection was cut in between."""
+    call: Call
+    """By which it finds its events if the connection was cut in between."""
     batch: Batch | None = None
     """What is demanded of the rows of the call."""
+
+    @property
+    def key(self) -> str:
+        """What the keys of its events begin with."""
+        return self.call.key
 
     def names(self) -> Iterator[str]:
         return (f"{self.key}/{number}" for number in range(1, self.n + 1))
@@ -72,7 +78,7 @@ class Asker:
 
     def find_written(self, state: State) -> list[Event]:
         """The asks that this call has written already."""
-        return [state.keys[key] for key in self.names() if key in state.keys]
+        return self.call.find_written(state, self.n)
 
 
 @dataclass(frozen=True)
@@ -225,7 +231,7 @@ def describe_choice(
 ) -> dict[str, Any]:
     """What the event of an ask says of a choice: its note, and why it was made."""
     note = {name: float(value) for name, value in choice.note.items()}
-    why = " ".join(filter(None, (driver.reasons(state).why(row, note), more)))
+    why = " ".join(filter(None, (driver.reasons(state).sentence(row, note), more)))
     return {"note": {name: plain(value) for name, value in note.items()}, "why": why}
 
 
@@ -321,7 +327,7 @@ def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
                 kind="asked", trial=trial, row=one.row, worker=asker.worker, key=key, body=one.body
             )
         )
-    return drafts
+    return asker.call.sign(drafts)
 
 
 def draft_new_fits(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
@@ -364,9 +370,17 @@ def exhaustion_notices(state: State, place: Place) -> list[str]:
 
 
 def suggestion(
-    event: Event, candidates: Place, sign: float, notices: tuple[str, ...] = ()
+    event: Event,
+    candidates: Place,
+    sign: float,
+    notices: tuple[str, ...],
+    find_caution: Callable[[int], str],
 ) -> Suggestion:
-    """Return an ask as a suggestion, with the units of that time."""
+    """Return an ask as a suggestion, with the units of that time.
+
+    `find_caution` says what makes the estimates of a trial doubtful; it is called if anybody reads
+    the reason.
+    """
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
     x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
     told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
@@ -374,10 +388,10 @@ def suggestion(
         trial.number,
         candidates.number(trial.row),
         x,
-        body["why"],
         told,
         body["greedy"],
         trial.until,
+        lambda: " ".join(filter(None, (body["why"], find_caution(trial.number)))),
         event.worker,
         trial.again,
         candidates.label(trial.row),
@@ -406,9 +420,16 @@ class Keyed:
     table: str | None = None
     """The call, if it brings a table: a line that is already stored is skipped, not refused."""
     named: bool = False
-    """Whether the user gave the key, so that a new key is a new result."""
+    """Whether the user gave the key of this line, so that a new key is a new result."""
+    call: str | None = None
+    """The key that the user gave to the call: its lines are compared with those told under it."""
     remark: Mapping[str, Any] = field(default_factory=dict)
     """What else the event says, such as why a measurement failed."""
+
+    @property
+    def given_key(self) -> str | None:
+        """The key as the user wrote it; None if it was made here."""
+        return show_key(self.key) if self.given else None
 
 
 def check_result(
@@ -462,10 +483,10 @@ def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, An
     return details | ({} if name is None else {"by": name})
 
 
-def mark_missing(state: State, kinds: Indices, trial: int | None, row: int | None) -> Trial:
+def mark_missing(state: State, samples: Indices, trial: int | None, row: int | None) -> Trial:
     """The pending trial that ends without a value: by its number, or the oldest of a row."""
     for one in state.pending.values():
-        if one.number == trial or (row is not None and kinds[one.row] == kinds[row]):
+        if one.number == trial or (row is not None and samples[one.row] == samples[row]):
             return one
     got = f"trial {trial}" if row is None else f"row {row}"
     raise StudyConflict(f"missing needs a trial that is pending, got {got}")
@@ -477,17 +498,20 @@ def check_row(row: Any, rows: int, owner: str = "tell") -> int:
     return place
 
 
-def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
-    """Give a line of a table its key: that of the call with its number, its own, or a new one."""
+def with_key(result: Result, call: str | None, number: int, fresh: str) -> Keyed:
+    """Give a line of a table its key: its own, behind that of the call if it has one, or a new one.
+
+    The number of a line is no part of it. It changes when a gap before the line is filled in.
+    """
     sem, note, by = (result.details.get(name) for name in DETAILS)
     # Values of several targets were checked when they were read.
     values = {name: part for name, part in result.details.items() if name not in DETAILS}
     details = check_details(sem, note, by) | values
-    if prefix is not None:
-        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True, remark=details)
     if result.key is not None:
         named = not result.key.startswith(MADE)
-        return Keyed(result, result.key, True, fresh, named=named, remark=details)
+        own = escape_key(result.key) if named else result.key
+        key = own if call is None else f"{call}/{own}"
+        return Keyed(result, key, True, fresh, named=named, call=call, remark=details)
     return Keyed(result, f"{fresh}/{number}", False, fresh, remark=details)
 
 
@@ -514,8 +538,8 @@ class Teller:
         self, state: State, place: Place, worker: str | None, before: Sequence[Draft] = ()
     ) -> None:
         self.state, self.place, self.worker = state, place, worker
-        self.kinds = place.first_rows
-        """Equal for rows of the same candidate."""
+        self.kinds, self.samples = place.first_rows, place.samples
+        """Equal for rows of the same candidate, and for rows of the same sample of it."""
         self.drafts: list[Draft] = [*before]
         self.next = state.last_trial
         self.keys: dict[str, Event] = {}
@@ -537,8 +561,9 @@ class Teller:
         event = self._add(
             kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
         )
+        shown = show_key(key)
         return Told(
-            trial.number, trial.row, value, True, key, event.seq, corrected=True, was=trial.value
+            trial.number, trial.row, value, True, shown, event.seq, corrected=True, was=trial.value
         )
 
     def _add(self, **said: Any) -> Event:
@@ -561,16 +586,16 @@ class Teller:
         body = {**one.remark, **({"table": one.table} if one.table else {})}
         event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
         self.keys[one.key] = self.trials[trial] = event
-        key = one.key if one.given else None
+        said = (trial, row, value, True, one.given_key, event.seq)
         concerned = self._pending_trials_of(one.result, trial)
         error = None if value is None else body.get("sem")
-        return Told(trial, row, value, True, key, event.seq, *concerned, sem=error, missing=missing)
+        return Told(*said, *concerned, sem=error, missing=missing)
 
     def _place(self, result: Result) -> tuple[int, int]:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
         if result.trial is None:
             assert result.row is not None
-            return self._open(result.row) or self._new_trial(result.row)
+            return self._open(result) or self._new_trial(result.row)
         known = self.state.trials.get(result.trial)
         if known is None:
             raise StudyConflict(
@@ -587,14 +612,20 @@ class Teller:
             )
         return known.number, known.row
 
-    def _open(self, row: int) -> tuple[int, int] | None:
-        """Return the oldest pending trial of this candidate that has no worker.
+    def _may_mean(self, result: Result, row: int | None) -> bool:
+        """Whether a result may belong to a row: one of its sample or, if it names no sample, one of
+        its candidate."""
+        alike = self.kinds if result.any_sample else self.samples
+        return bool(alike[result.row or 0] == alike[row or 0])
 
-        The result of a row is taken as the result of that trial.
+    def _open(self, result: Result) -> tuple[int, int] | None:
+        """Return the oldest pending trial without a worker to which the result of a row belongs.
+
+        The result is taken as the result of that trial.
         """
         for trial in self.state.pending.values():
             free = trial.worker is None and trial.number not in self.trials
-            if free and self.kinds[trial.row] == self.kinds[row]:
+            if free and self._may_mean(result, trial.row):
                 return trial.number, trial.row
         return None
 
@@ -640,14 +671,8 @@ class Teller:
             and event.value == result.value
             and result.trial in (None, event.trial)
         )
-        if not same or not (
-            result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]
-        ):
-            raise StudyConflict(
-                f"tell needs a new key for a new result, got {one.key!r}, "
-                f"the key of {describe_event(event)}{where(result)}"
-            )
-        key = one.key if one.given else None
+        if not same or not (result.row is None or self._may_mean(result, event.row)):
+            raise key_conflict("tell", one.given_key, event, where(result))
         accepted = one.table is None or event.body.get("table") == one.table
         corrected = accepted and event.kind == "corrected"
         return Told(
@@ -655,7 +680,7 @@ class Teller:
             event.row or 0,
             event.value,
             accepted,
-            key,
+            one.given_key,
             event.seq,
             *self._pending_trials_of(result, event.trial or 0),
             corrected=corrected,
@@ -667,11 +692,6 @@ def repeat_stored(trial: Trial) -> Told:
     """The stored result of a trial, which a line of a table says again."""
     seq = trial.told.seq if trial.told else 0
     return Told(trial.number, trial.row, trial.value, False, None, seq)
-
-
-def describe_event(event: Event) -> str:
-    value = "a failure" if event.value is None else f"{event.value:g}"
-    return f"{value} for trial {event.trial}"
 
 
 def where(result: Result) -> str:
@@ -851,7 +871,7 @@ def choose_undone(state: State, n: int) -> list[Event]:
     steps: list[list[Event]] = []
     last: str | None = None
     for event in state.undoable():
-        command = command_of(state, event)
+        command = command_of(event)
         if steps and command is not None and command == last:
             steps[-1].append(event)
         else:
@@ -871,15 +891,29 @@ def choose_undone(state: State, n: int) -> list[Event]:
     return [event for step in steps[:n] for event in step]
 
 
-def command_of(state: State, event: Event) -> str | None:
+def check_last_step(state: State, event: int) -> None:
+    """Refuse to undo another step than the last one that somebody saw.
+
+    It is named by one of its events, or by a later event of that moment, such as the number of the
+    last event in `status`. If a step was undone since then, another one is the last now.
+    """
+    last = choose_undone(state, 1)
+    step = [one.seq for one in last]
+    unchanged = all(one.kind != "undone" for one in state.events[event:])
+    seen = max(step) <= event <= len(state.events) and unchanged
+    if event not in step and not seen:
+        trial = "" if last[0].trial is None else f", trial {last[0].trial}"
+        raise StudyConflict(
+            f"undo needs the last step, got event {event}; the last step is now event "
+            f"{last[0].seq} ({last[0].kind}{trial}). Nothing was undone"
+        )
+
+
+def command_of(event: Event) -> str | None:
     """What all events of one command have in common, and no others; None if there is nothing."""
     if event.key is None or "table" in event.body:
         return event.body.get("table")
-    call, _, number = event.key.rpartition("/")
-    first = state.keys.get(call)
-    # Replicates have the key of the first result with a number behind it.
-    replicate = number.isdigit() and first is not None and first.at == event.at
-    return call if event.kind == "asked" or replicate else event.key
+    return event.key.partition("/")[0]
 
 
 def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:

@@ -14,9 +14,10 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, StudyConflict
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.variables import Number
-from kernelbandits.policies import FittedModel, PartialDependence
-from kernelbandits.policies.partial_dependence import VALUES, Slice, set_columns, slice_space
-from kernelbandits.policies.relevance import select_rows
+from kernelbandits.insight import FittedModel, PartialDependence
+from kernelbandits.insight.dependence import average_slices
+from kernelbandits.insight.model import model_of_answers
+from kernelbandits.insight.slices import VALUES, Slice, select_rows, set_columns, slice_space
 from kernelbandits.study.answers import Answers
 from kernelbandits.tables.candidates import Candidates
 
@@ -58,7 +59,7 @@ class EstimateMap:
 
 def require_model(answers: Answers, owner: str) -> FittedModel:
     """Return the model that the estimates come from; an error if there is none."""
-    model = answers.driver.policy.answer_fit() if answers.has_results else None
+    model = model_of_answers(answers.driver.policy) if answers.has_results else None
     if model is None:
         got = answers.state.settings.policy if answers.has_results else "no result"
         raise StudyConflict(f"{owner} needs results, and a policy with a model of them, got {got}")
@@ -92,7 +93,7 @@ def compute_dependence(
         slices = slice_space(place.space, place.space.names.index(column))
         is_number = isinstance(place.columns[column], Number)
     shown: Any = {"is_number": is_number, "log": column in place.log}
-    found = fitted.partial_dependence(column, slices, **shown)
+    found = average_slices(fitted, column, slices, **shown)
     return found.convert(answers.scale.outward)
 
 

@@ -24,8 +24,9 @@ from kernelbandits.checks import (
 )
 from kernelbandits.domains import Arms, Part
 from kernelbandits.formatting import format_count
-from kernelbandits.policies import Auto, Choice, LeaveOneOut, Policy
-from kernelbandits.policies.explanation import OPTIMISM
+from kernelbandits.insight import LeaveOneOut, leave_one_out
+from kernelbandits.policies import Choice, Policy
+from kernelbandits.policies.comparison import OPTIMISM
 from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
@@ -136,6 +137,10 @@ class Driver:
             self._learn(fresh, state.scale)
         self.version, self.learnt = state.version, len(state.results)
 
+    def has_learnt(self, state: State) -> bool:
+        """Whether it knows all results of the state, and nothing else."""
+        return self.version == state.version and self.learnt == len(state.results)
+
     def follow_without_fits(self, state: State, number: int) -> None:
         """Learn all results up to the n-th value, and fit to them whatever is stored."""
         self._begin(state.settings, state.scale.spread)
@@ -144,11 +149,11 @@ class Driver:
 
     def _adopt_fits(self, state: State) -> None:
         """Give the stored fits that still count to the policy, which then makes none of its own."""
-        if isinstance(self.policy, Auto) and len(state.fits) != self._fits_seen:
+        if self.policy.fits_scales and len(state.fits) != self._fits_seen:
             known = fits.find_valid(
                 state, self.policy.revision, self.candidates, above=self.policy.n_rewards
             )
-            self.policy.calibrator.known_fits |= known
+            self.policy.adopt_fits(known)
             self._fits_seen = len(state.fits)
 
     def find_fitter(self, state: State, since: float) -> str | None:
@@ -167,27 +172,24 @@ class Driver:
 
     def find_due_fit(self, state: State) -> int:
         """The number of values at which a fit is due that is not stored yet; 0 if none is."""
-        if not isinstance(self.policy, Auto) or not state.results:
+        if not self.policy.fits_scales or not state.results:
             return 0
         known = self.policy.n_rewards if state.version == self.version else 0
-        due = self.policy.calibrator.last_fit(known, sum(state.counts.values()))
+        due = self.policy.last_fit(known, sum(state.counts.values()))
         stored = due and any(event.body["results"] == due for event in state.fits)
         return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:
         """The fits that were made here and are not stored yet, as events."""
-        if not isinstance(self.policy, Auto) or not self.policy.calibrator.made_fits:
+        if not self.policy.made_fits:
             return []
-        made, revision = self.policy.calibrator.made_fits, self.policy.revision
+        made, revision = self.policy.made_fits, self.policy.revision
         digests = fits.digest_results(state, revision, self.candidates, made.keys())
         stored = {event.body["digest"] for event in state.fits}
-        # A fit stays here until it is seen among the events: the ask that needs it may be refused.
-        for number in [one for one in made if digests.get(one, "") in stored]:
-            del made[number]
         return [
             fits.draft_fit(number, digests[number], revision, fit)
             for number, fit in made.items()
-            if number in digests
+            if number in digests and digests[number] not in stored
         ]
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
@@ -200,7 +202,7 @@ class Driver:
         for trial in trials:
             if trial.value is not None and self.knows(trial.row):
                 reward = scale.inward(trial.value)
-                if trial.sem is not None and isinstance(self.policy, Auto):
+                if trial.sem is not None and self.policy.learns_errors:
                     reward = Measurement(reward, scale.inward_sem(trial.sem))
                 yield self.choice(trial), reward
             elif trial.value is None and self.policy.learns_failures:
@@ -392,7 +394,7 @@ class Driver:
 
         Those of all arms of a very large table take a while, and follow from these.
         """
-        working = self.policy.working if isinstance(self.policy, Auto) else None
+        working = self.policy.working
         if working is None:
             return self.estimates()
         return working.numbers, self.policy.posterior.mean, self.policy.posterior.sd
@@ -418,7 +420,7 @@ class Driver:
         """
         policy = policy or self.policy
         if self._left_out is None or self._left_out[0] is not policy:
-            self._left_out = policy, policy.leave_one_out()
+            self._left_out = policy, leave_one_out(policy)
         return self._left_out[1]
 
     def _listening(self) -> Any:
@@ -510,8 +512,8 @@ class SpaceDriver(Driver):
             return choice
         mean, sd = self.policy.posterior.at(free)
         best = int((mean + OPTIMISM * sd).argmax())
-        estimate = {"mean": float(mean[best]), "sd": float(sd[best]), "instead": 1.0}
-        note = self.policy._in_reward_units(estimate)
+        estimate = self.policy.note_estimate(float(mean[best]), float(sd[best]))
+        note = {**estimate, "instead": 1.0}
         first = {"first": 1.0} if choice.note.get("first") else {}
         return Choice(whole.decode(free[best]), None, {**note, **first})
 

@@ -21,6 +21,8 @@ REVISED = "revised_from"
 IN_ORDER = "in_order"
 """In the body of a result that counts in the order of the trials, and not in that of their results.
 """
+ASKED = ("note", "why", "greedy", "scale", "revision", "decided", "lease")
+"""What the body of every ask has."""
 OFFERS = 3
 """How often a row is suggested without a result before the policy must choose it again."""
 
@@ -52,7 +54,7 @@ class Trial:
     @property
     def note(self) -> dict[str, float]:
         """What the policy noted with its choice; tell needs it."""
-        given: Mapping[str, Any] = self.asked.body.get("note", {}) if self.asked else {}
+        given: Mapping[str, Any] = self.asked.body["note"] if self.asked else {}
         return {name: float(value) for name, value in given.items()}
 
     def scale(self, sign: float) -> Scale:
@@ -83,19 +85,14 @@ class Trial:
         return self.asked.body.get("again") if self.asked else None
 
     @property
-    def round(self) -> int:
-        """The round whose random numbers chose its row; of release 0.1 the trial itself."""
-        return int(self.asked.body.get("round", self.number)) if self.asked else self.number
-
-    @property
     def decided(self) -> int:
         """The number of the last event that was known when its row was chosen."""
-        return int(self.asked.body.get("decided", self.asked.seq - 1)) if self.asked else 0
+        return int(self.asked.body["decided"]) if self.asked else 0
 
     @property
     def revision(self) -> int:
-        """The revision of the policy that chose its row; release 0.1, which wrote none, had 1."""
-        return int(self.asked.body.get("revision", 1)) if self.asked else 1
+        """The revision of the policy that chose its row; 0 where nobody had asked for it."""
+        return int(self.asked.body["revision"]) if self.asked else 0
 
 
 @dataclass
@@ -276,6 +273,9 @@ class State:
             self.settings = replace(self.settings, revision=body["revision"])
 
     def _apply_asked(self, event: Event) -> None:
+        lacking = [name for name in ASKED if name not in event.body]
+        if lacking:
+            raise ValueError(f"it lacks {', '.join(lacking)}")
         trial = Trial(*place(event), "pending", asked=event)
         self.trials[trial.number] = self.pending[trial.number] = trial
         if trial.again is not None:
@@ -391,7 +391,7 @@ class State:
 
     def _apply_undone(self, event: Event) -> None:
         """What it undid is left out of the fold."""
-        self.taken_back |= event.body.get("kind") == "told"
+        self.taken_back |= event.body["kind"] == "told"
 
     def _apply_added(self, event: Event) -> None:
         self.changes.append(event)
@@ -426,10 +426,7 @@ def events_before(events: Sequence[Event], asked: Event) -> list[Event]:
     These are all events up to the one that it names, and the earlier events of the same call: asks
     are decided together, without the lock, and written in one transaction.
     """
-    decided = asked.body.get("decided")
-    if decided is None or asked.key is None:
-        return list(events[: asked.seq - 1])
-    call = f"{asked.key.rpartition('/')[0]}/"
+    decided, call = asked.body["decided"], f"{(asked.key or '').rpartition('/')[0]}/"
     own = [event for event in events[decided : asked.seq - 1] if (event.key or "").startswith(call)]
     return [*events[:decided], *own]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.calibration import Standard
 from kernelbandits.formatting import format_count, format_estimate, format_share
-from kernelbandits.policies.explanation import describe_working_set
+from kernelbandits.insight.explanation import describe_working_set
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
@@ -108,10 +108,6 @@ class Reasons:
         repeated = self._repeats(row)
         why = self._choice_sentence(row, note) + self._working_set(note)
         return f"{repeated}; {why[0].lower()}{why[1:]}" if repeated else why
-
-    def why(self, row: int, note: Mapping[str, float]) -> str:
-        """The sentence, followed by what makes its estimates doubtful."""
-        return " ".join(filter(None, (self.sentence(row, note), self.answers.caution)))
 
     @staticmethod
     def _working_set(note: Mapping[str, float]) -> str:

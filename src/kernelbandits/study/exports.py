@@ -58,7 +58,7 @@ def export_study(study: Study, path: str | Path, force: bool) -> None:
 def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
     """The sheets of a workbook: trials, candidates or space, estimates, and what they are."""
     place, estimates = study._place, study.estimates()
-    wanted = [Target(**body) for body in study.settings.get("targets") or ()]
+    wanted = [Target(**body) for body in study.settings["targets"] or ()]
     targets = {f"target {one.name}": one.sentence for one in wanted}
     about = {
         "target": study.target,

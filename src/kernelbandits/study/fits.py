@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from kernelbandits.calibration import Calibration
-from kernelbandits.policies.calibrator import Fit
+from kernelbandits.calibration.fitter import Fit
 from kernelbandits.policies.plain_fits import read_fit, write_fit
 from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kernelbandits.study.places import Place
 
 DIGEST_BYTES = 8
-MODEL = ("policy", "settings", "noise", "goal", "defaults")
+MODEL = ("policy", "settings", "noise", "goal")
 """The settings that a fit depends on."""
 
 

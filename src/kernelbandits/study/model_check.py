@@ -13,9 +13,15 @@ from scipy.special import bdtr
 
 from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
-from kernelbandits.policies import Auto, FittedModel, LeaveOneOut, PartialDependence
-from kernelbandits.policies.fitted_model import LeftOut
-from kernelbandits.policies.leave_one_out import FEWEST_POINTS
+from kernelbandits.insight import FittedModel, LeaveOneOut, PartialDependence, fitted_model
+from kernelbandits.insight.left_out import (
+    FEWEST_POINTS,
+    LeftOut,
+    find_outliers,
+    predict_left_out,
+)
+from kernelbandits.insight.model import model_of_answers
+from kernelbandits.insight.variance_shares import share_variance
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
@@ -152,16 +158,16 @@ class Check(Readable):
 
 def check_model(answers: Answers) -> Check:
     """Check the model behind the answers of a study."""
-    model = answers.driver.policy.fitted_model()
-    left_out = None if model is None else model.leave_one_out()
-    far = [] if model is None else model.find_outliers()
+    model = fitted_model(answers.driver.policy)
+    left_out = None if model is None else predict_left_out(model)
+    far = [] if model is None else find_outliers(model)
     held_out = () if left_out is None else list_held_out(answers, left_out, far)
     skill = None if left_out is None or math.isnan(left_out.skill) else left_out.skill
     coverage = None if left_out is None or skill is None else left_out.coverage
     noise = None
     if model is not None and is_noise_known(answers, skill):
         noise = float(answers.scale.length(model.noise_scale))
-    replicated = 0 if model is None else int((model.counts > 1).sum())
+    replicated = 0 if model is None else int((model.observations.counts > 1).sum())
     columns = () if model is None or skill is None else rank_columns(answers, model)
     outliers = () if model is None else list_outliers(answers, model, far)
     strays = list_strays(answers, {one.trial for one in outliers})
@@ -199,7 +205,7 @@ def is_by_similarity(answers: Answers) -> bool:
 
 def is_noise_known(answers: Answers, skill: float | None) -> bool:
     """Whether the noise is more than an assumption: given, or fitted to results that differ."""
-    return skill is not None or not isinstance(answers.driver.policy, Auto)
+    return skill is not None or not answers.driver.policy.fits_scales
 
 
 def judge(skill: float | None) -> str:
@@ -257,8 +263,8 @@ def list_outliers(
     for one in outliers:
         predicted = float(answers.scale.outward(one.predicted))
         sd = float(answers.scale.length(one.sd))
-        measured = float(answers.scale.outward(model.means[one.place]))
-        own = trials[(model.points[one.place] + 0.0).tobytes()]
+        measured = float(answers.scale.outward(model.observations.means[one.place]))
+        own = trials[(model.observations.points[one.place] + 0.0).tobytes()]
         values = [(trial.number, trial.row, float(trial.value or 0.0)) for trial in own]
         number, row, value = max(values, key=lambda item: abs(item[2] - predicted))
         residual = (measured - predicted) / sd
@@ -308,7 +314,7 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
     # A table without any column that varies has one block, of no column.
     blocks = dict(zip(answers.candidates.varying, answers.candidates.blocks, strict=False))
     sides = side_lengths(answers)
-    found = model.relevance(answers.driver.all_points(), list(blocks.values()))
+    found = share_variance(model, answers.driver.all_points(), list(blocks.values()))
     columns = []
     for (name, block), one in zip(blocks.items(), found, strict=True):
         lengths = model.block_lengthscales(block)
@@ -333,7 +339,7 @@ def list_curves(
     answers: Answers, columns: Sequence[ColumnRelevance]
 ) -> tuple[PartialDependence, ...]:
     """The partial dependence on the most relevant columns."""
-    model = answers.driver.policy.answer_fit() if columns else None
+    model = model_of_answers(answers.driver.policy) if columns else None
     if model is None:
         return ()
     few = [one.column for one in columns if count_levels(answers, one.column) <= MOST_LEVELS]
@@ -359,7 +365,7 @@ def describe_skill(
     if not held_out:
         return (
             f"Too early to say: predictions are checked from {FEWEST_POINTS} different candidates "
-            f"with a result on (so far: {len(model.points)})."
+            f"with a result on (so far: {len(model.observations)})."
         )
     if skill is None:
         return (
@@ -427,10 +433,10 @@ def describe_columns(verdict: str, columns: Sequence[ColumnRelevance], noun: str
 
 def describe_noise(answers: Answers, noise: float | None, replicated: int) -> str:
     """Say what the noise is taken for, and on which grounds."""
-    if noise is None and (not answers.has_results or not isinstance(answers.driver.policy, Auto)):
+    if noise is None and (not answers.has_results or not answers.driver.policy.fits_scales):
         return ""
     given, policy = answers.state.settings.noise, answers.driver.policy
-    if given is not None and isinstance(policy, Auto) and not policy.calibrator.noise_contradicted:
+    if given is not None and policy.fits_scales and not policy.noise_contradicted:
         said = f"Noise: you gave an sd of {given:g} for one result"
         if not replicated:
             # Without repeats a noise given too small looks like deviations of single candidates.

@@ -17,11 +17,18 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.formatting import format_count
-from kernelbandits.measuring import Measurer, OutOfTime, Result, put_in_order
+from kernelbandits.measuring import (
+    Measured,
+    Measurer,
+    OutOfTime,
+    Result,
+    put_in_order,
+    single_reward,
+)
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
-from kernelbandits.study import decisions
+from kernelbandits.study import decisions, several
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
 from kernelbandits.study.points import Points, find_space
 from kernelbandits.study.reconciliation import TellStep
@@ -38,8 +45,6 @@ if TYPE_CHECKING:
 WORKER = "optimize"
 """The name under which a run asks. A later run knows by it which pending trials it has to finish.
 """
-TARGET = "value"
-"""The name of the target unless it is given."""
 
 
 @contextmanager
@@ -75,7 +80,7 @@ def create_or_open(
         return Study.create(
             where,
             listed_points(domain),
-            target=TARGET if target is None else target,
+            target=target,
             direction=direction,  # type: ignore[arg-type]
             seed=0 if seed is None else seed,
             rounds=rounds,
@@ -101,7 +106,8 @@ def check_same(
         for name in there
         if given[name] is not None and given[name] != there[name]
     ]
-    if read_place(domain, study.target).fingerprint != study._place.fingerprint:
+    names = [one.name for one in study._targets] or study.target
+    if read_place(domain, names).fingerprint != study._place.fingerprint:
         kind = "table" if study.space is None else f"space ({describe_place(study._place)})"
         other.append(f"the space or table of this call (it has another {kind})")
     if other:
@@ -111,7 +117,7 @@ def check_same(
         )
 
 
-def read_place(domain: Any, target: str) -> Place:
+def read_place(domain: Any, target: str | list[str]) -> Place:
     """The space or the table of a domain, as a study has it."""
     space = None if isinstance(domain, Arms) else find_space(domain)
     if space is not None:
@@ -259,9 +265,16 @@ class StudyRun:
 
     def _store(self, trial: int, result: Result) -> None:
         """Store a result, also if Ctrl-C comes meanwhile: its key makes it count once."""
-        value, failure = result
-        told = decisions.check_result(trial, value, None, value is None, self.study._place)
-        remark = {IN_ORDER: True} | ({"reason": failure} if value is None else {})
+        measured, failure = result
+        remark: dict[str, Any] = {IN_ORDER: True}
+        reward = None
+        if measured is None:
+            remark["reason"] = failure
+        elif self._state.settings.several:
+            remark |= self._check_values(measured)
+        else:
+            reward = single_reward(measured)
+        told = decisions.check_result(trial, reward, None, reward is None, self.study._place)
         keyed = decisions.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
             self._write(keyed)
@@ -269,9 +282,25 @@ class StudyRun:
             self._write(keyed)
             raise
 
+    def _check_values(self, measured: Measured) -> dict[str, Any]:
+        """Return the values of several targets as an event has them: one of each is needed."""
+        targets = self._state.settings.several
+        names = [one.name for one in targets]
+        told = list(measured) if isinstance(measured, dict) else []
+        if {*told} != {*names}:
+            got = f"values of {told}" if told else checks.describe_value(measured)
+            raise checks.NoNumber(
+                "optimize needs an objective that returns a dictionary with a number for each of "
+                f"the targets {names}, got {got}"
+            )
+        return several.check_values(targets, measured, None, None, None, None)
+
     def _write(self, keyed: decisions.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
-            return decisions.tell(state, self.study._place, [TellStep(keyed)], WORKER)[0], None
+            place = self.study._place
+            if state.settings.several:
+                return several.tell_values(state, place, [keyed], WORKER)[0], None
+            return decisions.tell(state, place, [TellStep(keyed)], WORKER)[0], None
 
         try:
             self.study._session.write(decide)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kernelbandits.storage import Event, Log
+from kernelbandits.storage import Damaged, Event, Log
 from kernelbandits.tables.candidates import Candidates, stored_candidates
 from kernelbandits.tables.growing import grow_candidates, permit_rows
 
@@ -69,11 +69,17 @@ def change_place(place: Place, changes: Sequence[Event]) -> Place:
 
 
 def stored_place(log: Log, created: Event) -> Place:
-    """The place of a stored study, by its first event."""
-    if "space" not in created.body:
-        return stored_candidates(log.columns(), created.body["candidates"])
-    # Imported here, because tables need no domains.
-    from kernelbandits.domains import MixedBox
-    from kernelbandits.study.points import Points
+    """Return the place of a stored study, which its first event describes."""
+    try:
+        if "space" not in created.body:
+            return stored_candidates(log.columns(), created.body["candidates"])
+        # Imported here, because tables need no domains.
+        from kernelbandits.domains import MixedBox
+        from kernelbandits.study.points import Points
 
-    return Points(MixedBox.from_dict(created.body["space"]))
+        return Points(MixedBox.from_dict(created.body["space"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(
+            f"{log.place} is damaged: its first event does not describe what may be measured "
+            f"({type(error).__name__}: {error})"
+        ) from None

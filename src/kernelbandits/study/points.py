@@ -198,6 +198,11 @@ class Points:
         return np.arange(len(self))
 
     @property
+    def samples(self) -> Indices:
+        """Points have no labels, so that a point is one sample."""
+        return self.first_rows
+
+    @property
     def allowed_rows(self) -> npt.NDArray[np.bool_]:
         return np.ones(len(self), dtype=np.bool_)
 

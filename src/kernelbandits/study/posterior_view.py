@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
-from kernelbandits.policies import Auto
-from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
+from kernelbandits.policies import Policy
 from kernelbandits.policies.working_set import BLOCK
-from kernelbandits.posterior import MixturePosterior
+from kernelbandits.posterior.draws import draw_from_posterior, draw_functions
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import Trial
 
@@ -34,7 +33,7 @@ class PosteriorView:
     """(draws, arms): functions drawn from the posterior, at some arms."""
 
     @property
-    def policy(self) -> Auto | None:
+    def policy(self) -> Policy | None:
         """The policy on a working set, if it is not that of the study itself."""
         return None
 
@@ -57,11 +56,11 @@ class WorkingView(PosteriorView):
 
     estimate: Callable[[Indices], PosteriorView]
     """Some arms -> their estimates."""
-    restricted: Auto
+    restricted: Policy
     """The policy that chooses from the working set."""
 
     @property
-    def policy(self) -> Auto | None:
+    def policy(self) -> Policy | None:
         return self.restricted
 
     @property
@@ -84,7 +83,7 @@ class WorkingView(PosteriorView):
             getattr(self, name)[arms] = getattr(view, name)
 
 
-def working_view(policy: Auto, posterior: Any, units: Standard) -> WorkingView:
+def working_view(policy: Policy, posterior: Any, units: Standard) -> WorkingView:
     """Return the posterior of a working set, by the arms of the pool; equal arms are the same."""
     assert policy.working is not None
     numbers, points, first = (
@@ -110,14 +109,14 @@ def working_view(policy: Auto, posterior: Any, units: Standard) -> WorkingView:
     )
 
 
-def find_working_policy(driver: Driver, pending: Iterable[Trial] = ()) -> Auto | None:
+def find_working_policy(driver: Driver, pending: Iterable[Trial] = ()) -> Policy | None:
     """The policy with a working set of rows that are allowed; None if it has none.
 
     With the trials that were pending it is the policy that made the choice, whose posterior is
     known. To build another one on a million rows takes half a second.
     """
     policy = driver.policy
-    if not isinstance(policy, Auto) or policy.working is None:
+    if policy.working is None:
         return None
     allowed = driver.table.allowed_rows[driver.rows]
     waiting = [driver.arm(trial.row) for trial in pending]
@@ -164,7 +163,7 @@ def posterior_view(driver: Driver, posterior: Any, units: Standard) -> Posterior
     policy = driver.policy
     if not policy.finite:
         return space_view(posterior, units, driver.candidates.points)
-    if posterior is policy.posterior and not isinstance(posterior, MixturePosterior):
+    if posterior is policy.posterior and len(posterior.kernels) == 1:
         return policy_view(driver)
     return transformed_view(posterior, units, policy.domain.points)
 

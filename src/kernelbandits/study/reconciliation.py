@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.study.values import AlreadyTold, write_result
-from kernelbandits.tables.results import is_close
+from kernelbandits.study.calls import show_key
+from kernelbandits.study.values import AlreadyTold, describe_values, write_result
+from kernelbandits.tables.results import MADE, is_close
 
 if TYPE_CHECKING:
     from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
     from kernelbandits.study.places import Place
+    from kernelbandits.study.values import Told
     from kernelbandits.tables.results import Result
 
 CORRECTED, REPLICATES = "corrected", "replicates"
@@ -89,10 +91,9 @@ def reconcile(
     repeats
         "corrected", "replicates" or None: how values that differ are taken.
     """
-    kinds = place.first_rows
     lines = [with_own_trial(state, place, line) for line in lines]
     found = ResultComparison(state, place, repeats)
-    rows: dict[int, list[int]] = defaultdict(list)
+    rows: dict[Alike, list[int]] = defaultdict(list)
     steps: dict[int, TellStep] = {}
     for i, line in enumerate(lines):
         known = None if line.table is None else stored_trial(state, line)
@@ -101,17 +102,24 @@ def reconcile(
         elif line.table is None or line.named or line.result.trial is not None:
             steps[i] = TellStep(line)
         else:
-            rows[int(kinds[line.result.row or 0])].append(i)
-    there: dict[int, list[Trial]] = defaultdict(list)
-    for trial in state.results if rows else ():
-        if trial.number not in found.matched:
-            there[int(kinds[trial.row])].append(trial)
-    for kind, places in rows.items():
-        given = found.compare_rows([lines[i] for i in places], kind, there[kind])
+            rows[found.find_alike(line.result.any_sample, line.result.row)].append(i)
+    there: dict[Alike, list[Trial]] = defaultdict(list)
+    for any_sample in {alike[0] for alike in rows}:
+        for trial in find_results(state, lines[0].call):
+            there[found.find_alike(any_sample, trial.row)].append(trial)
+    # Lines that name a sample come first: of its candidate they leave the other results.
+    for alike in sorted(rows, key=lambda one: one[0]):
+        places = rows[alike]
+        stored = [trial for trial in there[alike] if trial.number not in found.matched]
+        given = found.compare_rows([lines[i] for i in places], alike, stored)
         steps |= dict(zip(places, given, strict=True))
     if found.differences:
         raise ResultsDiffer(found.differences, place)
     return [found.compare_error(steps[i]) for i in range(len(lines))]
+
+
+Alike = tuple[bool, int]
+"""Rows that are compared: whether any sample of a candidate is meant, and the first of them."""
 
 
 class ResultComparison:
@@ -119,10 +127,14 @@ class ResultComparison:
 
     def __init__(self, state: State, place: Place, repeats: str | None) -> None:
         self.state, self.place, self.repeats = state, place, repeats
-        self.kinds = place.first_rows
+        self.kinds, self.samples = place.first_rows, place.samples
         self.matched: set[int] = set()
         """Trials that lines name, or are known to belong to."""
         self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
+
+    def find_alike(self, any_sample: bool, row: int | None) -> Alike:
+        """The rows with which a row is compared, by what is meant by a result of it."""
+        return any_sample, int((self.kinds if any_sample else self.samples)[row or 0])
 
     def compare_trial(self, line: Keyed, known: Trial) -> TellStep:
         """What becomes of a line whose trial is known, by its number or by its key."""
@@ -150,9 +162,10 @@ class ResultComparison:
         return TellStep(line, known, corrects=True)
 
     def compare_rows(
-        self, lines: Sequence[Keyed], kind: int, stored: list[Trial]
+        self, lines: Sequence[Keyed], alike: Alike, stored: list[Trial]
     ) -> list[TellStep]:
-        """What becomes of the lines of one candidate, beside its results that no line names.
+        """What becomes of the lines of one candidate or sample, beside its results that no line
+        names.
 
         A line with the value of a stored result is that result. Others settle trials that are
         pending. If then both lines and stored results are left, they differ.
@@ -164,15 +177,17 @@ class ResultComparison:
             same = next((one for one in stored if one.value == line.result.value), None)
             if same is not None:
                 stored.remove(same)
+                self.matched.add(same.number)
                 steps[i] = TellStep(line, same)
         left = [i for i in range(len(lines)) if i not in steps]
         # A table of corrections brings no results of pending trials.
-        waiting = 0 if self.repeats == CORRECTED else self._count_pending(kind)
+        waiting = 0 if self.repeats == CORRECTED else self._count_pending(alike)
         other = left[waiting:] if stored else []
         if self.repeats == CORRECTED and other:
             check_pairs([lines[i] for i in other], stored, self.place)
             pairs = zip(other, stored, strict=True)
             steps |= {i: TellStep(lines[i], trial, corrects=True) for i, trial in pairs}
+            self.matched |= {trial.number for trial in stored}
         else:
             self.differences += [(lines[i], tuple(stored)) for i in other]
         return [steps.get(i, TellStep(line)) for i, line in enumerate(lines)]
@@ -190,12 +205,12 @@ class ResultComparison:
             return TellStep(line, known, corrects=True)
         return replace(step, other_error=True)
 
-    def _count_pending(self, kind: int) -> int:
+    def _count_pending(self, alike: Alike) -> int:
         """How many pending trials of a candidate wait for a result that names its row only."""
         return sum(
             trial.worker is None
             and trial.number not in self.matched
-            and int(self.kinds[trial.row]) == kind
+            and self.find_alike(alike[0], trial.row) == alike
             for trial in self.state.pending.values()
         )
 
@@ -224,12 +239,47 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
     return None if number is None else state.trials.get(number)
 
 
+def find_results(state: State, call: str | None) -> list[Trial]:
+    """The results that count: all of them, or those told by tables under the key of a call."""
+    if call is None:
+        return state.results
+    start = f"{call}/{MADE}"
+    told = {event.trial for key, event in state.keys.items() if key.startswith(start)}
+    return [trial for trial in state.results if trial.number in told]
+
+
+def check_call(
+    state: State, place: Place, lines: Sequence[Keyed], told: Sequence[Told], repeats: str | None
+) -> None:
+    """Refuse the key of a table for another table: one without results that it has brought.
+
+    What the key has brought is skipped in a table that has grown. In another table the same line
+    may be a new measurement.
+    """
+    call = lines[0].call if lines else None
+    if call is None or repeats == REPLICATES:
+        return
+    there = {one.trial for one in told}
+    left = [trial for trial in find_results(state, call) if trial.number not in there]
+    if left:
+        listed = "; ".join(
+            f"{place.name(trial.row)}, trial {trial.number}: "
+            f"{describe_values(trial.values) if trial.values else write_result(trial.value)}"
+            for trial in left[:LISTED]
+        )
+        rest = f"; and {len(left) - LISTED} more" if len(left) > LISTED else ""
+        raise StudyConflict(
+            f"tell needs a new key for another table, got {show_key(call)!r}, under which results "
+            f"were told that this one does not have: {listed}{rest}. Nothing was stored"
+        )
+
+
 def check_candidate(result: Result, known: Trial, place: Place) -> None:
     """A result that names both a trial and a candidate needs the candidate of that trial."""
-    kinds = place.first_rows
     if result.trial is None or result.row is None:
         return
-    if kinds[result.row] != kinds[known.row]:
+    alike = place.first_rows if result.any_sample else place.samples
+    if alike[result.row] != alike[known.row]:
         where = f" ({result.place})" if result.place else ""
         raise StudyConflict(
             f"tell needs {place.name(known.row)} for trial {known.number}, "

@@ -1,4 +1,4 @@
-"""The policy of a study: its settings as users give them, defaults of auto by revision.
+"""The policy of a study: its settings as users give them, and the policy that they make.
 
 This module knows all policies, and is imported when one is built or settings are given.
 """
@@ -6,13 +6,12 @@ This module knows all policies, and is imported when one is built or settings ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks, widths
-from kernelbandits.calibration import Prior, Refits
+from kernelbandits import checks
 from kernelbandits.catalogue import (
     from_plain,
     kernel_of,
@@ -25,8 +24,8 @@ from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.domains import Arms, MixedBox
-from kernelbandits.exploration import PointMass
-from kernelbandits.kernels import RBF, Kernel, Linear
+from kernelbandits.domains.box import check_sides
+from kernelbandits.kernels import RBF, Kernel, Linear, is_kernel
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.study.settings import (
     AUTO,
@@ -35,7 +34,7 @@ from kernelbandits.study.settings import (
     FIXED,
     GOALS,
     OF_AUTO,
-    REVISIONS,
+    REVISION,
     Settings,
 )
 from kernelbandits.study.targets import CENTRE, SPREAD, check_names, read_targets
@@ -43,10 +42,8 @@ from kernelbandits.tables.export import COMBINED
 
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
-THEORY = "theory"
-"""The width of auto that has a model of its own."""
 USUAL_KERNEL = RBF(0.2)
-"""On columns scaled to [0, 1]. Stored asks were chosen with it: never change it."""
+"""On columns scaled to [0, 1]. Stored asks were chosen with it, so it stays what it is."""
 
 REFUSED = {
     "goal": "its own rule plays, repeats included; only auto has goals",
@@ -55,101 +52,6 @@ REFUSED = {
     "rounds": "only auto takes a budget; a named policy may have a horizon",
 }
 """Setting of auto -> why a named policy does not take it."""
-
-RULE_1: Mapping[str, Any] = {
-    "exploration": PointMass(1.0),
-    "width": widths.polynomial_decay(5.0, 1 / 3),
-    "delta": 0.1,
-    "prior": Prior(
-        length=-1.75,
-        growth=1.0,
-        length_sd=1.0,
-        signal=0.0,
-        signal_sd=1.5,
-        additive=None,
-        nugget=None,
-        noise=-3.0,
-        noise_sd=1.0,
-    ),
-    "members": 1,
-    "transform": False,
-    "shared": False,
-    "nu": 2.5,
-    "refits": Refits(growth=1.25, first=1),
-    "first": 5,
-    "opening": "middle",
-    "safety": 2.0,
-    "ties": "random",
-}
-"""Auto of release 0.1. Later revisions have the same model with these settings."""
-
-RULE_2: Mapping[str, Any] = {
-    "delta": 0.1,
-    "prior": Prior(
-        length=-1.0,
-        growth=1.0,
-        length_sd=0.8,
-        signal=-0.35,
-        signal_sd=1.5,
-        additive=-0.7,
-        additive_sd=1.5,
-        nugget=-3.0,
-        nugget_sd=1.5,
-        noise=-4.0,
-        noise_sd=1.5,
-    ),
-    "members": 8,
-    "shared": False,
-    "nu": 2.5,
-    "refits": Refits(growth=1.2, first=1),
-    "opening": "random",
-    "safety": 2.0,
-    "ties": "random",
-}
-"""What all rules of the second revision share."""
-
-FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 2, "transform": True}
-EARN_2 = {
-    **RULE_2,
-    "exploration": None,
-    "width": None,
-    "first": 3,
-    "transform": None,
-}
-THEORY_2 = {
-    **EARN_2,
-    "exploration": PointMass(1.0),
-    "width": THEORY,
-    "transform": False,
-    "prior": replace(RULE_2["prior"], additive=None, nugget=None),
-    "members": 1,
-}
-
-AUTO_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
-    1: {EARN: RULE_1, THEORY: {**RULE_1, "width": THEORY}},
-    2: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
-    3: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
-    4: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
-}
-"""Revision of auto -> goal, or the width "theory" -> its settings where none were given.
-
-A study keeps the defaults it was created with. Whoever changes a default of `Auto` raises its
-revision and leaves the entries that are here as they are. The numbers stand here as numbers and not
-as the names that `Auto` has for them, since those may change. The third revision fits and searches
-faster, and so with other last digits, and repeats points of finite spaces less often; the fourth
-leaves a point of a box that repeats its result. Their settings are those of the second.
-"""
-
-
-BOX_PRIOR = replace(RULE_2["prior"], additive=None, nugget=None, noise=-6.0, noise_sd=2.0)
-SPACE_2: Mapping[str, Mapping[str, Any]] = {
-    FIND: {**FIND_2, "prior": BOX_PRIOR, "members": 4},
-    EARN: {**EARN_2, "prior": BOX_PRIOR, "members": 4},
-    THEORY: THEORY_2,
-}
-SPACE_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {2: SPACE_2, 3: SPACE_2, 4: SPACE_2}
-"""The same for studies over spaces; the initial design of find has two choices more than there are
-variables. Earlier revisions played in no space."""
 
 
 def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
@@ -160,33 +62,19 @@ def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.
         if isinstance(domain, Arms) and domain.features and kernel not in (None, Linear()):
             needed = "no kernel with a Gram matrix or a graph, which is the kernel"
             raise ValueError(f"Study needs {needed}, got {kernel}")
-        named = policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
-        # Stored asks are recomputed, and a study waits for its results, not for a search.
-        named.search_as_before()
-        return named
+        return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
-    return build_auto(domain, {**auto_defaults(settings, domain), **own, **task})
+    return build_auto(domain, {**own, **task})
 
 
 def usual_kernel(domain: Arms | MixedBox) -> Kernel:
     """The kernel of a named policy where none was given; a space has its coordinates unscaled."""
     if isinstance(domain, Arms):
         return Linear() if domain.features else USUAL_KERNEL
+    check_sides("Study", domain)
     sides = np.subtract(domain.upper, domain.lower)
     return RBF(tuple(0.2 * sides))
-
-
-def auto_defaults(settings: Settings, domain: Arms | MixedBox) -> Mapping[str, Any]:
-    """The settings of auto that were not given: those of the revision `defaults`."""
-    theory = settings.settings.get("width") == THEORY
-    rule = THEORY if theory else str(settings.goal)
-    if isinstance(domain, Arms):
-        return AUTO_DEFAULTS.get(settings.defaults, {}).get(rule, {})
-    known = SPACE_DEFAULTS.get(settings.defaults, {}).get(rule, {})
-    # The initial design of find grows with the number of variables that vary.
-    varying = sum(variable.levels > 1 for variable in domain.variables)
-    return {**known, "first": varying + 2} if known and rule == FIND else known
 
 
 def check_policy(settings: Settings) -> None:
@@ -205,7 +93,7 @@ def check_policy(settings: Settings) -> None:
             given = getattr(settings, name)
             needed = f"no {name} with the policy {settings.policy}: {REFUSED[name]}"
             checks.needs(given is None, "Study", needed, given)
-    kernel = settings.kernel is None or isinstance(settings.kernel, Kernel)
+    kernel = settings.kernel is None or is_kernel(settings.kernel)
     checks.needs(
         kernel,
         "Study",
@@ -216,23 +104,19 @@ def check_policy(settings: Settings) -> None:
 
 def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     """The same with some settings changed; of the policy's own, those stay that it takes."""
-    known = [one.name for one in fields(before) if one.name not in (*FIXED, *REVISIONS)]
+    known = [one.name for one in fields(before) if one.name not in (*FIXED, REVISION)]
     for name in changes:
         checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
     policy = read_texts(changes).get("policy", before.policy)
     given = read_settings(changes, policy)
     if policy != before.policy:
         given = {"kernel": None if policy == AUTO else from_stored(before.kernel)} | given
-        given = dict.fromkeys(OF_AUTO) | given
-        given |= dict.fromkeys(REVISIONS, revision_of(policy))
+        given = {**dict.fromkeys(OF_AUTO), **given, REVISION: revision_of(policy)}
     given["settings"] = settings_taken(policy, from_stored(before.settings)) | dict(
         given.get("settings") or {}
     )
     if policy == AUTO and given.get("goal", before.goal) is None:
         given["goal"] = default_goal(policy, given["settings"])
-    if given.get("goal") and given["goal"] not in AUTO_DEFAULTS.get(before.defaults, GOALS):
-        # The revision of the defaults did not have this goal yet.
-        given |= dict.fromkeys(REVISIONS, revision_of(policy))
     live = {
         one.name: getattr(before, one.name)
         if one.name == "targets"
@@ -246,14 +130,14 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
 
 def make_settings(**settings: Any) -> Settings:
     """Settings, with a sentence for names that there are not."""
-    known = [one.name for one in fields(Settings) if one.name not in REVISIONS]
+    known = [one.name for one in fields(Settings) if one.name != REVISION]
     for name in settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
     stated = {name: value for name, value in settings.items() if value is not None}
     policy = read_texts(stated).get("policy", AUTO)
     given = read_settings(stated, policy)
     given = {"goal": default_goal(policy, given.get("settings") or {})} | given
-    given |= dict.fromkeys(REVISIONS, revision_of(policy))
+    given[REVISION] = revision_of(policy)
     if given.get("targets") is not None:
         bodies = [one.body for one in read_targets(given["targets"])]
         units = {"centre": CENTRE, "spread": SPREAD}

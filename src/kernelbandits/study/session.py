@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from threading import RLock
+from threading import Condition
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernelbandits.runtime import gc_paused
@@ -40,7 +40,7 @@ class StudySession:
     """The events read so far, their fold, and a policy that has learnt the results."""
 
     def __init__(self, log: Log) -> None:
-        self.log, self._lock, self._process = log, RLock(), os.getpid()
+        self.log, self._lock, self._process = log, Condition(), os.getpid()
         self.state = State()
         self._driver: Driver | None = None
         with gc_paused:
@@ -54,14 +54,14 @@ class StudySession:
         return self.places.now(self.state.changes)
 
     @property
-    def lock(self) -> Any:
-        """Admits one thread at a time.
+    def lock(self) -> Condition:
+        """Admits one thread at a time; one that waits for news lets the others in.
 
         A forked process gets a lock of its own and reads all events again, because its parent may
         have been in the middle of reading.
         """
         if self._process != os.getpid():
-            self._lock, self._process = RLock(), os.getpid()
+            self._lock, self._process = Condition(), os.getpid()
             self.state = State(version=self.state.version + 1)
         return self._lock
 
@@ -114,6 +114,7 @@ class StudySession:
                     events = list(self._with_rows(turn.append(self._to_stored(drafts))))
                     events += turn.append(decisions.rescale(self.state, events))
             self.read(events)
+            self.lock.notify_all()
             return events, answer
 
     def ask(self, asker: Asker) -> list[Event]:
@@ -148,14 +149,15 @@ class StudySession:
         """See what others have done, and the fit that one of them is making; return the time.
 
         Workers find at the same moment that a fit is due. It is left to the one whose result made
-        it due, or all would spend their processors on the same fit.
+        it due, or all would spend their processors on the same fit. That one may be a thread of
+        this process, so the lock is free meanwhile.
         """
         now, end, pause = self.refresh(), time.monotonic() + FIT_PATIENCE, FIRST_PAUSE
         while time.monotonic() < end:
             fitter = self.driver.find_fitter(self.state, now - FIT_PATIENCE)
             if asker.worker is None or fitter in (None, asker.worker):
                 break
-            time.sleep(pause)
+            self.lock.wait(pause)
             now, pause = self.refresh(), min(2 * pause, LONGEST_PAUSE)
         return now
 

@@ -28,32 +28,8 @@ WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 FIXED = ("target", "direction")
 """What the results mean is settled once and for all."""
-REVISIONS = ("revision", "defaults")
-"""Settings that a study writes itself; nobody gives them."""
-
-FIRST_RELEASE: Mapping[str, Any] = {
-    "target": "value",
-    "direction": "maximize",
-    "policy": AUTO,
-    "kernel": None,
-    "settings": {},
-    "seed": 0,
-    "lease": WEEK,
-    "repeats": True,
-    "centre": None,
-    "spread": None,
-    "tolerance": None,
-    "delta": 0.1,
-    "goal": EARN,
-    "noise": None,
-    "rounds": None,
-    "revision": 1,
-    "defaults": 1,
-}
-"""The settings of release 0.1, for those that a stored study does not have; never change them.
-
-The goal is that of auto; a study with a named policy has none.
-"""
+REVISION = "revision"
+"""The setting that a study writes itself; nobody gives it."""
 
 
 class StudySettings(TypedDict, total=False):
@@ -112,8 +88,6 @@ class Settings:
     """Several targets, whose desirability the policy sees; None for one target."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
-    defaults: int = 1
-    """The revision of auto whose defaults stand for settings that were not given."""
 
     def __post_init__(self) -> None:
         named = isinstance(self.target, str) and self.target.strip() != ""
@@ -137,8 +111,7 @@ class Settings:
             checks.needs(noise <= LARGEST_REWARD, "Study", known, noise)
         if self.rounds is not None:
             checks.whole("Study", "rounds", self.rounds)
-        for name in REVISIONS:
-            checks.whole("Study", name, getattr(self, name))
+        checks.whole("Study", "revision", self.revision)
         if self.targets is not None:
             read_targets(self.several)
         mapping = isinstance(self.settings, Mapping)
@@ -185,21 +158,18 @@ class Settings:
 
     @property
     def body(self) -> dict[str, Any]:
-        """As JSON has it; a study of one target has no entry for several."""
-        body = {one.name: getattr(self, one.name) for one in fields(self)}
-        if self.targets is None:
-            del body["targets"]
-        return body
+        """Return all settings by name, as JSON has them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Settings:
-        """From what is stored: missing settings are those of 0.1, unknown ones are left out."""
-        known = {one.name for one in fields(cls)}
-        given = {name: value for name, value in body.items() if name in known}
-        first = dict(FIRST_RELEASE)
-        if given.get("policy", AUTO) != AUTO:
-            first["goal"] = None
-        return cls(**{**first, **given})
+        """Return the settings that `body` wrote; a missing or an unknown one is damage."""
+        names, given = {one.name for one in fields(cls)}, {*body}
+        if names - given:
+            raise ValueError(f"its settings lack {', '.join(sorted(names - given))}")
+        if given - names:
+            raise ValueError(f"its settings have {', '.join(sorted(given - names))}, unknown here")
+        return cls(**body)
 
 
 def check_lease(lease: Any) -> float:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, StudyConflict
-from kernelbandits.storage import Draft
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.calls import key_conflict
 from kernelbandits.study.decisions import Keyed, Teller, check_details, where
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.plausibility import LATEST, intended_value, is_unusual
@@ -23,6 +24,7 @@ from kernelbandits.study.values import AlreadyTold, Told, describe_values
 
 if TYPE_CHECKING:
     from kernelbandits.study.places import Place
+    from kernelbandits.tables.results import Result
 
 
 def check_values(
@@ -92,8 +94,12 @@ class TargetTeller(Teller):
         if "values" not in one.remark:
             return super().tell(one)
         before = self.keys.get(one.key) or self.state.keys.get(one.key)
-        if before is not None:
-            return self._again_values(one, before.trial or 0, before.row or 0, before.seq)
+        if before is not None and one.named and before.body.get("values") != one.remark["values"]:
+            # The line of this key was filled in, or changed: its trial has what is new of it.
+            again = replace(one.result, trial=before.trial)
+            one = replace(one, key=f"{one.key}/{one.table}", result=again)
+        elif before is not None:
+            return self._again_values(one, before)
         stored = self._stored_trial(one)
         trial, row = stored or self._place_values(one)
         known = self.values.setdefault(trial, {})
@@ -114,9 +120,8 @@ class TargetTeller(Teller):
         self.keys[one.key] = self.trials[trial] = event
         known |= fresh
         concerned = self._pending_trials_of(one.result, trial)
-        key = one.key if one.given else None
-        corrected = kind == "corrected"
-        return Told(trial, row, None, True, key, event.seq, *concerned, corrected=corrected)
+        said = (trial, row, None, True, one.given_key, event.seq)
+        return Told(*said, *concerned, corrected=kind == "corrected")
 
     def _new_errors(self, one: Keyed, trial: int) -> dict[str, float]:
         """The standard errors that a line adds to stored values; others are refused."""
@@ -166,7 +171,7 @@ class TargetTeller(Teller):
         alike = [
             trial
             for trial in self.state.trials.values()
-            if self.kinds[trial.row] == self.kinds[result.row] and self.values[trial.number]
+            if self._may_mean(result, trial.row) and self.values[trial.number]
         ]
         for trial in alike:
             known = self.values[trial.number]
@@ -174,7 +179,7 @@ class TargetTeller(Teller):
             if shared and all(known[name] == told[name] for name in shared):
                 return trial.number, trial.row
         complete = [trial for trial in alike if trial.state in RESULTS]
-        waiting = self._open_for(result.row, told) is not None
+        waiting = self._open_for(result, told) is not None
         if not complete or waiting or self.repeats == REPLICATES:
             return None
         if self.repeats == CORRECTED and len(complete) == 1:
@@ -186,29 +191,28 @@ class TargetTeller(Teller):
         """Trial and row; a row that nobody asked for makes a trial of its own."""
         result = one.result
         if result.trial is None and result.row is not None:
-            opened = self._open_for(result.row, one.remark["values"])
+            opened = self._open_for(result, one.remark["values"])
             return opened or self._new_trial(result.row)
         return self._place(result)
 
-    def _open_for(self, row: int, told: Mapping[str, float]) -> tuple[int, int] | None:
+    def _open_for(self, result: Result, told: Mapping[str, float]) -> tuple[int, int] | None:
         """The oldest pending trial of a candidate, without a worker, that lacks these targets."""
         for trial in self.state.pending.values():
-            same = trial.worker is None and self.kinds[trial.row] == self.kinds[row]
+            same = trial.worker is None and self._may_mean(result, trial.row)
             if same and not {*told} & {*self.values[trial.number]}:
                 return trial.number, trial.row
         return None
 
-    def _again_values(self, one: Keyed, trial: int, row: int, seq: int) -> Told:
+    def _again_values(self, one: Keyed, event: Event) -> Told:
         """The same call again counts once; the same key for something else is refused."""
-        event = self.keys.get(one.key) or self.state.keys[one.key]
-        same = event.body.get("values") == one.remark["values"]
+        trial, row = event.trial or 0, event.row or 0
+        # A line of a table without a key of its own has one that is made of its values.
+        same = one.table is not None or event.body.get("values") == one.remark["values"]
+        same = same and (one.result.row is None or self._may_mean(one.result, row))
         if not same or one.result.trial not in (None, trial):
-            raise StudyConflict(
-                f"tell needs a new key for a new result, got {one.key!r}, the key of "
-                f"{describe_values(event.body.get('values', {}))} for trial {trial}"
-            )
+            raise key_conflict("tell", one.given_key, event, where(one.result))
         accepted = one.table is None or event.body.get("table") == one.table
-        return Told(trial, row, None, accepted, one.key if one.given else None, seq)
+        return Told(trial, row, None, accepted, one.given_key, event.seq)
 
     def _seq_of(self, trial: int) -> int:
         told = self.state.trials[trial].told if trial in self.state.trials else None

@@ -16,19 +16,19 @@ from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_ta
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation, several
 from kernelbandits.study.batches import check_batch
+from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     AUTO,
-    FIRST_RELEASE,
-    REVISIONS,
+    REVISION,
     Settings,
     StudySettings,
     check_lease,
 )
 from kernelbandits.study.sheets import SheetNotWritten, check_sheet, read_sheet, write_sheet
-from kernelbandits.study.targets import Target, read_targets
+from kernelbandits.study.targets import Target, read_measured
 from kernelbandits.study.values import (
     Best,
     Explained,
@@ -40,16 +40,18 @@ from kernelbandits.study.values import (
 )
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.growing import read_additions, remark_forbidden
-from kernelbandits.tables.results import Result, read_results
+from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
+from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.target_results import read_target_results
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.domains import MixedBox
-    from kernelbandits.policies import PartialDependence, Policy
+    from kernelbandits.insight import PartialDependence
+    from kernelbandits.policies import Policy
     from kernelbandits.storage import Finding
     from kernelbandits.study.dependence import EstimateMap
     from kernelbandits.study.model_check import Check, ColumnRelevance
@@ -85,7 +87,7 @@ class Study:
 
     Over ranges, with a result at a point that nobody asked for:
 
-    >>> space = {"heat": (20, 90), "acid": ["citric", "acetic"]}
+    >>> space = {"heat": (20.0, 90.0), "acid": ["citric", "acetic"]}
     >>> study = Study.create(folder.name + "/brew.db", space, target="yield")
     >>> sorted(study.ask()[0].x)
     ['acid', 'heat']
@@ -104,8 +106,8 @@ class Study:
         where: str | Path,
         candidates: Any,
         *,
-        target: str = "value",
-        direction: Direction = "maximize",
+        target: str | None = None,
+        direction: Direction | None = None,
         columns: Sequence[str] | None = None,
         cost: str | None = None,
         allowed: str | None = None,
@@ -125,14 +127,15 @@ class Study:
         candidates
             A CSV file, a workbook (.xlsx), a Parquet or numpy (.npy) file, a DataFrame or an (n, d)
             array. Each row is a candidate. Or a space: a `kb.MixedBox`, a `kb.Box`, a dictionary of
-            variables such as {"heat": (20, 90)}, a list of tuples [(0, 1), (0, 1)], or a space
+            variables such as {"heat": (20.0, 90.0)}, a list of tuples [(0, 1), (0, 1)], or a space
             file, whose name ends in .toml or .json. Or `kb.Arms.from_gram(matrix, values=names)`,
             candidates that are known by their similarity. Of a space and of a similarity, the
             following arguments up to `label` are the target and the direction only.
         target
-            Name of the measured quantity.
+            Name of the measured quantity ("value" unless given), also with its direction as on the
+            command line: "cost:minimize".
         direction
-            "maximize" ("max") or "minimize" ("min").
+            "maximize" ("max"), which is the default, or "minimize" ("min").
         columns
             The columns that describe a candidate. None: all that are not used otherwise.
         cost, allowed
@@ -192,8 +195,9 @@ class Study:
             "worksheet": worksheet,
             "label": label,
         }
-        place = read_place(candidates, name_targets(target, settings.get("targets")), options)
-        chosen = make_settings(target=target, direction=direction, **settings)
+        measured = read_measured("Study", target, direction, settings.pop("targets", None))
+        place = read_place(candidates, name_targets(measured), options)
+        chosen = make_settings(**settings, **measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
         driver = build_driver(place, chosen)
@@ -215,34 +219,34 @@ class Study:
                 if isinstance(place, Candidates)
                 else {}
             )
-            return study._if_created(body, scales, goal_given=settings.get("goal") is not None)
+            return study._if_created(body, scales)
         planned = budget_notices(chosen, driver.policy)
         for notice in (*place.notices, *said, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
     @classmethod
-    def open(cls, where: str | Path, *, writable: bool = True) -> Study:
-        """The study at this place, rebuilt from its events."""
-        return cls(Log.open(where, writable=writable))
-
-    def _if_created(
-        self, body: Mapping[str, Any], scales: Mapping[str, str], goal_given: bool
+    def open(
+        cls, where: str | Path, *, writable: bool = True, patience: float | None = None
     ) -> Study:
-        """Itself, unless it was created with another table or other settings.
+        """The study at this place, rebuilt from its events.
 
-        The revision is that of the release which created it, and no difference. Where repeats or
-        the goal were not given, a study of 0.1 has the default of 0.1. Columns that are not among
-        the named `scales` keep the scale that they have.
+        While another process holds the study, a call waits for up to `patience` seconds (a minute
+        unless given), and then raises StorageBusy.
+        """
+        return cls(Log.open(where, writable=writable, patience=patience))
+
+    def _if_created(self, body: Mapping[str, Any], scales: Mapping[str, str]) -> Study:
+        """Return the study itself, unless it was created with another table or other settings.
+
+        The revision is that of the release which created it, and no difference. Columns that are
+        not among the named `scales` keep the scale that they have.
         """
         there = self._session.state.events[0].body
-        found, wanted = Settings.of(there["settings"]).body, dict(body["settings"])
-        if "revision" not in there["settings"] and wanted["repeats"] is None:
-            wanted["repeats"] = FIRST_RELEASE["repeats"]
-        if "goal" not in there["settings"] and not goal_given:
-            wanted["goal"] = found["goal"]
-        names = [name for name in {**wanted, **found} if name not in REVISIONS]
-        other = [name for name in names if wanted.get(name) != found.get(name)]
+        wanted = body["settings"].items()
+        other = [
+            name for name, one in wanted if name != REVISION and one != there["settings"][name]
+        ]
         kind = "space" if "space" in body else "candidates"
         other += [kind] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []
@@ -370,7 +374,8 @@ class Study:
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
         batch, session = check_batch(same, spread, size, self._place), self._session
-        asker = decisions.Asker(size, name, seconds, call_key("ask", key), batch)
+        demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
+        asker = decisions.Asker(size, name, seconds, make_call("ask", key, demand), batch)
         with session.lock:
             events = session.ask(asker)
             state = session.state
@@ -383,8 +388,8 @@ class Study:
         notices += decisions.exhaustion_notices(state, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
-        sign, said = state.settings.sign, tuple(notices)
-        found = [decisions.suggestion(event, self._place, sign, said) for event in events]
+        more = state.settings.sign, tuple(notices), self._find_caution
+        found = [decisions.suggestion(event, self._place, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -416,6 +421,19 @@ class Study:
             chosen = [state.trials[number] for number in wanted]
             write_sheet(path, chosen, state, self._place, force)
         return wanted
+
+    def _find_caution(self, trial: int) -> str:
+        """Say what makes the estimates of a trial doubtful, by what was known when it was chosen.
+
+        An ask that was undone has no reason any more.
+        """
+        from kernelbandits.study.summary import find_caution
+
+        session = self._session
+        with session.lock:
+            if trial not in session.state.trials:
+                return ""
+            return find_caution(session.state, session.places, trial, session.driver)
 
     def _cautions(self) -> list[str]:
         """What the policy, with the results that it has learnt, says of the settings."""
@@ -459,15 +477,16 @@ class Study:
         bring some of them, and `missing` may name those that will not come.
         """
         where = self._find_row("tell", row, label, line)
-        name, again = check_name("worker", worker), check_name("key", key)
+        name = check_name("worker", worker)
+        said: dict[str, Any] = {"trial": trial, "row": where, "x": x, "note": note, "by": by}
+        said |= {"value": value, "failed": failed, "missing": missing, "sem": sem, "worker": name}
+        call = make_call("tell", key, said)
         if self._targets and not failed:
             body = several.check_values(self._targets, value, sem, missing, note, by)
             empty = decisions.check_result(trial, None, where, True, self._place, x)
             result = replace(empty, failed=False)
-            keyed = decisions.Keyed(
-                result, again or uuid.uuid4().hex, again is not None, remark=body
-            )
-            return self._tell([keyed], name, x=None if self.space is not None else x)[0]
+            keyed = decisions.Keyed(result, call.key, call.given is not None, remark=body)
+            return self._tell([keyed], name, call, x=None if self.space is not None else x)[0]
         checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
         checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
         checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
@@ -478,17 +497,18 @@ class Study:
             bare = values == [None] and not failed and sem is None and x is None
             needed = "no value, sem or failed for a missing one, and a trial or row"
             checks.needs(bare, "tell", needed, value)
-            return self._tell_missing(trial, where, details, again, name)
+            return self._tell_missing(trial, where, details, call, name)
         checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
         first = decisions.check_result(trial, values[0], where, failed, self._place, x)
         results = [first, *self._replicates(first, values[1:])]
-        made, given = again or uuid.uuid4().hex, again is not None
+        names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
             [
-                decisions.Keyed(one, f"{made}/{i}" if i else made, given, remark=details)
-                for i, one in enumerate(results)
+                decisions.Keyed(one, own, call.given is not None, remark=details)
+                for one, own in zip(results, names, strict=True)
             ],
             name,
+            call,
             x=None if self.space is not None else x,
         )
         return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
@@ -505,7 +525,7 @@ class Study:
         return [replace(first, trial=None, row=row, value=reward) for reward in rewards]
 
     def _tell_missing(
-        self, trial: Any, row: Any, details: Mapping[str, Any], key: str | None, worker: str | None
+        self, trial: Any, row: Any, details: Mapping[str, Any], call: Call, worker: str | None
     ) -> Told:
         """End a pending trial without a value and without a failure."""
         single = (trial is None) != (row is None)
@@ -513,14 +533,15 @@ class Study:
         number = None if trial is None else checks.whole("tell", "trial", trial)
         place = None if row is None else decisions.check_row(row, len(self._place))
 
-        def draft(state: State, made: str) -> Draft:
-            found = decisions.mark_missing(state, self._place.first_rows, number, place)
+        def draft(state: State) -> list[Draft]:
+            found = decisions.mark_missing(state, self._place.samples, number, place)
             said: Any = {"trial": found.number, "row": found.row, "worker": worker}
-            return Draft(kind="missing", key=made, body=details, **said)
+            return [Draft(kind="missing", key=call.key, body=details, **said)]
 
-        event = self._write_one(draft, key or uuid.uuid4().hex)
-        stored = self._session.state.keys[event.key or ""]
-        told = Told(event.trial or 0, stored.row or 0, None, True, key, event.seq, missing=True)
+        self._write_once(call, draft)
+        event = self._session.state.keys[call.key]
+        said = (event.trial or 0, event.row or 0, None, True, call.given, event.seq)
+        told = Told(*said, missing=True)
         return self._with_candidate(told)
 
     def tell_all(
@@ -552,7 +573,7 @@ class Study:
         more often mistyped.
         """
         checks.needs(isinstance(off_table, bool), "tell", "off_table true or false", off_table)
-        name, prefix = check_name("worker", worker), check_name("key", key)
+        name, call = check_name("worker", worker), make_call("tell", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
         if self._targets:
@@ -560,10 +581,13 @@ class Study:
             results = read_target_results(source, self._place, names, worksheet, off_table)
         else:
             results = read_results(source, self._place, self.target, worksheet, off_table)
-        fresh = uuid.uuid4().hex
+        if call.given is not None:
+            results = add_keys("results", results, self._place)
+        fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
+            call,
             repeats,
         )
 
@@ -592,12 +616,13 @@ class Study:
             warnings.warn(notice, DataNotice, stacklevel=2)
         fresh = uuid.uuid4().hex
         lines = [decisions.with_key(one, None, i, fresh) for i, one in enumerate(results)]
-        return self._tell(lines, name, repeats)
+        return self._tell(lines, name, make_call("tell", None), repeats)
 
     def _tell(
         self,
         results: Sequence[decisions.Keyed],
         worker: str | None,
+        call: Call,
         repeats: str | None = None,
         x: Mapping[str, Any] | None = None,
     ) -> list[Told]:
@@ -609,20 +634,26 @@ class Study:
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
             place, lines, before = self._place, list[decisions.Keyed](), list[Draft]()
             remarks.clear()
+            # A key of another call is refused; a line that is stored already is known by its key.
+            call.find_written(state)
             for one in results:
                 given = one.result.x if x is None else x
                 if given is not None and isinstance(place, Candidates):
                     place, row, drafts, said = decisions.add_point(place, given, one.key)
                     before += drafts
                     remarks.extend(said)
-                    one = replace(one, result=replace(one.result, row=row, x=None))
+                    unnamed = bool(place.labels)
+                    result = replace(one.result, row=row, any_sample=unnamed, x=None)
+                    one = replace(one, result=result)
                 lines.append(one)
             if self._targets:
                 drafts, told = several.tell_values(state, place, lines, worker, before, repeats)
-                return drafts, (several.latest_targets(state), told)
+                reconciliation.check_call(state, place, lines, told, repeats)
+                return call.sign(drafts), (several.latest_targets(state), told)
             steps[:] = reconciliation.reconcile(state, place, lines, repeats)
             drafts, told = decisions.tell(state, place, steps, worker, before)
-            return drafts, (plausibility.remember_latest(state), told)
+            reconciliation.check_call(state, place, lines, told, repeats)
+            return call.sign(drafts), (plausibility.remember_latest(state), told)
 
         told: list[Told]
         with session.lock:
@@ -633,8 +664,8 @@ class Study:
                 told = [self._with_values(one) for one in told]
                 notices += several.remark_values(known, told, self._place)
             else:
-                settings, values = session.state.settings, plausibility.list_values(known)
-                notices += plausibility.remark_results(values, told, settings, self._place)
+                values = plausibility.list_values(known)
+                notices += plausibility.remark_results(values, told, session.state, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
@@ -721,23 +752,24 @@ class Study:
         key
             A call repeated with the same key counts once.
         """
-        call = call_key("add", key)
+        said = None if key is None else {"rows": list_cells(candidates), "columns": columns}
+        call = make_call("add", key, said)
+        # Checked again, the rows would be refused: the table has them already.
+        if written := self._find_written(call):
+            return written[0]
         self._session.refresh()
-        written = self._session.state.keys.get(call)
-        if written is not None:
-            # Checked again, the rows would be refused: the table has them already.
-            return written
         known = self.candidates
         found = [read_additions(candidates, known, columns)]
 
-        def draft(state: State, key: str) -> Draft:
+        def draft(state: State) -> list[Draft]:
             place = self.candidates
             if place is not known:
                 # Somebody changed the table meanwhile: the new rows are checked again.
                 found[:] = [read_additions(candidates, place, columns)]
-            return Draft(kind="added", key=key, body={**found[0].body, "first": len(place)})
+            body = {**found[0].body, "first": len(place)}
+            return [Draft(kind="added", key=call.key, body=body)]
 
-        event = self._write_one(draft, call)
+        [event] = self._write_once(call, draft)
         for notice in found[0].notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
@@ -779,9 +811,11 @@ class Study:
         reason: str,
         key: str | None,
     ) -> Event:
-        why, call = check_reason(reason), call_key(owner, key)
+        why = check_reason(reason)
         self._session.refresh()
         given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
+        said = {**given, "permitted": permitted, "reason": why}
+        call = replace(make_call("permit", key, said), owner=owner)
         found: list[int] = []
         for name, items in given.items():
             for item in items:
@@ -790,9 +824,11 @@ class Study:
                 found.append(decisions.check_row(one, len(self.candidates), owner))
         rows = list(dict.fromkeys(found))
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
-        event = self._write_one(
-            lambda state, key: decisions.permit(self.candidates, rows, permitted, why, key), call
-        )
+
+        def draft(state: State) -> list[Draft]:
+            return [decisions.permit(self.candidates, rows, permitted, why, call.key)]
+
+        [event] = self._write_once(call, draft)
         for notice in self.notices_of(event):
             warnings.warn(notice, DataNotice, stacklevel=3)
         return event
@@ -810,10 +846,17 @@ class Study:
         return [*([pending] if waiting else []), *remark_forbidden(self.candidates, rows)]
 
     def _shown(self, events: Iterable[Event]) -> list[Event]:
-        """Events as they are stored: a point of a space has no row, and stands in the body."""
+        """Events as users know them: with the keys that they gave.
+
+        A point of a space has no row, and stands in the body.
+        """
+        shown = [
+            replace(one, key=show_key(one.key)) if one.key and "%" in one.key else one
+            for one in events
+        ]
         if self.space is None:
-            return list(events)
-        return [event if event.row is None else replace(event, row=None) for event in events]
+            return shown
+        return [event if event.row is None else replace(event, row=None) for event in shown]
 
     def correct(
         self,
@@ -832,22 +875,24 @@ class Study:
         `sem` gives another. Here and in the calls that follow, a call repeated with the same `key`
         counts once.
         """
-        call = call_key("correct", key)
         checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
+        why = check_reason(reason)
+        said: dict[str, Any] = {"trial": trial, "label": label, "reason": why}
+        said |= {"value": value, "failed": failed, "sem": sem}
+        call = make_call("correct", key, said)
+        if written := self._find_written(call):
+            return written[0]
+        number = self._find_trial("correct", trial, label)
         if self._targets and not failed:
             body = several.check_values(self._targets, value, sem, None, "", None)
-            wanted, said = self._find_trial("correct", trial, label), check_reason(reason)
-            return self._write_one(
-                lambda state, key: several.correct_values(state, wanted, body, said, key), call
-            )
+            return self._write_once(
+                call, lambda state: [several.correct_values(state, number, body, why, call.key)]
+            )[0]
         details = decisions.check_details(sem, "", None)
-        known = self._find_trial("correct", trial, label)
-        given = decisions.check_result(known, value, None, failed, self._place)
-        number, why = given.trial or 0, check_reason(reason)
-        return self._write_one(
-            lambda state, key: decisions.correct(state, number, given.value, why, key, details),
-            call,
-        )
+        right = decisions.check_result(number, value, None, failed, self._place).value
+        return self._write_once(
+            call, lambda state: [decisions.correct(state, number, right, why, call.key, details)]
+        )[0]
 
     def withdraw(
         self,
@@ -858,11 +903,14 @@ class Study:
         key: str | None = None,
     ) -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
-        number, why = self._find_trial("withdraw", trial, label), check_reason(reason)
-        return self._write_one(
-            lambda state, key: decisions.withdraw(state, number, why, key),
-            call_key("withdraw", key),
-        )
+        why = check_reason(reason)
+        call = make_call("withdraw", key, {"trial": trial, "label": label, "reason": why})
+        if written := self._find_written(call):
+            return written[0]
+        number = self._find_trial("withdraw", trial, label)
+        return self._write_once(
+            call, lambda state: [decisions.withdraw(state, number, why, call.key)]
+        )[0]
 
     def release(self, trial: int, *, key: str | None = None) -> Event:
         """Give up a pending trial: its row can be suggested again."""
@@ -881,53 +929,53 @@ class Study:
         pending when this is called, or all that a worker asked for; one that gets its result
         meanwhile is left out.
         """
-        session, call = self._session, call_key("release", key)
+        session = self._session
         checks.needs(
             trials is None or worker is None, "release", "trials or a worker", (trials, worker)
         )
         spans = None if trials is None else [check_span(trial) for trial in trials]
+        call = make_call("release", key, {"trials": spans, "worker": worker})
         with session.lock:
             session.refresh()
             pending = list(session.state.pending.values())
             found = [one.number for one in pending if worker in (None, one.worker)]
 
-            def decide(state: State, now: float) -> tuple[list[Draft], None]:
-                if f"{call}/0" in state.keys:
-                    return [], None
+            def draft(state: State) -> list[Draft]:
                 left = [range(trial, trial + 1) for trial in found if trial in state.pending]
-                return decisions.release(state, left if spans is None else spans, call), None
+                return decisions.release(state, left if spans is None else spans, call.key)
 
-            session.write(decide)
-            return self._events_of(call)
+            return self._write_once(call, draft)
 
-    def undo(self, *, key: str | None = None) -> Event:
+    def undo(self, *, event: int | None = None, key: str | None = None) -> Event:
         """Undo the last ask, result, correction, withdrawal or change of settings or table.
 
         What one call wrote is undone together: all rows of `ask(4)`, all lines of a file. Returned
         is the event that undid the last of them; `undo_all(1)` returns all.
-        """
-        return self.undo_all(1, key=key)[0]
 
-    def undo_all(self, n: int, *, key: str | None = None) -> list[Event]:
+        With `event`, the number of an event of the step that is meant, nothing is undone if that is
+        not the last step any more: of two people who undo the same step, one undoes it.
+        """
+        return self.undo_all(1, event=event, key=key)[0]
+
+    def undo_all(self, n: int, *, event: int | None = None, key: str | None = None) -> list[Event]:
         """Undo the last n steps, or none of them, and return the events that undid them.
 
         A step is what one call or command wrote, such as the four rows of `ask(4)`. These are the
         last ones when this is called. What others write meanwhile stays; if it needs one of the
-        steps, nothing is undone.
+        steps, nothing is undone. With `event` the last of the steps has to be the one of this
+        event, as for `undo`.
         """
-        size, session, call = checks.whole("undo", "n", n), self._session, call_key("undo", key)
+        size, session = checks.whole("undo", "n", n), self._session
+        wanted = None if event is None else checks.whole("undo", "event", event)
+        call = make_call("undo", key, {"n": size, "event": wanted})
         with session.lock:
+            if written := self._find_written(call):
+                return written
             session.refresh()
-            if f"{call}/0" in session.state.keys:
-                return self._events_of(call)
+            if wanted is not None:
+                decisions.check_last_step(session.state, wanted)
             chosen = decisions.choose_undone(session.state, size)
-
-            def decide(state: State, now: float) -> tuple[list[Draft], None]:
-                done = f"{call}/0" in state.keys
-                return [] if done else decisions.undo(state, chosen, call), None
-
-            session.write(decide)
-            return self._events_of(call)
+            return self._write_once(call, lambda state: decisions.undo(state, chosen, call.key))
 
     def last_step(self) -> list[Event]:
         """The events that `undo` would take back now, the last first; none if nothing is left."""
@@ -937,14 +985,26 @@ class Study:
             left = next(state.undoable(), None) is not None
             return self._shown(decisions.choose_undone(state, 1)) if left else []
 
-    def _events_of(self, key: str) -> list[Event]:
-        """The events that a call wrote, in their order."""
-        own = [
-            event
-            for event in reversed(self._session.state.events)
-            if (event.key or "").startswith(f"{key}/")
-        ]
-        return self._shown(own[::-1])
+    def _find_written(self, call: Call) -> list[Event]:
+        """The events of a call that is repeated with the key of its user; [] if it is new."""
+        if call.digest is None:
+            return []
+        with self._session.lock:
+            self._session.refresh()
+            return self._shown(call.find_written(self._session.state))
+
+    def _write_once(self, call: Call, draft: Callable[[State], list[Draft]]) -> list[Event]:
+        """Write the events of a call, once, and return them.
+
+        If the connection was cut, or the call is repeated with its key, they are found again.
+        """
+
+        def decide(state: State, now: float) -> tuple[list[Draft], None]:
+            return [] if call.find_written(state) else call.sign(draft(state)), None
+
+        with self._session.lock:
+            self._session.write(decide)
+            return self._shown(call.find_written(self._session.state))
 
     def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
@@ -952,32 +1012,23 @@ class Study:
         from kernelbandits.study.rules import with_changes
 
         checks.needs(bool(settings), "change", "at least one setting", "none")
+        call = make_call("change", key, settings)
+        if written := self._find_written(call):
+            return written[0]
         self._session.refresh()
-        before = self._session.state.settings
-        changed = with_changes(before, settings)
+        changed = with_changes(self._session.state.settings, settings)
         driver = build_driver(self._place, changed)
         driver.choose(1, (), State())
-        event = self._write_one(
-            lambda state, key: decisions.change(with_changes(state.settings, settings).body, key),
-            call_key("change", key),
-        )
+
+        def draft(state: State) -> list[Draft]:
+            return [decisions.change(with_changes(state.settings, settings).body, call.key)]
+
+        [event] = self._write_once(call, draft)
         known = len(self._session.state.results)
         notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
-        if changed.policy == before.policy and changed.defaults != before.defaults:
-            notices.append(defaults_notice(before, changed))
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
-
-    def _write_one(self, draft: Callable[[State, str], Draft], key: str) -> Event:
-        """Write one event, once, even if the connection is cut: it is found again by its key."""
-
-        def decide(state: State, now: float) -> tuple[list[Draft], None]:
-            return [] if key in state.keys else [draft(state, key)], None
-
-        with self._session.lock:
-            self._session.write(decide)
-            return self._shown([self._session.state.keys[key]])[0]
 
     def best(self) -> Best | None:
         """The row to recommend, with its interval and its probability of being the best.
@@ -1019,7 +1070,7 @@ class Study:
         --------
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
-        >>> space = {"heat": (20, 90), "pH": (3, 9)}
+        >>> space = {"heat": (20.0, 90.0), "pH": (3.0, 9.0)}
         >>> study = Study.create(folder.name + "/brew.db", space, target="yield")
         >>> for heat in (20, 40, 60, 80):
         ...     for pH in (3, 6, 9):
@@ -1032,13 +1083,14 @@ class Study:
         >>> study.close()
         >>> folder.cleanup()
         """
+        from kernelbandits.insight import fitted_model
         from kernelbandits.study.dependence import require_model
         from kernelbandits.study.model_check import rank_columns
 
         with self._session.lock:
             answers = self._session.answers()
             require_model(answers, "relevance")
-            model = answers.driver.policy.fitted_model()
+            model = fitted_model(answers.driver.policy)
             return () if model is None else rank_columns(answers, model)
 
     def partial_dependence(self, column: str) -> PartialDependence:
@@ -1162,15 +1214,6 @@ class Study:
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
 
 
-def call_key(kind: str, key: str | None) -> str:
-    """The key of the events of one call: that of the user, or one that nobody else has.
-
-    The kind stands in front of it, so that calls of different kinds never share a key.
-    """
-    given = check_name("key", key)
-    return uuid.uuid4().hex if given is None else f"{kind}:{given}"
-
-
 def describe_trial(place: Place, row: int) -> str:
     """The candidate of a trial, in words."""
     return describe_row(place.number(row), place.label(row), place.x(row))
@@ -1197,12 +1240,18 @@ def as_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
-def name_targets(target: str, targets: Any) -> str | list[str]:
-    """Return the name of the target, or the names of several; an error if both are given."""
-    if targets is None:
-        return target
-    checks.needs(target == "value", "Study", "target or targets, not both", target)
-    return [one.name for one in read_targets(targets)]
+def list_cells(candidates: Any) -> Any:
+    """Return the cells of rows to add: a file is the same again if its cells are."""
+    table = read_table(candidates)
+    if table is None:
+        return candidates
+    return {name: list(column.texts) for name, column in table.columns.items()}
+
+
+def name_targets(measured: Mapping[str, Any]) -> str | list[str]:
+    """Return the name of the target, or the names of several, of what `read_measured` returns."""
+    several = measured.get("targets")
+    return measured["target"] if several is None else [one.name for one in several]
 
 
 def read_place(candidates: Any, names: str | list[str], options: Mapping[str, Any]) -> Place:
@@ -1240,29 +1289,15 @@ def refuse_target(target: str, names: Sequence[str]) -> None:
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
     tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
-    # A study of 0.1 has no entry for what was not given.
-    return {name: value for name, value in tasks if name not in others and value is not None}
+    return {name: value for name, value in tasks if name not in others}
 
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:
     """Say so if the budget ends before the policy can choose by any of the results known."""
-    from kernelbandits.policies import Auto
-
-    if settings.rounds is None or not isinstance(policy, Auto):
+    if settings.rounds is None or max(settings.rounds, known) > policy.initial_size:
         return []
-    if max(settings.rounds, known) > policy.first:
-        return []
-    design = f"the initial design has {policy.first}"
+    design = f"the initial design has {policy.initial_size}"
     return [
         f"{format_count(settings.rounds, 'measurement')} planned, and {design}: all of them will "
         "be spread out, and none is chosen by the results of others"
     ]
-
-
-def defaults_notice(before: Settings, changed: Settings) -> str:
-    """Say that a goal which an older revision did not have brings the defaults of another one."""
-    return (
-        f"revision {before.defaults} of {changed.policy}, with which this study was created, did "
-        f"not have the goal {changed.goal!r}: settings that were not given are now those of "
-        f"revision {changed.defaults}"
-    )

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 STATES = ("told", "pending", "failed", "missing", "withdrawn")
 """States of trials that are counted."""
+NEVER_LEARNT = ("asked", "released", "fitted")
+"""Kinds of events that change nothing of what a policy has learnt."""
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
 
@@ -168,12 +170,22 @@ def explain_trial(state: State, places: PlaceHistory, number: int, driver: Drive
     candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates).explained
-    current = driver.version == state.version and driver.learnt == len(state.results)
-    if not current or learnt_from(before) != learnt_from(state):
+    if not driver.has_learnt(state) or learnt_from(before) != learnt_from(state):
         driver = build_driver(candidates, before.settings)
         driver.follow(before)
     explained = Reasons(driver, before).explain(trial, len(before.pending))
     return with_restrictions(explained, trial.asked.body)
+
+
+def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver) -> str:
+    """Say what makes the estimates of a choice doubtful, by the events before it.
+
+    Whoever sends an ask again with its key gets the same words, whatever has come since.
+    """
+    since = state.events[state.trials[number].decided :]
+    if driver.has_learnt(state) and all(event.kind in NEVER_LEARNT for event in since):
+        return driver.reasons(state).answers.caution
+    return explain_trial(state, places, number, driver).caution
 
 
 def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explained:
@@ -206,7 +218,7 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     body, row = trial.asked.body, trial.row
     if trial.again is None:
         taken = body.get(TAKEN, ())
-        row = driver.choose(trial.round, waiting, before, Batch.of(body), taken)[0]
+        row = driver.choose(body["round"], waiting, before, Batch.of(body), taken)[0]
     explained = with_restrictions(Reasons(driver, before).explain(trial, len(waiting)), body)
     same = (
         f"the same {candidates.noun}"

@@ -26,7 +26,6 @@ def state_of_target(state: State, target: Target) -> State:
 
     Every trial with a value of the target counts, whether or not the others are there.
     """
-    revision = revision_of(AUTO)
     settings = replace(
         state.settings,
         target=target.name,
@@ -41,8 +40,7 @@ def state_of_target(state: State, target: Target) -> State:
         noise=None,
         rounds=None,
         tolerance=None,
-        revision=revision,
-        defaults=revision,
+        revision=revision_of(AUTO),
     )
     made = State(events=state.events, changes=state.changes, settings=settings)
     for trial in state.trials.values():

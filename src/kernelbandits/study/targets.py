@@ -76,6 +76,8 @@ class Target:
     def __post_init__(self) -> None:
         named = isinstance(self.name, str) and self.name.strip() != ""
         checks.needs(named, "a target", "a name", self.name)
+        bare = not split_target(self.name)[1]
+        checks.needs(bare, "a target", "a name without its direction after a colon", self.name)
         owner = f"target {self.name!r}"
         checks.one_of(owner, "direction", self.direction, (MAXIMIZE, MINIMIZE, AIM))
         for part in ("low", "high", "aim", "limit"):
@@ -158,15 +160,32 @@ def parse_target(text: str) -> Target:
     >>> parse_target("efficiency:maximize,range=0..20,limit=5").limit
     5.0
     """
-    name, colon, rest = text.rpartition(":")
-    words = [word.strip() for word in rest.split(",")]
-    first = words[0].partition("=")[0].strip()
-    if not colon or not (first in checks.DIRECTIONS or first in PARTS):
-        return Target(text.strip())
+    name, words = split_target(text)
     given: dict[str, Any] = {}
     for word in words:
         given |= parse_part(text, word)
-    return Target(name.strip(), **given)
+    return Target(name, **given)
+
+
+def split_target(text: str) -> tuple[str, list[str]]:
+    """Split the text of a target into its name and what is said of it after the colon.
+
+    >>> split_target("pH:aim=7,weight=2"), split_target("ratio A:B")
+    (('pH', ['aim=7', 'weight=2']), ('ratio A:B', []))
+
+    A direction that is misspelt is no part of a name: the study would go the other way.
+    """
+    name, colon, rest = text.rpartition(":")
+    words = [word.strip() for word in rest.split(",")]
+    first = words[0].partition("=")[0].strip()
+    if colon and (first.lower() in checks.DIRECTIONS or first in PARTS):
+        return name.strip(), words
+    if colon and not rest.strip():
+        raise ValueError(f"a target needs maximize or minimize after the colon, got {text!r}")
+    hint = did_you_mean(first, (MAXIMIZE, MINIMIZE)) if colon else ""
+    if hint:
+        raise ValueError(f"a target needs maximize or minimize, got {first!r} in {text!r}.{hint}")
+    return text.strip(), []
 
 
 PARTS = ("aim", "range", "weight", "limit")
@@ -174,8 +193,8 @@ PARTS = ("aim", "range", "weight", "limit")
 
 def parse_part(text: str, word: str) -> dict[str, Any]:
     """One part of the text of a target: a direction, or aim, range, weight or limit."""
-    if word in checks.DIRECTIONS:
-        return {"direction": checks.DIRECTIONS[word]}
+    if word.lower() in checks.DIRECTIONS:
+        return {"direction": checks.DIRECTIONS[word.lower()]}
     part, _, value = (piece.strip() for piece in word.partition("="))
     span = RANGE.fullmatch(value)
     if part == "range" and span:
@@ -186,6 +205,36 @@ def parse_part(text: str, word: str) -> dict[str, Any]:
         f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER or "
         f"limit=NUMBER, got {word!r} in {text!r}"
     )
+
+
+def read_measured(owner: str, target: Any, direction: Any, targets: Any = None) -> dict[str, Any]:
+    """Return what is measured: a target and its direction, or several targets.
+
+    The direction may stand in the text of the target, as on the command line. A target of which
+    more is said, such as a value to be met, is one of several, even if it is the only one.
+
+    >>> read_measured("Study", "cost:minimize", None)
+    {'target': 'cost', 'direction': 'minimize'}
+    """
+    if targets is not None:
+        checks.needs(target is None, owner, "target or targets, not both", target)
+        needed = "the direction of several targets with each of them, as in stability:minimize"
+        checks.needs(direction is None, owner, needed, direction)
+        return {"targets": read_targets(targets)}
+    given = None if direction is None else checks.direction(owner, direction)
+    if not isinstance(target, str) or not split_target(target)[1]:
+        name = UNNAMED if target is None else target
+        return {"target": name, "direction": given or MAXIMIZE}
+    wanted = parse_target(target)
+    agreed = given is None or given == wanted.direction
+    checks.needs(agreed, owner, f"one direction, and {target!r} has its own", given)
+    if {*wanted.body} <= {"name", "direction"}:
+        return {"target": wanted.name, "direction": wanted.direction}
+    return {"targets": (wanted,)}
+
+
+UNNAMED = "value"
+"""The name of a single target unless it is given."""
 
 
 def read_targets(given: Any) -> tuple[Target, ...]:

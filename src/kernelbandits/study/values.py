@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import (
@@ -43,6 +43,29 @@ class Readable:
         return html_card(type(self).__name__, html_paragraphs(*self.sentence.splitlines()))
 
 
+class LazyText:
+    """A field of a value: text, or a function that makes the text when it is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, instance: object, given: str | Callable[[], str]) -> None:
+        vars(instance)[self.name] = given
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> LazyText: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> str: ...
+    def __get__(self, instance: object | None, owner: type) -> LazyText | str:
+        if instance is None:
+            # Otherwise a dataclass would take the descriptor for the default of the field.
+            raise AttributeError(self.name)
+        given = vars(instance)[self.name]
+        text = given if isinstance(given, str) else given()
+        vars(instance)[self.name] = text
+        return text
+
+
 class AlreadyTold(StudyConflict):
     """A second result came for a trial that has one; the stored result is kept."""
 
@@ -68,13 +91,15 @@ class Suggestion(Readable):
     trial: int
     row: Row
     x: X
-    why: str
     note: Mapping[str, float]
     """What the policy knew of the row, in the target's own units."""
     greedy: int | None
     """The row of the greatest estimate then; None before anything was known."""
     until: float
     """When the lease runs out, in seconds since 1970 by the clock of the database."""
+    why: LazyText = LazyText()
+    """Why it was suggested, and what makes that doubtful. For the second each result is predicted
+    from the others, so the text is made when it is first read."""
     worker: str | None = None
     again: int | None = None
     """The trial under which the same row was offered before, to somebody who did not come back."""
@@ -87,6 +112,10 @@ class Suggestion(Readable):
     that the results contradict the noise given, that some rows come more than once."""
     sheet: str | None = None
     """The sheet to fill in on which it stands, if `ask` wrote one."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return its fields, to be sent to another process: the text of the reason too."""
+        return {**vars(self), "why": self.why}
 
     @property
     def sentence(self) -> str:

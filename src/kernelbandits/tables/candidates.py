@@ -145,7 +145,7 @@ class Candidates:
             },
             "named_by": self.named_by,
             "lines": write_lines(self.lines),
-            **({SIMILARITY: True} if self.packed else {}),
+            SIMILARITY: self.by_similarity,
         }
 
     @property
@@ -174,19 +174,8 @@ class Candidates:
     @cached_property
     def fingerprint(self) -> str:
         """The sha256 of the table and of the roles of its columns, however these are scaled."""
-        roles = [tuple(self.columns), self.chosen, self.categories, self.cost, self.allowed]
-        digest = hashlib.sha256(json.dumps(roles).encode())
-        quoted = [
-            [f'"{text}"' for text in self.texts(name)]
-            if isinstance(cells, np.ndarray)
-            else list(map(json.dumps, cells))
-            for name, cells in self.columns.items()
-        ]
-        rows = "".join(f"[{', '.join(row)}]" for row in zip(*quoted, strict=True))
-        digest.update(rows.encode())
-        for text in self.packed:
-            digest.update(text.encode())
-        return digest.hexdigest()
+        roles = [self.chosen, self.categories, self.cost, self.allowed]
+        return hashlib.sha256(json.dumps([roles, self.stored]).encode()).hexdigest()
 
     def levels(self, name: str) -> dict[str, int]:
         """Each value of a column of text, and its number in the order in which they first come."""
@@ -434,6 +423,17 @@ class Candidates:
         """For each row the first row that describes the same candidate: often the row itself."""
         return RowIndex(np.column_stack([self._codes(name) for name in self.chosen])).first
 
+    @cached_property
+    def samples(self) -> Indices:
+        """For each row the first row of the same sample: the same candidate with the same labels.
+
+        Without labels nobody can tell rows of one candidate apart, and they are one sample.
+        """
+        if not self.labels or self.distinct == len(self):
+            return self.first_rows
+        names = (*self.chosen, *self.labels)
+        return RowIndex(np.column_stack([self._codes(name) for name in names])).first
+
     def _codes(self, name: str) -> Array:
         """The numbers of a column, or a number for each text."""
         cells = self.columns[name]
@@ -586,12 +586,9 @@ def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Ite
 
 
 def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, Any]) -> Candidates:
-    """The same value again, from what a log keeps: columns of numbers or texts, and their roles.
-
-    Version 0.1 kept numbers as text, and no ranges.
-    """
+    """The same value again, from what a log keeps: columns of numbers or texts, and their roles."""
     numeric = {name for name in body["chosen"] if body["kinds"][name] == NUMBERS} | {body["cost"]}
-    packed = tuple(columns[SIMILARITY]) if body.get(SIMILARITY) else ()
+    packed = tuple(columns[SIMILARITY]) if body[SIMILARITY] else ()
     return Candidates(
         {
             name: np.array(cells, dtype=np.float64) if name in numeric else tuple(cells)
@@ -601,12 +598,12 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         tuple(body["chosen"]),
         body["cost"],
         body["allowed"],
-        tuple(body.get("notices", ())),
-        tuple(body.get("labels", ())),
-        tuple(body.get("log", ())),
-        {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
-        body.get("named_by"),
-        lines=read_line_numbers(body.get("lines"), len(next(iter(columns.values())))),
+        tuple(body["notices"]),
+        tuple(body["labels"]),
+        tuple(body["log"]),
+        {name: (low, high) for name, (low, high) in body["ranges"].items()},
+        body["named_by"],
+        lines=read_line_numbers(body["lines"], len(next(iter(columns.values())))),
         packed=packed,
     )
 
@@ -618,8 +615,8 @@ def write_lines(lines: Sequence[int]) -> list[int]:
     return list(lines)
 
 
-def read_line_numbers(stored: Sequence[int] | None, size: int) -> tuple[int, ...]:
-    """The lines of a table of some size; studies of 0.1 have not stored them."""
-    if stored and len(stored) == 1:
+def read_line_numbers(stored: Sequence[int], size: int) -> tuple[int, ...]:
+    """Return the lines of a table of some size that `write_lines` wrote."""
+    if len(stored) == 1:
         return tuple(range(stored[0], stored[0] + size))
-    return tuple(stored or ())
+    return tuple(stored)

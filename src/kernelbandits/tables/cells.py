@@ -144,7 +144,12 @@ def looks_numeric(cell: str) -> bool:
 
 
 def read_numberlike(cell: str) -> re.Match[str] | None:
-    """The parts of what looks like a number, in any digits, with any dash and any blank."""
+    """Return the parts of what looks like a number, in any digits, with any dash and any blank.
+
+    Raised digits are no digits of the number: 10² is not 102.
+    """
+    if any(unicodedata.decomposition(letter).startswith("<super>") for letter in cell):
+        return None
     text = unicodedata.normalize("NFKC", cell.translate(DASHES).translate(BLANKS))
     text = "".join(str(unicodedata.decimal(letter, letter)) for letter in text)
     return NUMBERLIKE.fullmatch(text.translate(DASHES).strip())
@@ -155,6 +160,8 @@ def suggest_number(cell: str, decimal: str = ".") -> str:
 
     >>> suggest_number("1.234,56"), suggest_number("1,234"), suggest_number("$5")
     ('write 1234.56', 'write 1234 or 1.234', 'write 5 and put $ in the header')
+    >>> suggest_number("10²")
+    ''
     """
     numbers, unit = rewrite_number(cell, decimal)
     put = f" and put {unit} in the header" if unit else ""

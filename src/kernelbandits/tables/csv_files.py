@@ -34,7 +34,7 @@ OTHERS = {
 }
 """Delimiters that are recognised in order to be refused."""
 SAMPLE = 50
-MOST_COLUMNS = 2**14
+MOST_COLUMNS, MOST_CELLS = 2**14, 2**26
 CELL_MEMORY = 25
 """Bytes of memory for a byte of text while it is read: each cell is a Python object."""
 
@@ -49,8 +49,9 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
     require_memory(file, CELL_MEMORY * len(raw), "a Parquet or numpy file needs less")
     text, encoding = decode_text(file, raw)
     declared = SEPARATOR.match(text)
-    delimiter, *others = [declared[1]] if declared else sniff_delimiters(file, text)
     body = text[declared.end() :] if declared else text
+    check_columns(file, body, [declared[1]] if declared else DELIMITERS)
+    delimiter, *others = [declared[1]] if declared else sniff_delimiters(text)
     with gc_paused:
         records, lines = split_records(file, body, delimiter)
     names = name_columns(file, records, lines, nameless)
@@ -69,16 +70,22 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
     )
 
 
-def sniff_delimiters(file: str, text: str) -> list[str]:
+def check_columns(file: str, text: str, delimiters: Sequence[str]) -> None:
+    """Refuse a line that would be cut into too many cells, before it is cut."""
+    cells = sum(map(text.count, delimiters))
+    checks.needs(cells <= MOST_CELLS, file, f"at most {MOST_CELLS} cells", cells)
+    for number, line in enumerate(split_lines(text), 1):
+        if len(line) > MOST_COLUMNS:
+            cells = max(map(line.count, delimiters))
+            needed = f"at most {MOST_COLUMNS} columns in line {number}"
+            checks.needs(cells < MOST_COLUMNS, file, needed, cells + 1)
+
+
+def sniff_delimiters(text: str) -> list[str]:
     """The delimiter that cuts all lines into equally many cells and finds most numbers comes first.
 
     Others that cut all lines into equally many cells follow.
     """
-    first = next((line for line in split_lines(text) if line.strip()), "")
-    few = max(first.count(mark) for mark in DELIMITERS) < MOST_COLUMNS
-    checks.needs(
-        few, file, f"at most {MOST_COLUMNS} columns", f"a header of {len(first)} characters"
-    )
     ratings = {mark: rate_delimiter(text, mark) for mark in DELIMITERS}
     best = max(DELIMITERS, key=ratings.__getitem__)
     return [best, *(mark for mark, rating in ratings.items() if rating[0] and mark != best)]

@@ -8,12 +8,15 @@ from os import PathLike
 from pathlib import Path
 
 from kernelbandits import checks
+from kernelbandits.outputs import SQLITE, has_mark
 
 MOST_BYTES = 2**29
+MOST_LINES, LONGEST_LINE = 2**22, 2**22
+"""Lines of a file, which may be blank or parts of one cell, and characters of a line."""
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 SIGNATURES: dict[bytes, str] = {
     b"\xd0\xcf\x11\xe0": "an old workbook (.xls) or one with a password; save it as .xlsx or CSV",
-    b"SQLite format 3\0": "an SQLite database, such as a study; export it as CSV",
+    SQLITE: "an SQLite database, such as a study; export it as CSV",
     b"PAR1": "a Parquet file; save the table as CSV",
     b"ARROW1": "an Arrow file; save the table as CSV",
     b"\x89HDF": "an HDF5 file; save the table as CSV",
@@ -61,6 +64,8 @@ def check_file(path: str | PathLike[str]) -> Path:
     if not file.is_file():
         kind = "a folder" if file.is_dir() else "no regular file"
         raise ValueError(f"a table needs a file, got {path}, which is {kind}")
+    if has_mark(file):
+        raise ValueError(f"{file.name} needs to be text, got {SIGNATURES[SQLITE]}")
     size = f"{path}, which has {file.stat().st_size}"
     checks.needs(file.stat().st_size <= MOST_BYTES, "a table", f"at most {MOST_BYTES} bytes", size)
     return file
@@ -72,6 +77,7 @@ def decode_text(file: str, raw: bytes) -> tuple[str, str]:
     if kind:
         raise ValueError(f"{file} needs to be text, got {kind}")
     text, encoding = decode(file, raw)
+    check_lines(file, text)
     before, nul, _ = text.partition("\0")
     if nul:
         line = len(LINE.findall(before + "."))
@@ -82,6 +88,15 @@ def decode_text(file: str, raw: bytes) -> tuple[str, str]:
     if JSON.match(text):
         raise ValueError(f"{file} needs a CSV table, got JSON; save the table as CSV")
     return text, encoding
+
+
+def check_lines(file: str, text: str) -> None:
+    """Refuse more or longer lines than any table has, before each becomes an object."""
+    ends = max(text.count("\n"), text.count("\r"))
+    checks.needs(ends <= MOST_LINES, file, f"at most {MOST_LINES} lines", ends)
+    longest = max((found.end() - found.start() for found in LINE.finditer(text)), default=0)
+    needed = f"lines of at most {LONGEST_LINE} characters"
+    checks.needs(longest <= LONGEST_LINE, file, needed, longest)
 
 
 def recognise_kind(raw: bytes) -> str:

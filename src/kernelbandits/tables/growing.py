@@ -11,14 +11,14 @@ outside the range of its column gets a coordinate below 0 or above 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, StudyConflict
+from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
 from kernelbandits.tables.candidates import Candidates, Cells
 from kernelbandits.tables.cells import ABSENT, NUMBER, text_of, truth
 from kernelbandits.tables.headers import find, find_column
@@ -71,6 +71,9 @@ def read_additions(
     others = [name for name in table.columns if name not in used]
     left = [f"columns {others} are not in the table of the study and are left out"]
     notices = [*table.notices, *(left if others else [])]
+    check_reach(
+        candidates, body, table.source, lambda i, name: table.place(i, where.get(name) or name)
+    )
     return Additions(body, (*notices, *remark_additions(candidates, body)))
 
 
@@ -162,6 +165,29 @@ def fix_ranges(candidates: Candidates, body: Mapping[str, Any]) -> dict[str, lis
             every = [old, *body["columns"][name]]
             found[name] = [min(every), max(every)]
     return found
+
+
+def check_reach(
+    candidates: Candidates, body: Mapping[str, Any], owner: str, place: Callable[[int, str], str]
+) -> None:
+    """Refuse new rows so far outside the range of a column that the model cannot be fitted to them.
+
+    place: the number of a new row and a column -> where the cell stands.
+    """
+    after, before = grow_candidates(candidates, body), len(candidates)
+    for name in after.varying:
+        if name in after.categories:
+            continue
+        # A coordinate may be too large for a float: infinity is too large here, too.
+        with np.errstate(over="ignore"):
+            places = np.abs(after.coordinates(name)[before:])
+        if places.max() > LARGEST_COORDINATE:
+            i, (low, high) = int(places.argmax()), after.range(name)
+            raise ValueError(
+                f"{owner} needs a value within {LARGEST_COORDINATE:g} times the range {low:g} to "
+                f"{high:g}, by which the model scales the column, {place(i, name)}, "
+                f"got {after.numbers(name)[before + i]:g}"
+            )
 
 
 def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterator[str]:
@@ -256,6 +282,7 @@ def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
     if candidates.allowed is not None:
         cells[candidates.allowed] = ["no"]
     body["ranges"] = fix_ranges(candidates, body)
+    check_reach(candidates, body, "tell", lambda i, name: f"in column {name!r}")
     return Additions(body, tuple(remark_additions(candidates, body)))
 
 

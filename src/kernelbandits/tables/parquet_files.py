@@ -11,16 +11,18 @@ from kernelbandits import checks
 from kernelbandits.outputs import replace_file
 from kernelbandits.runtime import require
 from kernelbandits.tables.cells import text_of
-from kernelbandits.tables.csv_files import MOST_COLUMNS
+from kernelbandits.tables.csv_files import MOST_CELLS, MOST_COLUMNS
 from kernelbandits.tables.encodings import MOST_BYTES, read_content
 from kernelbandits.tables.export import is_missing
 from kernelbandits.tables.table import MOST_ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyarrow import ChunkedArray, Field
     from pyarrow.parquet import ParquetFile
 
-MOST_CELLS = 2**26
+LARGEST_RATIO, SMALL = 100, 2**26
+"""How many times its size a file may unpack to, if that is more than SMALL bytes."""
 
 
 def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
@@ -33,15 +35,13 @@ def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
     raw = read_content(path)
     try:
         found = pq.ParquetFile(BytesIO(raw))
-        check_size(file, found)
+        check_size(file, found, len(raw))
+        names = [field.name for field in found.schema_arrow if holds_text(file, field)]
         # A text that is repeated a million times stays one text in memory.
-        texts = [
-            field.name
-            for field in found.schema_arrow
-            if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
-        ]
-        found = pq.ParquetFile(BytesIO(raw), read_dictionary=texts)
-        frame: pd.DataFrame = found.read().to_pandas(integer_object_nulls=True)
+        table = pq.ParquetFile(BytesIO(raw), read_dictionary=names).read()
+        texts = sum(count_letters(table.column(name)) for name in names)
+        check_unpacked(file, 8 * table.num_rows * table.num_columns + texts, len(raw))
+        frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
         return frame
     except (pa.ArrowException, OSError) as error:
         said = str(error).splitlines()[0]
@@ -50,7 +50,29 @@ def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
         ) from None
 
 
-def check_size(file: str, found: ParquetFile) -> None:
+def holds_text(file: str, field: Field) -> bool:
+    """Whether a column holds text; one of lists, records or bytes is refused before it is read."""
+    from pyarrow import types
+
+    kind = getattr(field.type, "storage_type", field.type)
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_nested(kind) or "binary" in str(kind):
+        raise ValueError(f"{file} needs numbers or text in column {field.name!r}, got {field.type}")
+    return "string" in str(kind)
+
+
+def count_letters(column: ChunkedArray) -> int:
+    """How many bytes the texts of a column have if each is counted wherever it stands."""
+    from pyarrow import compute
+
+    total = 0
+    for chunk in column.chunks:
+        lengths = compute.take(compute.binary_length(chunk.dictionary), chunk.indices)
+        total += compute.sum(lengths).as_py() or 0
+    return total
+
+
+def check_size(file: str, found: ParquetFile, packed: int) -> None:
     """Refuse a file that is small on the disk and would fill the memory."""
     about = found.metadata
     rows, columns = about.num_rows, about.num_columns
@@ -58,7 +80,17 @@ def check_size(file: str, found: ParquetFile) -> None:
     checks.needs(columns <= MOST_COLUMNS, file, f"at most {MOST_COLUMNS} columns", columns)
     checks.needs(rows * columns <= MOST_CELLS, file, f"at most {MOST_CELLS} cells", rows * columns)
     size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    checks.needs(size <= MOST_BYTES, file, f"at most {MOST_BYTES} bytes when unpacked", size)
+    # A page is held twice while it is unpacked.
+    check_unpacked(file, max(2 * size, 8 * rows * columns), packed)
+
+
+def check_unpacked(file: str, size: int, packed: int) -> None:
+    most = min(MOST_BYTES, max(SMALL, LARGEST_RATIO * packed))
+    if size > most:
+        raise ValueError(
+            f"{file} needs to unpack to at most {most} bytes, as a file of {packed} bytes may, got "
+            f"{size}; save it as CSV"
+        )
 
 
 def write_parquet(path: str | Path, frame: pd.DataFrame, force: bool = False) -> None:

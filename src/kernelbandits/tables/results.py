@@ -92,6 +92,9 @@ class Result:
 
     trial: int | None = None
     row: int | None = None
+    any_sample: bool = False
+    """Whether the candidate was given by its values alone, in a table with labels. The row is then
+    its first one, and any other row of it may be meant as well."""
     x: Mapping[str, Any] | None = None
     """In place of a row: the values of a candidate that is not in the table."""
     value: float | None = None
@@ -307,7 +310,7 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     failed = has_failed(table, layout, i)
     trial = whole_number(table, layout.trial, i, 1)
     exported = None if layout.state is None else read_exported(table, i)
-    row, x = find_candidate(table, layout, candidates, i, trial)
+    candidate = find_candidate(table, layout, candidates, i, trial)
     value = None if failed else value_of(table, str(layout.value), i)
     if failed and cell(table, layout.value, i):
         place = table.place(i, str(layout.value))
@@ -318,8 +321,7 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     place = f"{table.source}, {table.unit} {table.lines[i]}"
     return Result(
         trial=trial,
-        row=row,
-        x=x,
+        **candidate,
         value=value,
         failed=failed,
         key=key,
@@ -339,15 +341,13 @@ def read_exported(table: Table, i: int) -> Exported:
     return Exported((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
 
 
-def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -> int:
-    """The row of a line of an export, perhaps of another study with the same candidates.
+def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -> int | None:
+    """The row that a line of an export names, perhaps one of another study with these candidates.
 
     The rows may be numbered in another way there, and a spreadsheet may have rounded the numbers:
-    the row that the line names counts if it is what the line describes, up to rounding. Otherwise
-    the candidate is found by what describes it.
+    the row that the line names counts if it is what the line describes, up to rounding. None if it
+    is not: then the candidate is found by what describes it.
     """
-    if not layout.complete:
-        return row_of(table, layout, candidates, i)
     described = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
     numbered = whole_number(table, layout.row, i, 0)
     given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
@@ -355,7 +355,7 @@ def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -
     for row in (*labelled, numbered):
         if row is not None and row < len(candidates) and is_close(candidates.x(row), described):
             return row
-    return row_of(table, replace(layout, row=None, labels={}), candidates, i)
+    return None
 
 
 def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -428,25 +428,29 @@ def whole_number(table: Table, name: str | None, i: int, least: int) -> int | No
 
 def find_candidate(
     table: Table, layout: Layout, candidates: Described, i: int, trial: int | None
-) -> tuple[int | None, dict[str, Any] | None]:
-    """The row of a line, or the values of a candidate off the table, or neither beside a trial.
+) -> dict[str, Any]:
+    """What a result has of the candidate of its line: its row, or the values of one off the table.
 
-    A line that names a trial, a row or a label means a candidate of the table; in an export these
-    may be those of another study.
+    It has nothing where a trial stands alone. A line that names a trial, a row or a label means a
+    candidate of the table; in an export these may be those of another study.
     """
-    if layout.state is not None:
-        find_row, named = row_of_export, False
-    elif trial is not None and not says_row(table, layout, i):
-        return None, None
-    else:
-        names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
-        find_row, named = row_of, trial is not None or any(names)
+    exported = layout.state is not None
+    if exported and layout.complete:
+        row = row_of_export(table, layout, candidates, i)
+        if row is not None:
+            return {"row": row}
+        layout = replace(layout, row=None, labels={})
+    elif not exported and trial is not None and not says_row(table, layout, i):
+        return {}
+    names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
+    unnamed = bool(candidates.labels) and not any(names)
     try:
-        return find_row(table, layout, candidates, i), None
+        return {"row": row_of(table, layout, candidates, i), "any_sample": unnamed}
     except StudyConflict:
+        named = not exported and (trial is not None or any(names))
         if named or not (layout.off_table and layout.complete):
             raise
-    return None, {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+    return {"x": {name: part(table, layout, candidates, name, i) for name in candidates.chosen}}
 
 
 def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
@@ -541,7 +545,7 @@ def check_keys(table: Table, results: list[Result]) -> None:
 
 
 def add_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
-    """Give results without a key one made of file, trial or row, and value.
+    """Give results without a key one made of file, trial or row, and value or values.
 
     Equal lines are numbered, so that a file told twice is recognised line by line.
     """
@@ -550,7 +554,8 @@ def add_keys(file: str, results: list[Result], candidates: Described) -> list[Re
     for one in results:
         row: Any = None if one.row is None else candidates.key(one.row)
         row = row if one.x is None else dict(one.x)
-        value = None if one.value is None else canonical(one.value)
+        value: Any = None if one.value is None else canonical(one.value)
+        value = one.details.get("values", value)
         said = json.dumps([file, one.trial, row, value])
         keys.append(
             one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"

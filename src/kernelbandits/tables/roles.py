@@ -90,6 +90,8 @@ def find_roles(
     targets = [] if target is None else [target] if isinstance(target, str) else [*target]
     taken = [*named, price, permit, naming]
     results = [find_target(table, one, taken, notices) for one in targets]
+    own = permit is None or permit not in {*named, price}
+    checks.needs(own, table.source, "a column of its own for allowed", permit)
     if naming is not None:
         other = naming not in {*named, price, permit}
         checks.needs(other, table.source, "a label that is a column of its own", naming)

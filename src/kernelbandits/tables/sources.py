@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.outputs import has_mark
 from kernelbandits.tables.cell_units import move_units_to_headers
 from kernelbandits.tables.cells import plain, storable, text_of
 from kernelbandits.tables.csv_files import read_csv
@@ -18,7 +19,8 @@ from kernelbandits.tables.encodings import check_file
 from kernelbandits.tables.headers import NAMELESS, distinct
 from kernelbandits.tables.parquet_files import read_parquet
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
-from kernelbandits.tables.workbooks import is_workbook, read_workbook
+from kernelbandits.tables.workbook_parts import is_workbook
+from kernelbandits.tables.workbooks import read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 ARRAY = "the array"
 ARCHIVE, PARQUET, NUMPY = b"PK\x03\x04", b"PAR1", b"\x93NUMPY"
 """How files begin that are no text."""
+LONGEST_HEADER = 10_000
+"""Bytes that numpy itself takes of the header of a file that nobody vouches for."""
 
 
 def read_table(
@@ -64,7 +68,7 @@ def read_file(
     nameless: what a first column without a name is called in text and workbooks.
     """
     start = read_start(path)
-    if start.startswith(ARCHIVE) and is_workbook(path):
+    if start.startswith(ARCHIVE) and is_workbook(Path(path)):
         return read_workbook(path, worksheet, preferred, nameless)
     file = Path(path).name
     checks.needs(worksheet is None or not start, "worksheet", "a workbook (.xlsx)", file)
@@ -76,7 +80,9 @@ def read_file(
 
 
 def read_start(path: str | PathLike[str]) -> bytes:
-    """The first bytes of a file; none of what is no file, about which the reader complains."""
+    """The first bytes of a file; none of a study or no file, about which the reader complains."""
+    if has_mark(Path(path)):
+        return b""
     try:
         with Path(path).open("rb") as file:
             return file.read(8)
@@ -89,8 +95,10 @@ def numpy_table(path: str | PathLike[str], names: Sequence[str] | None) -> Table
 
     Arrays of Python objects are not read, because reading them runs code of the file.
     """
-    file = check_file(path).name
+    place = check_file(path)
+    file = place.name
     try:
+        check_header(place)
         # The columns are copied from the disk one by one: the file is never in memory as a whole.
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     # A damaged header fails in many ways, and one that claims too large an array as a MemoryError.
@@ -105,6 +113,14 @@ def numpy_table(path: str | PathLike[str], names: Sequence[str] | None) -> Table
     flat = array.ndim == 1 and all(array.dtype[name].shape == () for name in array.dtype.names)
     checks.needs(flat, file, "one value in each column of its records", array.dtype)
     return frame_table(pd.DataFrame(array), file, from_file=True)
+
+
+def check_header(path: Path) -> None:
+    """Refuse a header that is longer than numpy reads, before numpy reads it."""
+    with path.open("rb") as file:
+        start = file.read(12)
+    size = int.from_bytes(start[8:12] if start[6] > 1 else start[8:10], "little")
+    checks.needs(size <= LONGEST_HEADER, path.name, f"a header of {LONGEST_HEADER} bytes", size)
 
 
 def is_frame(source: Any) -> bool:
@@ -145,6 +161,8 @@ def frame_column(name: str, values: Any) -> Column:
         return Column(values.to_numpy(dtype=np.float64))
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         return Column(tuple(map(str, values.tolist())))
+    if dtype.name == "category":
+        return category_column(name, values)
     missing = values.isna().to_numpy()
     items = enumerate(zip(values, missing, strict=True))
     return Column(
@@ -153,6 +171,13 @@ def frame_column(name: str, values: Any) -> Column:
             for row, (value, absent) in items
         )
     )
+
+
+def category_column(name: str, values: Any) -> Column:
+    """The cells of a column of categories; each is made text once, however many cells have it."""
+    levels = [cell_text(f"column {name!r}", level) for level in values.cat.categories]
+    texts = (*levels, "")
+    return Column(tuple(texts[code] for code in values.cat.codes.tolist()))
 
 
 def cell_text(place: str, value: Any) -> str:

@@ -119,11 +119,9 @@ def read_line(
         details |= {"values": values} | read_errors(table, values, columns, i)
     if state == "missing":
         details["missing"] = [name for name in columns if name not in values]
-    row, x = find_candidate(table, layout, candidates, i, trial)
     return Result(
         trial=trial,
-        row=row,
-        x=x,
+        **find_candidate(table, layout, candidates, i, trial),
         failed=failed,
         key=cell(table, layout.key, i) or None,
         line=table.lines[i],

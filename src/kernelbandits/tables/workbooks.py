@@ -9,10 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-import warnings
-import zlib
+import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
@@ -20,35 +20,22 @@ from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import ZipFile
 
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.outputs import replace_file
 from kernelbandits.runtime import require
 from kernelbandits.tables.cells import text_of
-from kernelbandits.tables.encodings import read_content
+from kernelbandits.tables.encodings import check_file
 from kernelbandits.tables.export import is_formula, is_missing
 from kernelbandits.tables.headers import find
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
+from kernelbandits.tables.workbook_parts import MergedRange, SheetEntry, WorkbookArchive
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
-    from openpyxl.cell import Cell
-    from openpyxl.worksheet.worksheet import Worksheet
 
-PARTS = ("xl/workbook.xml", "xl/workbook.bin")
-"""Where an archive that is a workbook says so; the second is the binary form (.xlsb)."""
-MOST_UNPACKED = 2**28
-LARGEST_RATIO, SMALL = 100, 2**24
-"""How many times its size a workbook may unpack to, if that is more than SMALL bytes."""
-MOST_CELLS = 2**21
-MOST_TAGS = {"xl/worksheets/": 8 * MOST_CELLS, "xl/sharedStrings.xml": 4 * MOST_CELLS, "": 2**19}
-"""How many XML tags a part may have whose name begins so: each becomes an object in memory."""
-CHUNK = 2**20
-CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
-MERGED = re.compile(rb"""mergeCell\s[^>]*?ref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})""")
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 LISTED = 5
 """How many sheets or rows a message lists."""
 LONGEST_TEXT = 32767
@@ -63,14 +50,6 @@ WIDEST = 40
 
 
 # ---------------------------------------------------------------------- reading
-
-
-def is_workbook(path: str | PathLike[str]) -> bool:
-    """Whether a file is a workbook in the format of Office Open XML, whatever its name."""
-    if not is_zipfile(path):
-        return False
-    with ZipFile(path) as archive:
-        return any(part in archive.namelist() for part in PARTS)
 
 
 def read_workbook(
@@ -93,93 +72,12 @@ def read_workbook(
     nameless
         What a first column without a name is called; "" refuses it.
     """
-    file = Path(path).name
-    require("openpyxl", extra="excel", owner=file)
-    raw = read_content(path)
-    check_archive(file, raw)
-    book = load_book(file, raw)
-    sheet, notices = choose_sheet(file, book, worksheet, preferred)
-    return WorksheetReader(file, raw, sheet).read(nameless, notices)
-
-
-def check_archive(file: str, raw: bytes) -> None:
-    """Refuse an archive that is small on the disk and would fill the memory."""
-    with ZipFile(BytesIO(raw)) as archive:
-        parts = archive.infolist()
-        if any(part.filename == PARTS[1] for part in parts):
-            raise ValueError(
-                f"{file} needs to be an .xlsx workbook, got a binary one (.xlsb); save it as .xlsx "
-                "or CSV"
-            )
-        size = sum(part.file_size for part in parts)
-        needed = f"at most {MOST_UNPACKED} bytes when unpacked; save the sheet as CSV"
-        checks.needs(size <= MOST_UNPACKED, file, needed, size)
-        needed = f"to unpack to at most {LARGEST_RATIO} times its size of {len(raw)} bytes"
-        checks.needs(size <= max(SMALL, LARGEST_RATIO * len(raw)), file, needed, size)
-        for part in parts:
-            if part.filename.endswith((".xml", ".rels")):
-                check_part(file, archive, part.filename)
-
-
-def check_part(file: str, archive: ZipFile, name: str) -> None:
-    """Refuse a part with too many elements, merged cells without end, or definitions of its own."""
-    most = next(most for start, most in MOST_TAGS.items() if name.startswith(start))
-    tags = cells = 0
-    rest = b""
-    try:
-        with archive.open(name) as part:
-            while chunk := part.read(CHUNK):
-                tags += chunk.count(b"<")
-                text = rest + chunk
-                cells += len(CELL.findall(text))
-                cells += sum(count_merged(*found) for found in MERGED.findall(text))
-                # A tag that is cut in two is seen again with the next chunk.
-                rest = text[text.rfind(b"<") :] if b"<" in text[-CHUNK:] else b""
-                foreign = b"<!DOCTYPE" in text or b"<!ENTITY" in text or text[:2] in UTF_16
-                needed = "XML as spreadsheet programs write it; save the sheet as CSV"
-                checks.needs(not foreign, file, needed, f"definitions or UTF-16 in {name}")
-                needed = f"at most {MOST_CELLS} cells; save the sheet as CSV"
-                few = tags <= most and cells <= MOST_CELLS
-                checks.needs(few, file, needed, f"more in {name}")
-    except (BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
-        raise unreadable(file, error) from None
-
-
-def count_merged(left: bytes, top: bytes, right: bytes, bottom: bytes) -> int:
-    """How many cells lie between two corners."""
-    width = column_number(right) - column_number(left) + 1
-    return max(width, 0) * max(int(bottom) - int(top) + 1, 0)
-
-
-def column_number(letters: bytes) -> int:
-    """A is 1, Z is 26, AA is 27."""
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
-
-
-def load_book(file: str, raw: bytes, values: bool = False) -> Workbook:
-    """The workbook; with `values` the values that formulas had when it was saved."""
-    from openpyxl import load_workbook
-
-    try:
-        with warnings.catch_warnings():
-            # openpyxl warns of parts that it does not read, such as rules for the input of data.
-            warnings.simplefilter("ignore", UserWarning)
-            return load_workbook(BytesIO(raw), data_only=values, keep_links=False)
-    # A damaged workbook fails wherever openpyxl first meets the damage: as a missing key, a number
-    # that is none, or XML that does not close.
-    except Exception as error:
-        raise unreadable(file, error) from None
-
-
-def unreadable(file: str, error: Exception) -> ValueError:
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return ValueError(
-        f"{file} needs to be a workbook that can be read, got one that is damaged ({said}); save "
-        "it again in a spreadsheet program"
-    )
+    place = check_file(path)
+    require("openpyxl", extra="excel", owner=place.name)
+    with ZipFile(place) as archive:
+        book = WorkbookArchive(archive)
+        sheet, notices = choose_sheet(book, worksheet, preferred)
+        return WorksheetReader(book, sheet).read(nameless, notices)
 
 
 class SeveralSheets(ValueError):
@@ -197,17 +95,18 @@ WHICH_SHEET = "say which with --worksheet NAME (worksheet=)"
 
 
 def choose_sheet(
-    file: str, book: Workbook, wanted: str | None, preferred: Sequence[str]
-) -> tuple[Worksheet, list[str]]:
+    book: WorkbookArchive, wanted: str | None, preferred: Sequence[str]
+) -> tuple[SheetEntry, list[str]]:
     """The sheet to read, and a notice that names those left out."""
-    filled = [sheet for sheet in book.worksheets if has_values(sheet)]
+    file = book.file
+    filled = [sheet for sheet in book.sheets if book.has_values(sheet)]
     names = [sheet.title for sheet in filled]
     if wanted is not None:
         name = find(names, wanted)
         if name is None:
             raise ValueError(f"{file} needs a worksheet among {list_names(names)}, got {wanted!r}")
         return filled[names.index(name)], []
-    visible = [sheet.title for sheet in filled if sheet.sheet_state == "visible"]
+    visible = [sheet.title for sheet in filled if sheet.is_visible]
     name = next((name for name in preferred if name in visible), None)
     if name is None and len(visible) != 1:
         if not visible:
@@ -224,38 +123,37 @@ def list_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:LISTED])) + more
 
 
-def filled_cells(sheet: Worksheet) -> Iterator[Cell]:
-    """The cells that are not blank; `iter_rows` would make all those between them."""
-    return (cell for cell in sheet._cells.values() if cell.value is not None)
-
-
-def has_values(sheet: Worksheet) -> bool:
-    return next(filled_cells(sheet), None) is not None
-
-
 class WorksheetReader:
     """Turns the cells of one sheet into a table, and collects what is to be said of them."""
 
-    def __init__(self, file: str, raw: bytes, sheet: Worksheet) -> None:
-        self.file, self.raw, self.sheet = file, raw, sheet
+    def __init__(self, book: WorkbookArchive, sheet: SheetEntry) -> None:
+        self.book, self.sheet, self.file = book, sheet, book.file
         self.unit = f"sheet {sheet.title!r}, row"
-        self.texts: dict[tuple[int, int], str] = {}
-        """(row, column), both from 1 -> the text of a cell that is not blank."""
+        self.columns: dict[int, dict[int, str]] = {}
+        """Column -> row -> the text of a cell that is not blank; both from 1."""
+        self.header: int | None = None
+        """The first row that is not blank."""
         self.percents: dict[int, dict[bool, int]] = {}
         """Column -> the first rows with a number in percent, and with another one."""
+        self._same: dict[str, str] = {}
+        """Each word once, however many cells have it."""
 
     def read(self, nameless: str, notices: Sequence[str]) -> Table:
         said = list(notices)
-        cells = list(filled_cells(self.sheet))
-        formulas = [cell for cell in cells if cell.data_type == "f"]
-        self._keep([cell for cell in cells if cell.data_type != "f"])
-        if formulas:
-            self._keep(self._values_of(formulas))
+        found = self.book.read(self.sheet, self._keep)
+        if found.unsaved is not None:
+            row, column, formula = found.unsaved
+            raise ValueError(
+                f"{self.file} needs a value {self._place(row, column)}, got the formula "
+                f"{formula!r}, whose value was not saved; open the file in a spreadsheet program "
+                "and save it, or write the values"
+            )
+        if found.formulas:
             said.append(
-                f"formulas in {format_count(len(formulas), 'cell')} of sheet "
+                f"formulas in {format_count(found.formulas, 'cell')} of sheet "
                 f"{self.sheet.title!r}: the values that were saved with them are read"
             )
-        rows = sorted({row for row, _ in self.texts})
+        rows = sorted({row for cells in self.columns.values() for row in cells})
         if len(rows) < 2:
             raise ValueError(
                 f"{self.file} needs a header and at least one row in sheet {self.sheet.title!r}, "
@@ -263,71 +161,56 @@ class WorksheetReader:
             )
         checks.needs(len(rows) <= MOST_ROWS + 1, self.file, f"at most {MOST_ROWS} rows", len(rows))
         names = self._name_columns(rows[0], nameless)
-        self._refuse_merged(rows, names)
+        self._refuse_merged(found.merged, rows, names)
         columns = {
-            name: Column(tuple(self.texts.get((row, column), "") for row in rows[1:]))
+            name: Column(tuple(self.columns[column].get(row, "") for row in rows[1:]))
             for column, name in names.items()
         }
-        labels = (
-            (nameless,) if nameless in columns and (rows[0], min(names)) not in self.texts else ()
-        )
-        said += [*self._remark_percents(names), *self._remark_hidden(rows, names)]
+        first = self.columns[min(names)]
+        labels = (nameless,) if nameless in columns and rows[0] not in first else ()
+        said += self._remark_percents(names)
+        said += self._remark_hidden(found.hidden_rows, found.hidden_columns, rows, names)
         said += self._remark_gaps(rows)
         return Table(self.file, columns, rows[1:], self.unit, labels, tuple(said), from_file=True)
 
-    def _keep(self, cells: Sequence[Cell]) -> None:
-        for cell in cells:
-            text = self._text_of(cell)
-            if text:
-                self.texts[cell.row, cell.column] = text
+    def _keep(self, row: int, column: int, value: Any, in_percent: bool) -> None:
+        text = self._text_of(row, column, value)
+        if not text:
+            return
+        self.header = row if self.header is None else min(row, self.header)
+        if isinstance(value, str):
+            text = self._same.setdefault(text, text)
+        self.columns.setdefault(column, {})[row] = text
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value:
+            first = self.percents.setdefault(column, {})
+            first[in_percent] = min(row, first.get(in_percent, row))
 
-    def _values_of(self, formulas: Sequence[Cell]) -> list[Cell]:
-        """The cells of formulas with the values that they had when the workbook was saved."""
-        saved = load_book(self.file, self.raw, values=True)[self.sheet.title]
-        found = [saved.cell(cell.row, cell.column) for cell in formulas]
-        for formula, cell in zip(formulas, found, strict=True):
-            # A formula that gives an empty text is saved with the type of a text and no value.
-            if cell.value is None and cell.data_type != "str":
-                written = getattr(formula.value, "text", formula.value)
-                raise ValueError(
-                    f"{self.file} needs a value {self._place(cell.row, cell.column)}, got the "
-                    f"formula {str(written)!r}, whose value was not saved; open the file in a "
-                    "spreadsheet program and save it, or write the values"
-                )
-        return [cell for cell in found if cell.value is not None]
-
-    def _text_of(self, cell: Cell) -> str:
+    def _text_of(self, row: int, column: int, value: Any) -> str:
         """A value as text: numbers in their canonical form, dates as 2026-05-04."""
-        value: Any = cell.value
         if isinstance(value, dt.datetime) and value.time() == dt.time():
             value = value.date()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value:
-            in_percent = "%" in re.sub(r'"[^"]*"|\\.', "", cell.number_format or "")
-            first = self.percents.setdefault(cell.column, {})
-            first[in_percent] = min(cell.row, first.get(in_percent, cell.row))
         if isinstance(value, str):
             value = ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
         try:
             return text_of(value)
         except ValueError as error:
-            raise ValueError(f"{error} {self._place(cell.row, cell.column)}") from None
+            raise ValueError(f"{error} {self._place(row, column)}") from None
 
     def _place(self, row: int, column: int) -> str:
-        header = min((there for there, _ in self.texts), default=row)
-        name = self.texts.get((header, column))
+        name = self.columns.get(column, {}).get(row if self.header is None else self.header)
         named = "" if name is None else f", column {name!r}"
         return f"in {self.unit} {row}{named} ({address(row, column)})"
 
     def _name_columns(self, header: int, nameless: str) -> dict[int, str]:
         """Column -> its name, of all columns that have a value."""
-        columns = sorted({column for _, column in self.texts})
-        names = {column: self.texts.get((header, column), "") for column in columns}
+        columns = sorted(self.columns)
+        names = {column: self.columns[column].get(header, "") for column in columns}
         if nameless and not names[columns[0]]:
             names[columns[0]] = nameless
         counts = Counter(names.values())
         for column, name in names.items():
             if not name:
-                row = min(row for row, there in self.texts if there == column)
+                row = min(self.columns[column])
                 raise ValueError(
                     f"{self.file} needs a name for every column in {self.unit} {header}, the first "
                     f"that is not blank, got none above cell {address(row, column)}; remove what "
@@ -340,14 +223,18 @@ class WorksheetReader:
                 )
         return names
 
-    def _refuse_merged(self, rows: Sequence[int], names: Mapping[int, str]) -> None:
-        for area in self.sheet.merged_cells.ranges:
-            outside = area.min_row > rows[-1] or area.max_row < rows[0]
-            if not outside and any(area.min_col <= column <= area.max_col for column in names):
+    def _refuse_merged(
+        self, merged: Sequence[MergedRange], rows: Sequence[int], names: Mapping[int, str]
+    ) -> None:
+        columns = sorted(names)
+        for area in merged:
+            outside = area.top > rows[-1] or area.bottom < rows[0]
+            column = bisect_left(columns, area.left)
+            if not outside and column < len(columns) and columns[column] <= area.right:
                 raise ValueError(
                     f"{self.file} needs a value in each cell of its own, got the merged cells "
-                    f"{area.coord} {self._place(area.min_row, area.min_col)}; separate them and "
-                    "fill in each cell"
+                    f"{area.text} {self._place(area.top, area.left)}; separate them and fill in "
+                    "each cell"
                 )
 
     def _remark_percents(self, names: Mapping[int, str]) -> Iterator[str]:
@@ -355,12 +242,11 @@ class WorksheetReader:
         shown = []
         for column, first in sorted(self.percents.items()):
             if len(first) > 1:
-                row = first[False]
+                row, other = first[False], first[True]
                 raise ValueError(
                     f"{self.file} needs all numbers of a column in percent or none, got "
-                    f"{self.texts[row, column]} {self._place(row, column)} beside "
-                    f"{self.texts[first[True], column]}, which is shown in percent, in row "
-                    f"{first[True]}"
+                    f"{self.columns[column][row]} {self._place(row, column)} beside "
+                    f"{self.columns[column][other]}, which is shown in percent, in row {other}"
                 )
             if True in first:
                 shown.append(repr(names[column]))
@@ -370,22 +256,24 @@ class WorksheetReader:
                 f"{', '.join(shown)}"
             )
 
-    def _remark_hidden(self, rows: Sequence[int], names: Mapping[int, str]) -> Iterator[str]:
-        hidden = [row for row in rows if self._is_hidden_row(row)]
-        if hidden:
-            listed = ", ".join(map(str, hidden[:LISTED])) + (", ..." if hidden[LISTED:] else "")
+    def _remark_hidden(
+        self,
+        hidden: Collection[int],
+        ranges: Sequence[tuple[int, int]],
+        rows: Sequence[int],
+        names: Mapping[int, str],
+    ) -> Iterator[str]:
+        """Name hidden rows, and columns within hidden ranges, that were read too."""
+        unseen = [row for row in rows if row in hidden]
+        if unseen:
+            listed = ", ".join(map(str, unseen[:LISTED])) + (", ..." if unseen[LISTED:] else "")
             yield f"hidden rows of the sheet are read too: {listed}"
-        spans = [one for one in self.sheet.column_dimensions.values() if one.hidden]
-        columns = [
-            name
-            for column, name in names.items()
-            if any((one.min or 0) <= column <= (one.max or 0) for one in spans)
-        ]
+        within = bytearray(max(names) + 1)
+        for first, last in ranges:
+            within[first : last + 1] = b"\1" * len(within[first : last + 1])
+        columns = [name for column, name in names.items() if within[column]]
         if columns:
             yield f"hidden columns of the sheet are read too: {list_names(columns)}"
-
-    def _is_hidden_row(self, row: int) -> bool:
-        return row in self.sheet.row_dimensions and bool(self.sheet.row_dimensions[row].hidden)
 
     def _remark_gaps(self, rows: Sequence[int]) -> Iterator[str]:
         gap = next((one for one, two in pairwise(rows) if two > one + 1), None)
@@ -422,6 +310,9 @@ def write_workbook(path: str | Path, sheets: Sequence[Sheet], force: bool = Fals
     """
     from openpyxl import Workbook
 
+    year = time.gmtime().tm_year
+    needed = "a clock that shows a year from 1980 to 2107 (a file .csv does not)"
+    checks.needs(1980 <= year < 2108, "a workbook", needed, year)
     book = Workbook(write_only=True)
     book.properties.creator = "kernelbandits"
     for sheet in sheets:

@@ -91,7 +91,7 @@ class PlayedBound:
 
 
 def missing_weights(threshold: float) -> str:
-    """Why a law has no finite bound: no weight is as large as b, or E w^2 is infinite."""
+    """Say why a law has no finite bound: no weight is as large as b, or E w^2 is infinite."""
     if threshold <= 1:
         return "E w^2 of the exploration law is infinite, or a number exceeds 1.8e308"
     return (
@@ -152,13 +152,16 @@ class Price:
         return math.exp(-self.log_inverse)
 
     def cost(self, setting: Setting) -> float:
-        """2 D sqrt(sup k) (n + T d)"""
+        """Return what the first n rounds and a failure of the band cost at most.
+
+        2 D sqrt(sup k) (n + T d)
+        """
         gap = setting.trivial / setting.horizon
         return gap * self.first_rounds + setting.trivial * self.level
 
 
 def played_bound(moments: LawMoments, setting: Setting, smallest: float = 0.0) -> PlayedBound:
-    """The smallest bounds over all prices tried; the fields describe that of the smaller one."""
+    """Return the smallest bounds over all prices; the fields describe that of the smaller one."""
     tried = list(prices(setting, smallest))
     by_maximum = cheapest(setting, tried, moments.expected_maximum)
     by_square = cheapest(setting, tried, lambda c, b: math.sqrt(moments.mean_square(c, b)))
@@ -182,7 +185,7 @@ Factor = Callable[[float, float], float]
 
 
 def cheapest(setting: Setting, tried: Iterable[Price], factor: Factor) -> tuple[float, Price]:
-    """The smallest bound that a price gives, and the price."""
+    """Return the smallest bound that a price gives, and the price."""
     best: tuple[float, Price] | None = None
     for price in tried:
         cost = price.cost(setting)
@@ -196,7 +199,10 @@ def cheapest(setting: Setting, tried: Iterable[Price], factor: Factor) -> tuple[
 
 
 def bonuses(setting: Setting, price: Price, factor: Factor) -> float:
-    """factor(c, b) width sqrt(2 T ridge gamma M / ln(1 + M)), c = band / width."""
+    """Return the part of the bound that the bonuses of all rounds contribute.
+
+    factor(c, b) width sqrt(2 T ridge gamma M / ln(1 + M)),  c = band / width
+    """
     width = setting.width(setting.log_inverse)
     share = band_width(setting, price.log_inverse, 2 * setting.gain) / width
     return multiply(
@@ -205,7 +211,7 @@ def bonuses(setting: Setting, price: Price, factor: Factor) -> float:
 
 
 def prices(setting: Setting, smallest: float, levels: Array | None = None) -> Iterator[Price]:
-    """The choices of n and d that are tried, each with the least b that it allows.
+    """Yield the choices of n and d that are tried, each with the least b that it allows.
 
     `levels` has the values of ln(1/d), by default a grid around ln(2 D T), and the effective level.
     """
@@ -220,7 +226,7 @@ def prices(setting: Setting, smallest: float, levels: Array | None = None) -> It
 
 
 def first_rounds(horizon: int, smallest: float) -> Array:
-    """n = 0 and, where L is known to grow, numbers up to T."""
+    """Return the numbers n to try: 0 and, where L is certain to grow, numbers up to T."""
     if smallest <= 0:
         return np.zeros(1)
     grid = np.unique(np.floor(np.geomspace(1.0, float(horizon), PRICED_ROUNDS)))
@@ -228,7 +234,7 @@ def first_rounds(horizon: int, smallest: float) -> Array:
 
 
 def own_log_inverse(setting: Setting, log_det: float) -> float:
-    """ln(1/d) of the effective level at this L."""
+    """Return ln(1/d) of the effective level at this L."""
     radius = math.sqrt(2 * setting.log_inverse + log_det)
     return setting.log_inverse + (
         setting.norm_bound * radius / setting.spread if setting.spread else math.inf
@@ -236,8 +242,10 @@ def own_log_inverse(setting: Setting, log_det: float) -> float:
 
 
 def threshold(setting: Setting, log_inverse: float, log_det: float, own: float) -> float:
-    """The least b >= 1 with band_d <= b width for all larger L: where band_d >= width, the ratio
-    falls as L grows."""
+    """Return the least b >= 1 with band_d <= b width for all larger L.
+
+    Where band_d >= width, the ratio of the two falls as L grows.
+    """
     if log_inverse <= own:
         return 1.0
     width = setting.norm_bound + setting.spread * math.sqrt(2 * setting.log_inverse + log_det)
@@ -245,13 +253,16 @@ def threshold(setting: Setting, log_inverse: float, log_det: float, own: float) 
 
 
 def band_width(setting: Setting, log_inverse: float, log_det: float) -> float:
-    """sqrt((R^2 / ridge) (2 ln(1/d) + L) + D^2)"""
+    """Return the width of the band of level d at this L.
+
+    sqrt((R^2 / ridge) (2 ln(1/d) + L) + D^2)
+    """
     radius = math.sqrt(2 * log_inverse + log_det)
     return math.hypot(setting.norm_bound, multiply(setting.spread, radius))
 
 
 def describe(price: Price, setting: Setting, smallest: float) -> str:
-    """Which condition makes the price valid, with its numbers."""
+    """Say which condition makes the price valid, with its numbers."""
     level = f"d = {price.level:.3g}"
     if price.threshold > 1:
         reason = (

@@ -28,8 +28,8 @@ from kernelbandits.posterior import (
     DriftingPosterior,
     Factorisation,
     LinearPosterior,
-    PoolPosterior,
     Posterior,
+    RowPosterior,
     Spectrum,
 )
 from kernelbandits.theory.duality import Dual, noise_radius
@@ -91,12 +91,12 @@ class Band:
         return float(self.regrets[number])
 
     def may_stop(self, tolerance: float) -> bool:
-        """Whether the recommended arm is proved to lose at most the tolerance."""
+        """Tell whether the recommended arm is proved to lose at most the tolerance."""
         allowed = checks.nonnegative("may_stop", "tolerance", tolerance)
         return not self.contradiction and self.simple_regret(self.recommended_arm) <= allowed
 
     def covers(self, values: Any) -> bool:
-        """Whether these values of f, one for each arm, lie between the bounds on all arms."""
+        """Tell whether these values of f, one for each arm, lie between the bounds on all arms."""
         given = checks.points("covers", [values])[0]
         checks.needs(
             len(given) == len(self.lower), "covers", f"{len(self.lower)} values", len(given)
@@ -105,7 +105,7 @@ class Band:
         return bool(((self.lower - slack <= given) & (given <= self.upper + slack)).all())
 
     def sentence(self, names: Iterable[Any] | None = None) -> str:
-        """What the band proves, in words. Arms are numbered, unless names are given."""
+        """Say in words what the band proves. Arms are numbered, unless names are given."""
         numbers = [str(arm) for arm in range(len(self.lower))]
         called = numbers if names is None else self._read_names(names)
         if self.contradiction:
@@ -147,7 +147,7 @@ class Band:
 
 
 def format_rounded_up(value: float) -> str:
-    """Three digits, rounded up, so that "loses at most" stays true."""
+    """Write three digits of a number, rounded up, so that "loses at most" stays true."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2) if value > 0 else 1.0
     return f"{math.ceil(value / unit) * unit:.3g}"
 
@@ -260,9 +260,10 @@ def check_posterior(posterior: Any) -> None:
     """
     fixed = not isinstance(posterior, DriftingPosterior) or posterior.rate == 0
     proved = (
-        isinstance(posterior, (ArmPosterior, PoolPosterior, LinearPosterior))
+        isinstance(posterior, (ArmPosterior, RowPosterior, LinearPosterior))
         and fixed
         and posterior.complete
+        and len(posterior.kernels) == 1
     )
     needed = (
         "a posterior of all rewards, none faded, of an f that does not drift, at a fixed ridge "
@@ -297,14 +298,17 @@ class ConfidenceSet:
         return cls(posterior, width, exact)
 
     def band(self) -> tuple[Array, Array]:
-        """The smallest and the largest f(x) on each arm."""
+        """Return the smallest and the largest f(x) on each arm."""
         if self.exact is not None:
             return self.exact.band()
         reach = self.width * self.posterior.sd
         return self.posterior.mean - reach, self.posterior.mean + reach
 
     def gaps(self, arms: Indices, rivals: Indices) -> Array:
-        """f(j) - f(i) <= mean_j - mean_i + width sqrt(var_i + var_j - 2 cov_ij), (arms, rivals)."""
+        """Return upper bounds of the differences f(j) - f(i), an array (arms, rivals).
+
+        f(j) - f(i) <= mean_j - mean_i + width sqrt(var_i + var_j - 2 cov_ij)
+        """
         mean, variance = self.posterior.mean, self.posterior.variance
         square = (
             variance[arms, None] + variance[rivals] - 2 * covariance(self.posterior, arms, rivals)
@@ -315,14 +319,17 @@ class ConfidenceSet:
         return gaps
 
     def exact_gaps(self, arm: int, rivals: Indices) -> Array:
-        """The largest f(j) - f(arm) over S_t; infinite where S_t is not used."""
+        """Return the largest f(j) - f(arm) over S_t; infinite where S_t is not used."""
         if self.exact is None:
             return np.full(len(rivals), math.inf)
         return self.exact.against(arm, squared_distances(self.posterior, arm)).upper()[rivals]
 
 
 def covariance(posterior: Posterior, arms: Indices, others: Indices) -> Array:
-    """cov(x, z) = k(x, z) - V(x)' V(z), computed from the counts where no matrix is stored."""
+    """Return the posterior covariances of arms, from the counts where no matrix is stored.
+
+    cov(x, z) = k(x, z) - V(x)' V(z)
+    """
     if isinstance(posterior, ArmPosterior):
         return posterior.cov[np.ix_(arms, others)]
     points, played, kernel = posterior.points, posterior.support, posterior.kernel
@@ -341,7 +348,10 @@ def covariance(posterior: Posterior, arms: Indices, others: Indices) -> Array:
 
 
 def squared_distances(posterior: Posterior, arm: int) -> Array:
-    """|k(., x) - k(., arm)|^2 = k(x, x) + k(arm, arm) - 2 k(x, arm)"""
+    """Return the squared distance of each arm x to one arm in the space of functions.
+
+    |k(., x) - k(., arm)|^2 = k(x, x) + k(arm, arm) - 2 k(x, arm)
+    """
     prior, points = posterior.prior, posterior.points
     between = posterior.kernel(points, points[[arm]])[:, 0]
     return np.asarray(np.maximum(prior + prior[arm] - 2 * between, 0.0))

@@ -253,7 +253,7 @@ def regret_bound(
 
 
 def constants_at(exploration: Any, horizon: int) -> Constants:
-    """C1, C2, C3; refuses constants that were computed for another T."""
+    """Return C1, C2 and C3; refuse constants that were computed for another T."""
     if not isinstance(exploration, Constants):
         return constants(exploration, horizon)
     checks.needs(
@@ -273,14 +273,20 @@ def constants_at(exploration: Any, horizon: int) -> Constants:
 
 
 def printed_bound(found: Constants, setting: Setting) -> float:
-    """2 (C2 + 2 C3) g(2) sqrt(T gamma) + 2 g(2 T D^2) sqrt(T gamma) + 1"""
+    """Return the bound as the paper prints it.
+
+    2 (C2 + 2 C3) g(2) sqrt(T gamma) + 2 g(2 T D^2) sqrt(T gamma) + 1
+    """
     inside = max(0.0, math.log(2 * setting.horizon) + 2 * math.log(setting.norm_bound))
     widths = multiply(found.c2 + 2 * found.c3, setting.width(math.log(2))) + setting.width(inside)
     return multiply(2 * widths, setting.reach) + 1
 
 
 def repaired_bound(found: Constants, setting: Setting) -> float:
-    """(1 + C2 + C3) g(1/delta) sqrt(2 max(2, M / ln(1 + M))) sqrt(T gamma ridge) + 2 D T delta"""
+    """Return the bound with the paper's constants and without the errors of its proof.
+
+    (1 + C2 + C3) g(1/delta) sqrt(2 max(2, M / ln(1 + M))) sqrt(T gamma ridge) + 2 D T delta
+    """
     factor = math.sqrt(2 * max(2.0, setting.potential))
     return (
         multiply(1 + found.c2 + found.c3, setting.width(setting.log_inverse), factor, setting.reach)
@@ -289,7 +295,10 @@ def repaired_bound(found: Constants, setting: Setting) -> float:
 
 
 def tight_bound(found: Constants, setting: Setting) -> float:
-    """(1 + C2 + C3') g(1/delta) sqrt(2 M / ln(1 + M)) sqrt(T gamma ridge) + 2 D T delta"""
+    """Return the repaired bound with the smaller constant C3' and the smaller factor.
+
+    (1 + C2 + C3') g(1/delta) sqrt(2 M / ln(1 + M)) sqrt(T gamma ridge) + 2 D T delta
+    """
     factor, width = math.sqrt(2 * setting.potential), setting.width(setting.log_inverse)
     return multiply(1 + found.c2 + found.c3_tight, width, factor, setting.reach) + setting.leftover
 
@@ -324,7 +333,7 @@ def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -
 
 
 def is_vacuous_at(bound_at: Callable[[int], Any], horizon: int) -> bool:
-    """Whether the bound at this T is vacuous."""
+    """Tell whether the bound at this T is vacuous."""
     bound = bound_at(horizon)
     checks.needs(hasattr(bound, "vacuous"), "first_useful", "a function T -> RegretBound", bound)
     return bool(bound.vacuous)

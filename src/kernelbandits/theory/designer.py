@@ -160,7 +160,7 @@ def bound_factor(exploration: Any, horizon: int, objective: str = "repaired") ->
 
 
 def best_of_all(budget: float, family: str) -> tuple[Law, str, str]:
-    """UCB, or Ber(b) under a budget b < 1. The Bernoulli laws contain both."""
+    """Return UCB, or Ber(b) under a budget b < 1. The Bernoulli laws contain both."""
     if budget >= 1:
         ucb: Law = PointMass(1.0) if family == "any" else Bernoulli(1.0)
         return ucb, "UCB (w = 1)", UCB_IS_BEST
@@ -173,7 +173,7 @@ def best_of_all(budget: float, family: str) -> tuple[Law, str, str]:
 
 
 def best_categorical(budget: float, values: int) -> tuple[Law, str, str]:
-    """All probability on 1 and, under a budget b < 1, on the smallest value 1/K.
+    """Put all probability on 1 and, under a budget b < 1, on the smallest value 1/K.
 
     The factor decreases in P(w = 1). Of all laws on 1/K, ..., 1 with E|w| <= b, P(w = 1) is largest
     if the rest of the probability lies on 1/K: then P(w = 1) = (b - 1/K) / (1 - 1/K).
@@ -196,7 +196,7 @@ def best_categorical(budget: float, values: int) -> tuple[Law, str, str]:
 
 
 def best_gaussian(budget: float, horizon: int, objective: str) -> tuple[Law, str, str]:
-    """N(0, scale^2) at its best scale, or at the largest scale that E|w| <= b allows.
+    """Return N(0, scale^2) at its best scale, or at the largest scale that E|w| <= b allows.
 
     E|w| = scale sqrt(2 / pi). The factor decreases in the scale up to the best scale and increases
     beyond it; the best scale has no closed form.

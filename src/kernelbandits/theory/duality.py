@@ -29,12 +29,15 @@ FIRST = 16
 
 
 def noise_radius(log_det: float, noise_scale: float, delta: float) -> float:
-    """S = R sqrt(L + 2 ln(1/delta)); S^2 is the noise's part of the squared residual radius."""
+    """Return S, whose square is the noise's part of the squared residual radius.
+
+    S = R sqrt(L + 2 ln(1/delta))
+    """
     return noise_scale * math.sqrt(log_det + 2 * math.log(1 / delta))
 
 
 def power_of_two(size: float) -> float:
-    """The largest 2^k <= size, or 1 if size is 0. Division by it is exact."""
+    """Return the largest 2^k <= size, or 1 if size is 0. Division by it is exact."""
     return math.ldexp(1.0, math.frexp(size)[1] - 1) if size else 1.0
 
 
@@ -68,15 +71,15 @@ class Dual:
         return cls(scaled, posterior.prior, ridge, noise_radius / unit, norm_bound / unit, unit)
 
     def negate(self) -> Dual:
-        """The same problem for -f: minus its upper bound is the lower bound of f."""
+        """Return the same problem for -f: minus its upper bound is the lower bound of f."""
         return replace(self, spectrum=self.spectrum.scale_rewards(-1.0))
 
     def against(self, arm: int, prior: Array) -> Dual:
-        """The same problem for f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""
+        """Return the problem for f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""
         return replace(self, spectrum=self.spectrum.against(arm, prior), prior=prior)
 
     def band(self) -> tuple[Array, Array]:
-        """The smallest and the largest f(x) over both balls, on all arms."""
+        """Return the smallest and the largest f(x) over both balls, on all arms."""
         return -self.negate().upper(), self.upper()
 
     @cached_property
@@ -87,11 +90,11 @@ class Dual:
         return bool((self._slack(a, fit) < -1e-9 * size).any())
 
     def upper(self) -> Array:
-        """min over a of h_a, on all arms."""
+        """Return the least upper bound, min over a of h_a, on all arms."""
         return self.unit * self._refine(np.arange(len(self.prior)))
 
     def upper_near_maximum(self) -> Array:
-        """The same on every arm that may have the largest value; elsewhere a coarser upper bound.
+        """Return `upper` on every arm that may have the largest value; elsewhere a coarser bound.
 
         The coarser bounds are below the largest value, so the maximiser is the same.
         """
@@ -147,7 +150,7 @@ class Dual:
         return np.minimum(least, limit)
 
     def _at(self, a: Array, arms: Indices) -> tuple[Array, Array]:
-        """h and its slope in ln a, with one value of a for each of these arms."""
+        """Return h and its slope in ln a, with one value of a for each of these arms."""
         weights = self._weights(a)
         pairs = zip((weights, weights**2), self._moments, strict=True)
         (first, fit), (second, turn) = (
@@ -159,13 +162,19 @@ class Dual:
         return np.asarray(1 / (self.spectrum.values + a[:, None]))
 
     def _slack(self, a: Array, fit: Array) -> Array:
-        """D^2 + S^2 / a + (ridge / a - 1) sum g w."""
+        """Return slack_a, by sums in the eigenbasis.
+
+        D^2 + S^2 / a + (ridge / a - 1) sum g w
+        """
         return self.norm_bound**2 + self.noise_radius**2 / a + (self.ridge / a - 1) * fit
 
     def _bound(
         self, a: Array, residue: Array, first: Array, second: Array, fits: tuple[Array, Array]
     ) -> tuple[Array, Array]:
-        """h_a = mean + sqrt(slack variance) and dh / d ln a, from the sums with w and with w^2."""
+        """Return h_a and dh / d ln a, from the sums with w and with w^2.
+
+        h_a = mean + sqrt(slack variance)
+        """
         variance, slack = residue + a * first[1], np.maximum(self._slack(a, fits[0]), 0.0)
         root = np.sqrt(slack * variance)
         turn = -(self.noise_radius**2 + self.ridge * fits[0]) / a - (self.ridge - a) * fits[1]
@@ -174,7 +183,7 @@ class Dual:
         return first[0] + root, slope
 
     def _refine(self, arms: Indices) -> Array:
-        """The smallest h on these arms.
+        """Return the smallest h on these arms.
 
         Cubic steps search between the two grid values of a where the slope changes its sign.
         """
@@ -189,7 +198,7 @@ class Dual:
         return best
 
     def _brackets(self, arms: Indices) -> tuple[Array, Array]:
-        """Which arms have their minimum inside the grid, and the interval around it.
+        """Tell which arms have their minimum inside the grid, and return the interval around it.
 
         The interval is given by its two ends, (2, arms, 3): ln a, h and slope.
         """
@@ -205,7 +214,7 @@ class Dual:
 
 
 def cubic_minimum(ends: Array) -> Array:
-    """The minimiser of the cubic with two given values and slopes.
+    """Return the minimiser of the cubic with two given values and slopes.
 
     The slopes have opposite signs, so the minimiser lies between the two points.
     """

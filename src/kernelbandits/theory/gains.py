@@ -44,21 +44,24 @@ class GreedyGain:
         self._values = [0.0]
 
     def value(self, t: Rounds) -> Rounds:
-        """G_t, a lower bound of gamma_t."""
+        """Return G_t, the gain of t greedy points and a lower bound of gamma_t."""
         while len(self._values) <= np.max(t):
             self._posterior.update(int(self._posterior.variance.argmax()), 0.0)
             self._values.append(self._posterior.log_det / 2)
         return np.array(self._values)[t] if np.ndim(t) else self._values[t]
 
     def bound(self, t: Rounds) -> Rounds:
-        """G_t / (1 - 1/e), an upper bound of gamma_t."""
+        """Return G_t / (1 - 1/e), an upper bound of gamma_t."""
         return self.value(t) / (1 - math.exp(-1))
 
 
 def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds:
-    """gamma_t <= (d / 2) ln(1 + t / (d ridge)) for the linear kernel and |x| <= 1."""
+    """Return an upper bound of gamma_t for the linear kernel and |x| <= 1.
+
+    gamma_t <= (d / 2) ln(1 + t / (d ridge))
+    """
     checks.needs(
-        isinstance(kernel, Linear),
+        kernel == Linear(),
         "the analytic gain",
         "the Linear kernel (others have rates only)",
         kernel,
@@ -72,14 +75,14 @@ def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds
 
 
 def gain_name(gain: str | Callable[[int], float]) -> str:
-    """The name of the gain in files of results."""
+    """Return the name of the gain in files of results."""
     if isinstance(gain, str):
         return gain
     return f"given by {getattr(gain, '__name__', type(gain).__name__)}"
 
 
 def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:
-    """gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
+    """Return gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
     if callable(gain):
         given = np.vectorize(
             lambda t: checks.nonnegative("a gain function", "gamma_t", gain(t)), otypes=[float]

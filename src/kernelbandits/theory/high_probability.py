@@ -90,7 +90,7 @@ class HighProbabilityBound:
 def high_probability_bound(
     moments: LawMoments, setting: Setting, failure: float, smallest: float = 0.0
 ) -> HighProbabilityBound:
-    """The smallest bound over the numbers n of first rounds that are counted at 2 D each.
+    """Return the smallest bound over the numbers n of first rounds, which count 2 D each.
 
     If the laws are known beforehand, so is the best n. Otherwise n is chosen after the rounds, and
     the deviation of the regret must be that of all rounds, which is one event for every n.
@@ -127,7 +127,12 @@ def high_probability_bound(
 
 
 def mean_losses(moments: LawMoments, setting: Setting, price: Price, logarithm: float) -> float:
-    """width sqrt(sum E h^2) sqrt(sum E[sd^2 | past]); `logarithm` is 0 if every arm is certain."""
+    """Bound A, the sum of the losses expected given the past, by Cauchy-Schwarz.
+
+    width sqrt(sum E h^2) sqrt(sum E[sd^2 | past])
+
+    `logarithm` is 0 if every arm is certain.
+    """
     width = setting.width(setting.log_inverse)
     share = band_width(setting, price.log_inverse, 2 * setting.gain) / width
     square = moments.mean_square(share, price.threshold)
@@ -140,14 +145,22 @@ def mean_losses(moments: LawMoments, setting: Setting, price: Price, logarithm: 
 
 
 def expected_sum(total: float, most: float, logarithm: float) -> float:
-    """An upper bound of sum E[Y_t | past], Y_t in [0, m], if sum Y_t <= total; it may fail with
-    probability exp(-logarithm): min_s (s total + m logarithm) / (1 - e^-s)."""
+    """Return an upper bound of sum E[Y_t | past], Y_t in [0, m], if sum Y_t <= total.
+
+    min_s (s total + m logarithm) / (1 - e^-s)
+
+    It may fail with probability exp(-logarithm).
+    """
     return smallest_over_slopes(lambda s: (s * total + most * logarithm) / -np.expm1(-s))
 
 
 def realised_sum(mean: float, most: float, logarithm: float) -> float:
-    """An upper bound of sum Y_t, Y_t in [0, m], if sum E[Y_t | past] <= mean; it may fail with
-    probability exp(-logarithm): min_s (e^s - 1)/s mean + m logarithm / s."""
+    """Return an upper bound of sum Y_t, Y_t in [0, m], if sum E[Y_t | past] <= mean.
+
+    min_s (e^s - 1)/s mean + m logarithm / s
+
+    It may fail with probability exp(-logarithm).
+    """
     return smallest_over_slopes(lambda s: np.expm1(s) / s * mean + most * logarithm / s)
 
 
@@ -158,7 +171,7 @@ def smallest_over_slopes(bound: Callable[[np.ndarray], np.ndarray]) -> float:
 def add_deviations(
     mean: float, setting: Setting, logarithm: float, realised: bool
 ) -> tuple[float, float]:
-    """How far the regret may exceed its mean: by Azuma, and by Freedman.
+    """Return the mean plus how far the regret may exceed it: by Azuma, and by Freedman.
 
     If the mean is known only after the rounds, s may not depend on it. A few values of s and
     Azuma's inequality then share the probability.

@@ -18,9 +18,9 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box
-from kernelbandits.kernels import Kernel, as_kernel
+from kernelbandits.kernels import Block, Kernel, as_kernel
 from kernelbandits.theory.boxes import bends, bound_peak, count_cells, grid, is_certifiable
-from kernelbandits.theory.caps import Block, bound_by_traces, cap_name, kernel_blocks, largest_value
+from kernelbandits.theory.caps import bound_by_traces, extent_of, largest_value
 from kernelbandits.theory.relaxation import STARTS, Design, Places, greedy_counts, optimal_design
 
 GRID = 200_000
@@ -126,10 +126,9 @@ def growth(
     owner = "information_gain"
     checks.needs(isinstance(horizons, Iterable), owner, "a sequence of horizons", horizons)
     wanted = [checks.whole(owner, "horizon", horizon, least=0) for horizon in horizons]
-    known = isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, type))
-    checks.needs(known, owner, "a kernel or a callable k(x, z)", kernel)
+    chosen = as_kernel(kernel, owner)
     share = checks.positive(owner, "ridge", ridge)
-    space = build_design_space(as_kernel(kernel), domain)
+    space = build_design_space(chosen, domain)
     size = max(wanted, default=0) * max(space.largest, space.largest / share)
     checks.needs(
         size <= LARGEST_SIZE, owner, f"T sup k and T sup k / ridge <= {LARGEST_SIZE:g}", size
@@ -143,7 +142,7 @@ def growth(
 
 
 def build_design_space(kernel: Kernel, domain: Any) -> DesignSpace:
-    """The places: all distinct arms, or a grid of a box.
+    """Return the places of a domain: all distinct arms, or a grid of a box.
 
     Where no bound can be extended to the whole box, its finite cover takes the place of the box.
     """
@@ -164,7 +163,7 @@ def build_design_space(kernel: Kernel, domain: Any) -> DesignSpace:
 
 
 def candidates(kernel: Kernel, box: Box) -> Array:
-    """A grid that contains the corners of the box; in high dimensions the cover of the box."""
+    """Return a grid that contains the corners of the box; in high dimensions its cover."""
     if 2**box.dimension > CANDIDATES:
         return box.cover(CANDIDATES).points
     return grid(box, count_cells(kernel, box, 0.0, CANDIDATES))
@@ -173,7 +172,7 @@ def candidates(kernel: Kernel, box: Box) -> Array:
 def find_design(
     space: DesignSpace, rounds: int, ridge: float, near: Design | None
 ) -> Design | None:
-    """The optimal design for T rounds, None if there is nothing to gain.
+    """Return the optimal design for T rounds, None if there is nothing to gain.
 
     Where floating-point numbers are not accurate enough, the design is for fewer rounds and a
     larger ridge.
@@ -214,7 +213,7 @@ class Enclosure:
         )
 
     def witnesses(self) -> Iterator[tuple[float, str]]:
-        """Gains of T points; a gain of fewer points, or at a larger ridge, is a lower bound too."""
+        """Yield lower bounds: gains of T points, of fewer points, or at a larger ridge."""
         yield (
             SHORT * float(np.log1p(self.rounds * self.space.places.prior.max() / self.ridge)) / 2,
             "one point",
@@ -242,18 +241,20 @@ class Enclosure:
         return self.gain_of_counts(greedy_counts(nothing, self.rounds), self.exact_design)
 
     def gain_of_counts(self, counts: Array, design: Design) -> float:
-        """(1/2) log det(I + K / ridge) of these counts, minus its rounding error."""
+        """Return the gain of these counts, minus its rounding error.
+
+        (1/2) log det(I + K / ridge)
+        """
         played = replace(design, masses=counts)
         return max(played.gain - played.rounding(self.space.largest), 0.0)
 
     def certificates(self) -> Iterator[tuple[float, str]]:
-        """Upper bounds, each with its name."""
+        """Yield upper bounds, each with its name."""
         largest = self.space.largest
         yield self.bound_by_traces(Block(math.inf, largest)), "(T/2) ln(1 + sup k/ridge)"
-        yield (
-            self.bound_by_traces(*kernel_blocks(self.space.kernel, self.space.domain)),
-            cap_name(self.space.kernel),
-        )
+        kernel = self.space.kernel
+        blocks = kernel.rank_blocks(extent_of(self.space.domain))
+        yield self.bound_by_traces(*blocks), kernel.rank_argument
         if isinstance(self.space.domain, Box):
             yield from self.bounds_on_box(self.space.domain)
         else:
@@ -264,7 +265,7 @@ class Enclosure:
             yield from self.bounds_on_arms()
 
     def bound_by_traces(self, *blocks: Block) -> float:
-        """The upper bound from ranks and traces; 0 if there are no rounds."""
+        """Return the upper bound from ranks and traces; 0 if there are no rounds."""
         return (
             bound_by_traces(blocks, self.space.largest, float(self.rounds), self.ridge)
             if self.rounds
@@ -272,7 +273,7 @@ class Enclosure:
         )
 
     def bounds_on_arms(self) -> Iterator[tuple[float, str]]:
-        """The relaxation on the arms, and the bound from greedy points."""
+        """Yield the relaxation on the arms, and the bound from greedy points."""
         if self.exact_design is not None:
             bound = self.exact_design.bound(
                 float(self.exact_design.variances.max()), self.space.largest
@@ -286,7 +287,7 @@ class Enclosure:
             yield value / (1 - math.exp(-1)), "greedy / (1 - 1/e)"
 
     def bounds_on_box(self, box: Box) -> Iterator[tuple[float, str]]:
-        """The relaxation on a grid, extended to the whole box.
+        """Yield the relaxation on a grid, extended to the whole box.
 
         The grid is as fine as the sd requires; nothing is yielded if that takes too much work.
         """
@@ -310,7 +311,7 @@ class Enclosure:
 
 
 def format_gap(value: float) -> str:
-    """The gap with two digits, rounded up."""
+    """Write the gap with two digits, rounded up."""
     return f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value)):g}"
 
 

@@ -118,7 +118,7 @@ def constants(
 
 
 def compute_constants(laws: Laws, horizon: int, least: float) -> Constants | None:
-    """By sums and integrals; None where an integral is not accurate.
+    """Compute the constants by sums and integrals; None where an integral is not accurate.
 
     Weights are scaled by min C1 / C1_t <= 1 rather than by 1 / C1_t, which may overflow.
     """
@@ -143,7 +143,7 @@ def compute_constants(laws: Laws, horizon: int, least: float) -> Constants | Non
 def simulate_constants(
     laws: Laws, counts: Counter[Law], least: float, samples: int | None, seed: int
 ) -> Constants:
-    """By simulated schedules, with weights drawn as a policy draws them.
+    """Estimate the constants by simulated schedules, with weights drawn as a policy draws them.
 
     C1 and E|w_t| are computed from the laws.
     """
@@ -164,7 +164,7 @@ def simulate_constants(
 
 
 def bound_over_histories(least: float, most: float, horizon: int) -> Constants:
-    """The largest constants over all histories, for Ber(p_t) with p_t in [least, most].
+    """Return the largest constants over all histories, for Ber(p_t) with p_t in [least, most].
 
     C2 is at most that of Ber(most), because P(w_1 = ... = w_T = 0) >= (1 - most)^T. C3 and C3' are
     at most those of Ber(least). Let m <= 1/least be the maximum so far. A round of probability p
@@ -178,7 +178,7 @@ def bound_over_histories(least: float, most: float, horizon: int) -> Constants:
 
 
 def laws_of(chosen: Exploration, horizon: int) -> Laws:
-    """The laws of the rounds 1..T; those of a decay are computed as one array."""
+    """Return the laws of the rounds 1..T; those of a decay are computed as one array."""
     if not isinstance(chosen.source, Decay):
         return tabulate_laws(count_laws(chosen, horizon))
     early = check_rounds(chosen.source.early_rounds(horizon))
@@ -190,7 +190,7 @@ def laws_of(chosen: Exploration, horizon: int) -> Laws:
 
 
 def count_laws(exploration: Any, horizon: int) -> Counter[Law]:
-    """The number of the rounds 1..T that have each law."""
+    """Count how many of the rounds 1..T have each law."""
     chosen = Exploration.of(exploration)
     needed = (
         "a law, or a schedule t -> law (if the law depends on the history, "
@@ -211,7 +211,7 @@ def count_laws(exploration: Any, horizon: int) -> Counter[Law]:
 
 
 def check_rounds(rounds: int) -> int:
-    """The number of rounds, if a schedule may be asked about each of them."""
+    """Return the number of rounds, if a schedule may be asked about each of them."""
     checks.needs(
         rounds <= MOST_ROUNDS,
         "a schedule with a new law in every round",
@@ -222,7 +222,7 @@ def check_rounds(rounds: int) -> int:
 
 
 def optimism(chosen: Exploration, laws: Laws, horizon: int) -> float:
-    """min_t C1_t, by which the regret bounds divide."""
+    """Return min_t C1_t, by which the regret bounds divide."""
     least = float(np.concatenate([law.optimism for law in laws]).min())
     if not least > 0:
         raise ValueError(
@@ -232,7 +232,7 @@ def optimism(chosen: Exploration, laws: Laws, horizon: int) -> float:
 
 
 def describe_law_without_optimism(chosen: Exploration, horizon: int) -> str:
-    """The first law with P(w >= 1) = 0, and its round if it is part of a schedule."""
+    """Name the first law with P(w >= 1) = 0, and its round if it is part of a schedule."""
     law, start = next(
         (law, start) for law, start, _ in chosen.runs(horizon) if not law.optimism > 0
     )
@@ -240,19 +240,22 @@ def describe_law_without_optimism(chosen: Exploration, horizon: int) -> str:
 
 
 def least_optimism(laws: Iterable[Law]) -> float:
-    """min C1 of some laws, by which the regret bounds divide."""
+    """Return min C1 of some laws, by which the regret bounds divide."""
     worst = min(laws, key=lambda law: law.optimism)
     checks.needs(worst.optimism > 0, "a regret bound", NEEDED, worst)
     return worst.optimism
 
 
 def largest_mean_ratio(laws: Laws, least: float) -> float:
-    """min_t C1_t max_t E|w_t| / C1_t"""
+    """Return the largest E|w_t| / C1_t, in units of 1 / min C1.
+
+    min_t C1_t max_t E|w_t| / C1_t
+    """
     return max(float((law.mean_abs * (least / law.optimism)).max()) for law in laws)
 
 
 def check_c3(c3: float, least: float) -> float:
-    """C3, if it is finite: it overflows where C1 is close to the smallest float."""
+    """Return C3, if it is finite: it overflows where C1 is close to the smallest float."""
     checks.needs(
         math.isfinite(c3), "a regret bound", "C1 = P(w >= 1) so large that C3 is a number", least
     )

@@ -44,7 +44,7 @@ class LawMoments:
 
     @classmethod
     def of(cls, exploration: Any, horizon: int) -> LawMoments:
-        """The moments of a law or schedule, or of the laws that were chosen, one for each round.
+        """Return the moments of a law or schedule, or of laws that were chosen, one a round.
 
         For a schedule that depends on the history, and whose least favourable law is known, they
         are those of that law.
@@ -70,7 +70,7 @@ class LawMoments:
 
     @classmethod
     def of_chosen_laws(cls, laws: Iterable[Law], horizon: int) -> LawMoments:
-        """The moments of the laws that a schedule chose in the rounds 1..T."""
+        """Return the moments of the laws that a schedule chose in the rounds 1..T."""
         counts = Counter(laws)
         checks.needs(
             counts.total() == horizon, "regret_bound", f"{horizon} chosen laws", counts.total()
@@ -83,7 +83,7 @@ class LawMoments:
         return cls(Constants(least, math.inf, math.inf, math.inf, horizon), found, realised=True)
 
     def drop_certificate(self) -> LawMoments:
-        """The same without the schedule's own proof, for domains on which it does not hold."""
+        """Return these moments without the schedule's own proof, where it does not hold."""
         return replace(self, certified=math.inf)
 
     @cached_property
@@ -107,26 +107,29 @@ class LawMoments:
         return bool((self.moments[:, 2] == 0).all())
 
     def chances_above(self, threshold: float) -> Array:
-        """P(w >= b) of each law; b <= 1 counts as 1."""
+        """Return P(w >= b) of each law; b <= 1 counts as 1."""
         if threshold <= 1:
             return self.optimism
         return np.concatenate([chance_above(law, threshold) for law in self.laws])
 
     def mean_square(self, share: float, threshold: float) -> float:
-        """The mean over the rounds of E (c + w^+ + e / q)^2; infinite where P(w >= b) = 0."""
+        """Return the mean over rounds of E (c + w^+ + e / q)^2; infinite where P(w >= b) = 0."""
         first, second, _ = self._averages(max(1.0, threshold))
         own = self.certified**2 if threshold <= 1 else math.inf
         return min(share**2 + 2 * share * first + second, own)
 
     def expected_maximum(self, share: float, threshold: float) -> float:
-        """An upper bound of E max_t (c + |w_t| + e_t / q_t): c + C2 + C3' max_t C1_t / q_t."""
+        """Return an upper bound of E max_t (c + |w_t| + e_t / q_t).
+
+        c + C2 + C3' max_t C1_t / q_t
+        """
         ratio, tight = self._averages(max(1.0, threshold))[2], self.constants.c3_tight
         # A point mass below b has C3' = 0, but no round of it is optimistic.
         excess = tight * ratio if tight or ratio == math.inf else 0.0
         return share + self.constants.c2 + (math.inf if math.isnan(excess) else excess)
 
     def _averages(self, threshold: float) -> tuple[float, float, float]:
-        """The means of E (w^+ + e / q) and of E (w^+ + e / q)^2, and max C1 / q.
+        """Return the means of E (w^+ + e / q) and of E (w^+ + e / q)^2, and max C1 / q.
 
         They are kept, because a search over bounds asks for the same threshold again and again.
         """
@@ -149,7 +152,7 @@ class LawMoments:
 
 
 def is_sequence_of_laws(exploration: Any) -> bool:
-    """Whether laws of single rounds are given, such as those that a schedule chose."""
+    """Tell whether laws of single rounds are given, such as those that a schedule chose."""
     return isinstance(exploration, (list, tuple)) and all(
         isinstance(law, Law) for law in exploration
     )
@@ -160,7 +163,7 @@ def rounds_of(law: LawTable | Single) -> Array:
 
 
 def chance_above(law: LawTable | Single, threshold: float) -> Array:
-    """P(w >= b)"""
+    """Return P(w >= b) of each law."""
     if isinstance(law, LawTable):
         reached = law.values >= threshold
         return np.asarray(
@@ -170,7 +173,7 @@ def chance_above(law: LawTable | Single, threshold: float) -> Array:
 
 
 def moments_of(law: LawTable | Single) -> Array:
-    """E w^+, E (w^+)^2, E e, E e^2 and E w^+ e, e = (w - E w)^+."""
+    """Return E w^+, E (w^+)^2, E e, E e^2 and E w^+ e of each law, e = (w - E w)^+."""
     if isinstance(law, Single):
         return np.array([moments_by_tails(law)])
     mean = law.expectation[:, None]
@@ -186,7 +189,9 @@ def moments_of(law: LawTable | Single) -> Array:
 
 
 def moments_by_tails(single: Single) -> list[float]:
-    """The same for a law that is not discrete, from E Z = int P(Z > u) du; inf where it diverges.
+    """Return the moments of a law that is not discrete, from its tail; inf where one diverges.
+
+    E Z = int P(Z > u) du
 
     If E w >= 0, w^+ e = e^2 + E w e; else it is (w^+)^2 - E w w^+.
     """
@@ -198,7 +203,7 @@ def moments_by_tails(single: Single) -> list[float]:
 
 
 def partial_moments(single: Single, start: float) -> tuple[float, float]:
-    """E (w - a)^+ and E ((w - a)^+)^2."""
+    """Return E (w - a)^+ and E ((w - a)^+)^2, with a = `start`."""
     tail, least = single.law.tail, single.least_tail
     atoms = [value - start for value in single.law.atoms if value > start]
     first = area(lambda u: tail(start + u), atoms, least)

@@ -38,7 +38,7 @@ class ContinuousLaw:
 
 
 def expected_maximum(variables: Iterable[Rows | ContinuousLaw]) -> Area:
-    """E max over all variables, with an estimate of the error."""
+    """Return E max over all variables, with an estimate of the error."""
     given = list(variables)
     parts = [part for part in given if isinstance(part, ContinuousLaw)]
     steps = Steps.of(rows for rows in given if not isinstance(rows, ContinuousLaw))
@@ -79,12 +79,15 @@ class Steps:
         return float(np.sum(np.diff(self.values, append=0.0) * np.expm1(self.logs[1:])))
 
     def log_within(self, u: Array) -> Array:
-        """ln P(max <= u)"""
+        """Return ln P(max <= u)."""
         return self.logs[np.searchsorted(-self.values, -u)]
 
 
 def log_probability_drops(values: Array, chances: Array, counts: Array) -> tuple[Array, Array]:
-    """The positive values v, and n [ln P(Z < v) - ln P(Z <= v)]: how ln P(max <= u) jumps at v."""
+    """Return the positive values v, and how ln P(max <= u) jumps at each.
+
+    n [ln P(Z < v) - ln P(Z <= v)]
+    """
     order = np.argsort(-values, axis=1)
     falling = np.take_along_axis(values, order, axis=1)
     shares = np.take_along_axis(chances, order, axis=1)
@@ -101,7 +104,9 @@ def log_probability_drops(values: Array, chances: Array, counts: Array) -> tuple
 def simulate_maxima(
     laws: Mapping[Law, int], least: float, samples: int, rng: np.random.Generator
 ) -> Array:
-    """max |w_t|, max a_t |w_t| and max a_t (w_t - E w_t)^+ in simulated schedules, (3, samples).
+    """Draw schedules, and return three maxima of each of them, an array (3, samples).
+
+    max |w_t|,  max a_t |w_t|,  max a_t (w_t - E w_t)^+
 
     a_t = least / C1_t.
     """
@@ -116,7 +121,7 @@ def simulate_maxima(
 def draw_extremes(
     law: Law, count: int, samples: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """The smallest and the largest of `count` weights, for each of the samples."""
+    """Draw the smallest and the largest of `count` weights, for each of the samples."""
     low, high = np.full(samples, np.inf), np.full(samples, -np.inf)
     step = max(1, BLOCK // samples)
     for start in range(0, count, step):

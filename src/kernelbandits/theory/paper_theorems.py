@@ -110,7 +110,7 @@ def theorems(exploration: Any, horizon: int, dimension: int | None = None) -> tu
 
 
 def special_theorems(laws: Collection[Law], horizon: int) -> Iterator[Theorem]:
-    """The theorems on families that contain all these laws."""
+    """Yield the theorems on families that contain all these laws."""
     for name, statement, holds, bounded in SPECIAL:
         numbers = bounded(laws, horizon)
         if numbers is not None:
@@ -120,7 +120,9 @@ def special_theorems(laws: Collection[Law], horizon: int) -> Iterator[Theorem]:
 
 
 def linear_gain(dimension: int, horizon: int, ridge: float = 1.0, largest: float = 1.0) -> float:
-    """gamma_T <= (d / 2) ln(1 + T sup k / (d ridge)) for the linear kernel in d dimensions.
+    """Return an upper bound of gamma_T for the linear kernel in d dimensions.
+
+    gamma_T <= (d / 2) ln(1 + T sup k / (d ridge))
 
     Of all matrices with this trace, the one with equal eigenvalues has the largest determinant.
 
@@ -137,7 +139,9 @@ def linear_gain(dimension: int, horizon: int, ridge: float = 1.0, largest: float
 
 
 def sub_gaussian_scale(law: Law) -> float | None:
-    """sigma with E exp(s w) <= exp(s^2 sigma^2 / 2) for all s, where it is known, else None.
+    """Return the sub-Gaussian scale sigma of a law; None where it is unknown.
+
+    E exp(s w) <= exp(s^2 sigma^2 / 2) for all s
 
     Such laws have mean zero. For N(0, scale^2) sigma is the scale, for a law on [a, b] (b - a) / 2
     (Hoeffding), for a mixture the largest sigma of its parts.
@@ -155,14 +159,14 @@ def sub_gaussian_scale(law: Law) -> float | None:
 
 
 def drawn_parts(law: Mixture) -> list[tuple[float, Law]]:
-    """The laws of a mixture of positive probability, each with its probability."""
+    """Return the laws of a mixture of positive probability, each with its probability."""
     return [
         (chance, part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0
     ]
 
 
 def apply_to_all(rule: Callable[[Law], Found | None], laws: Iterable[Law]) -> list[Found] | None:
-    """The result of the rule for each law; None if the rule gives None for one of them."""
+    """Apply the rule to each law; return None if the rule gives None for one of them."""
     found: list[Found] = []
     for law in laws:
         one = rule(law)
@@ -177,7 +181,10 @@ def largest_scale(scales: list[float] | None) -> float | None:
 
 
 def share_and_scale(law: Law) -> tuple[float, float] | None:
-    """(rho, sigma) of a law: 1 with probability rho, else sigma-sub-Gaussian; None for others."""
+    """Return (rho, sigma) of a law that is 1 with probability rho and else sigma-sub-Gaussian.
+
+    For any other law return None.
+    """
     if is_one(law) or isinstance(law, Bernoulli):
         return law.optimism, 0.0
     if isinstance(law, Mixture):
@@ -190,7 +197,7 @@ def share_and_scale(law: Law) -> tuple[float, float] | None:
 def average_shares(
     chances: Sequence[float], pairs: list[tuple[float, float]] | None
 ) -> tuple[float, float] | None:
-    """For a mixture of such laws: the mean of their rho and the largest sigma."""
+    """Return (rho, sigma) of a mixture of such laws: the mean of all rho and the largest sigma."""
     if pairs is None:
         return None
     rho = math.fsum(chance * pair[0] for chance, pair in zip(chances, pairs, strict=True))
@@ -202,12 +209,18 @@ def is_one(law: Law) -> bool:
 
 
 def bound_maximum(scale: float, horizon: int) -> float:
-    """E max_t |w_t| <= sigma sqrt(2 ln 2T) for sub-Gaussian w_t."""
+    """Return an upper bound of E max_t |w_t| for sub-Gaussian w_t.
+
+    sigma sqrt(2 ln 2T)
+    """
     return scale * math.sqrt(2 * math.log(2 * horizon))
 
 
 def bound_sub_gaussian(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C2 <= max sigma sqrt(2 ln 2T),  C3 <= (max sigma / min C1) (sqrt(2 ln 2T) + sqrt(2 ln 2))"""
+    """Bound the constants of sub-Gaussian laws.
+
+    C2 <= max sigma sqrt(2 ln 2T),  C3 <= (max sigma / min C1) (sqrt(2 ln 2T) + sqrt(2 ln 2))
+    """
     scale = largest_scale(apply_to_all(sub_gaussian_scale, laws))
     return (
         None
@@ -222,7 +235,7 @@ def bound_from_scale(scale: float, optimism: float, horizon: int) -> Bounded:
 
 
 def shares_of_schedule(laws: Collection[Law]) -> list[tuple[float, float]] | None:
-    """(rho_t, sigma_t) of all laws, if one of them is a mixture and every rho_t > 0; else None."""
+    """Return (rho_t, sigma_t) of all laws, if one is a mixture and every rho_t > 0; else None."""
     pairs = (
         apply_to_all(share_and_scale, laws)
         if any(isinstance(law, Mixture) for law in laws)
@@ -232,7 +245,9 @@ def shares_of_schedule(laws: Collection[Law]) -> list[tuple[float, float]] | Non
 
 
 def bound_mixture_as_printed(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C3 <= (1 / min rho) (1 + max sigma (sqrt(2 ln 2T) + sqrt(2 ln 2))).
+    """Bound the constants of mixtures as the paper prints it.
+
+    C3 <= (1 / min rho) (1 + max sigma (sqrt(2 ln 2T) + sqrt(2 ln 2)))
 
     This is false (E5): the proof omits that E|w| >= rho.
     """
@@ -248,7 +263,9 @@ def bound_mixture_as_printed(laws: Collection[Law], horizon: int) -> Bounded | N
 
 
 def bound_mixture(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C3 <= (1 / min rho) (1 + max sigma sqrt(2 ln 2T))
+    """Bound the constants of mixtures, with the omitted term.
+
+    C3 <= (1 / min rho) (1 + max sigma sqrt(2 ln 2T))
     + max_t (rho_t + (1 - rho_t) sigma_t sqrt(2 ln 2)) / rho_t
     """
     pairs = shares_of_schedule(laws)
@@ -261,13 +278,19 @@ def bound_mixture(laws: Collection[Law], horizon: int) -> Bounded | None:
 
 
 def bound_simple_ucb(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C1 = 1, C2 <= 1, C3 <= 2"""
+    """Bound the constants of UCB, whose weight is always 1.
+
+    C1 = 1, C2 <= 1, C3 <= 2
+    """
     certain = all(is_one(law) or (isinstance(law, Bernoulli) and law.p == 1) for law in laws)
     return (1.0, 1.0, 2.0) if certain else None
 
 
 def bound_simple_bernoulli(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C2 <= 1, C3 <= 1 / min p + 1"""
+    """Bound the constants of Bernoulli laws.
+
+    C2 <= 1, C3 <= 1 / min p + 1
+    """
     if not all(is_one(law) or isinstance(law, Bernoulli) for law in laws):
         return None
     least = min(law.optimism for law in laws)
@@ -275,7 +298,9 @@ def bound_simple_bernoulli(laws: Collection[Law], horizon: int) -> Bounded | Non
 
 
 def bound_simple_gaussian(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C1 >= z / (z^2 + 1) exp(-z^2 / 2) / sqrt(2 pi), z = 1 / sigma.
+    """Bound the constants of N(0, sigma^2), C1 by a lower bound of the normal tail.
+
+    C1 >= z / (z^2 + 1) exp(-z^2 / 2) / sqrt(2 pi),  z = 1 / sigma
 
     For N(0, 1) the bound is 0.120985 and the exact value 0.158655.
     """
@@ -287,18 +312,24 @@ def bound_simple_gaussian(laws: Collection[Law], horizon: int) -> Bounded | None
 
 
 def lower_tail(z: float) -> float:
-    """z / (z^2 + 1) phi(z) <= P(Z > z), Z standard normal."""
+    """Return a lower bound of P(Z > z), Z standard normal.
+
+    z / (z^2 + 1) phi(z) <= P(Z > z)
+    """
     return z / (z * z + 1) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
 def bound_simple_categorical(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C2 <= 1, C3 <= 2 / min p^(K), for laws on 1/K, 2/K, ..., 1 with all probabilities positive"""
+    """Bound the constants of laws on 1/K, 2/K, ..., 1 with all probabilities positive.
+
+    C2 <= 1, C3 <= 2 / min p^(K)
+    """
     chances = apply_to_all(top_chance, laws)
     return None if chances is None else (min(chances), 1.0, 2 / min(chances))
 
 
 def top_chance(law: Law) -> float | None:
-    """p^(K) of a categorical law on 1/K, ..., K/K with all probabilities positive; else None."""
+    """Return p^(K) of a law on 1/K, ..., K/K with all probabilities positive; else None."""
     if not isinstance(law, Categorical) or min(law.weights) == 0:
         return None
     return law.weights[-1] if law.values == Categorical(law.weights).values else None

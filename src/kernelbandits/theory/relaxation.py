@@ -23,9 +23,8 @@ from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dtrtri
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.kernels import Kernel, gram
+from kernelbandits.kernels import CHECKED_POINTS, Kernel, gram
 from kernelbandits.posterior.sufficient import lower_root
-from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 EPS = float(np.finfo(float).eps)
 TOLERANCE = 1e-3
@@ -58,13 +57,13 @@ class Places:
         return len(self.points)
 
     def matrix(self, rows: Indices, columns: Indices) -> Array:
-        """k of some places with some others."""
+        """Return k of some places with some others."""
         if self._held is not None:
             return np.asarray(self._held[np.ix_(rows, columns)])
         return self.kernel(self.points[rows], self.points[columns])
 
     def row(self, place: int) -> Array:
-        """k of one place with all."""
+        """Return k of one place with all."""
         if self._held is not None:
             return np.asarray(self._held[place])
         return np.asarray(self.kernel(self.points[place][None], self.points)[0])
@@ -108,23 +107,26 @@ class Design:
         return np.asarray(np.maximum(1 - (inverse**2).sum(0), 0.0))
 
     def explained_factor(self, cross: Array) -> Array:
-        """W with cov(x, z) / ridge = k(x, z) / ridge - W(x)' W(z), for cross = k(support, .)."""
+        """Return W, the part of the covariance that the design explains, for cross = k(support, .).
+
+        cov(x, z) / ridge = k(x, z) / ridge - W(x)' W(z)
+        """
         return (
             np.asarray(solve_triangular(self.factor, self.root[:, None] * cross, lower=True))
             / self.ridge
         )
 
     def explained_factor_at(self, chosen: Indices) -> Array:
-        """W of some of the places."""
+        """Return W of some of the places."""
         return self.explained_factor(self.places.matrix(self.support, chosen))
 
     def covariance(self, chosen: Indices) -> Array:
-        """cov / ridge among some of the places."""
+        """Return cov / ridge among some of the places."""
         rows = self.explained_factor_at(chosen)
         return np.asfortranarray(self.places.matrix(chosen, chosen) / self.ridge - rows.T @ rows)
 
     def relative_variance(self, points: Array) -> Array:
-        """v(x) = var(x) / ridge at any points."""
+        """Return v(x) = var(x) / ridge at any points."""
         carried = self.places.points[self.support]
         rows = self.explained_factor(self.places.kernel(carried, points))
         return np.asarray(
@@ -147,14 +149,16 @@ class Design:
         return float(self.rounds * self.variances.max() - self.masses @ self.variances) / 2
 
     def rounding(self, largest: float) -> float:
-        """An allowance for rounding errors of the gain: 4 s eps (1 + T sup k / ridge).
+        """Return an allowance for rounding errors of the gain.
+
+        4 s eps (1 + T sup k / ridge)
 
         s is the number of places with mass. The allowance was measured, not proved.
         """
         return 4 * len(self.support) * EPS * (1 + self.rounds * largest / self.ridge)
 
     def bound(self, peak: float, largest: float) -> float:
-        """An upper bound of the gain of any T points, with peak = sup v and largest = sup k."""
+        """Return an upper bound of the gain of any T points, with peak = sup v, largest = sup k."""
         return (
             self.gain
             + max(self.rounds * peak - float(self.leverages.sum()), 0.0) / 2
@@ -162,7 +166,7 @@ class Design:
         )
 
     def rescale(self, rounds: float, ridge: float) -> Design:
-        """The design with the same shares for another number of rounds and another ridge."""
+        """Return the design with the same shares for other numbers of rounds and another ridge."""
         return replace(
             self, masses=self.masses * (rounds / self.rounds), rounds=rounds, ridge=ridge
         )
@@ -188,7 +192,7 @@ def optimal_design(
 
 
 def start_design(places: Places, rounds: float, ridge: float) -> Design:
-    """A greedy design with steps of T / 300 rounds each.
+    """Return a greedy design with steps of T / 300 rounds each.
 
     If nearly every greedy step chooses another place, many places will carry mass; then the masses
     start from equal shares on all places.
@@ -205,7 +209,7 @@ def start_design(places: Places, rounds: float, ridge: float) -> Design:
 
 
 def greedy_counts(begun: Design, steps: int) -> Array:
-    """The counts of a design with `steps` more rounds, each at the place of largest variance."""
+    """Return the counts of a design with `steps` more rounds, each at the largest variance."""
     places, held, counts = begun.places, len(begun.support), begun.masses.copy()
     rows = np.empty((held + steps, len(places)))
     rows[:held] = begun.explained_factor_at(np.arange(len(places)))
@@ -220,9 +224,9 @@ def greedy_counts(begun: Design, steps: int) -> Array:
 
 
 def spread_masses(design: Design) -> Design:
-    """m_i <- T m_i v_i / sum_j m_j v_j, which never lowers F.
+    """Move all masses at once, by steps that never lower F; an exchange moves two.
 
-    The step changes all masses at once, whereas an exchange changes two.
+    m_i <- T m_i v_i / sum_j m_j v_j
     """
     for _ in range(3 if len(design.places) > DENSE // 2 else 10):
         leverages = design.leverages
@@ -256,7 +260,7 @@ def sweep(design: Design, work: float) -> tuple[Design, float]:
 
 
 def entering_places(design: Design) -> Indices:
-    """Places without mass and with large variance.
+    """Return places without mass and with large variance.
 
     Each is chosen as if those before it had T / s rounds, s the number of places with mass. So two
     places close to each other are not both chosen.
@@ -275,7 +279,7 @@ def entering_places(design: Design) -> Indices:
 
 
 def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) -> None:
-    """Pairwise Frank-Wolfe, in place.
+    """Move mass in place by pairwise Frank-Wolfe steps.
 
     Each step moves mass from the least informative place with mass to the most informative place.
     cov is relative to the ridge. A mass m moved from j to i multiplies the determinant by
@@ -303,6 +307,9 @@ def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) 
 
 
 def condition(cov: Array, place: int, mass: float) -> None:
-    """cov -= c c' m / (1 + m c_place): add `mass` rounds of a place, or remove them."""
+    """Add `mass` rounds of a place to cov, or remove them.
+
+    cov -= c c' m / (1 + m c_place)
+    """
     column = cov[:, place].copy()
     dger(-mass / (1 + mass * column[place]), column, column, a=cov, overwrite_a=1)

@@ -45,11 +45,11 @@ class LawTable:
         return np.asarray(np.einsum("ij,ij->i", self.chances, numbers))
 
     def absolute(self, scale: Array) -> Rows:
-        """scale |w|"""
+        """Return the variables scale |w|."""
         return scale[:, None] * abs(self.values), self.chances, self.counts
 
     def excess(self, scale: Array) -> Rows:
-        """scale (w - E w)^+"""
+        """Return the variables scale (w - E w)^+."""
         return scale[:, None] * (self.values - self.expectation[:, None]), self.chances, self.counts
 
 
@@ -73,7 +73,7 @@ class Single:
         return least_trusted_tail(self.law.tail)
 
     def absolute(self, scale: Array) -> ContinuousLaw:
-        """scale |w|"""
+        """Return the variable scale |w|."""
         factor = float(scale[0])
         atoms = tuple(factor * abs(value) for value in self.law.atoms)
         return ContinuousLaw(
@@ -81,7 +81,7 @@ class Single:
         )
 
     def excess(self, scale: Array) -> ContinuousLaw:
-        """scale (w - E w)^+"""
+        """Return the variable scale (w - E w)^+."""
         factor, middle = float(scale[0]), self.law.expectation
         atoms = tuple(factor * (value - middle) for value in self.law.atoms)
         return ContinuousLaw(
@@ -111,7 +111,7 @@ def tabulate_laws(counts: Mapping[Law, int]) -> Laws:
 
 
 def bernoulli_table(p: Array, counts: Array | float = 1.0) -> LawTable:
-    """Ber(p_1), Ber(p_2), ... as a table.
+    """Return Ber(p_1), Ber(p_2), ... as a table.
 
     The value w = 0 is left out, because it changes neither a maximum nor a mean.
     """

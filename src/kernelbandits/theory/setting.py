@@ -72,7 +72,10 @@ class Setting:
         return self.noise_scale / math.sqrt(self.ridge)
 
     def width(self, logarithm: float) -> float:
-        """D + (R / sqrt(ridge)) sqrt(2 gamma + 2 c)"""
+        """Return the width at L = 2 gamma, with c = `logarithm` = ln(1/delta).
+
+        D + (R / sqrt(ridge)) sqrt(2 gamma + 2 c)
+        """
         return self.norm_bound + multiply(self.spread, math.sqrt(2 * self.gain + 2 * logarithm))
 
     @property
@@ -87,7 +90,7 @@ class Setting:
 
 
 def gain_at(information_gain: float | InformationGain, horizon: int, ridge: float) -> float:
-    """gamma_T; refuses an information gain that was computed for another T or ridge."""
+    """Return gamma_T; refuse an information gain that was computed for another T or ridge."""
     if not isinstance(information_gain, InformationGain):
         return checks.nonnegative("regret_bound", "information_gain", information_gain)
     known = information_gain.horizon, information_gain.ridge
@@ -101,7 +104,7 @@ def gain_at(information_gain: float | InformationGain, horizon: int, ridge: floa
 
 
 def potential_factor(ratio: float) -> float:
-    """M / ln(1 + M), and 1 at M = 0.
+    """Return M / ln(1 + M), and 1 at M = 0.
 
     If k(x, x) / ridge <= M, then sum_t sd(x_t)^2 / ridge <= M / ln(1 + M) log det(I + K / ridge).
     """
@@ -109,5 +112,5 @@ def potential_factor(ratio: float) -> float:
 
 
 def multiply(*factors: float) -> float:
-    """The product; 0 if a factor is 0, even if another one is infinite."""
+    """Return the product; 0 if a factor is 0, even if another one is infinite."""
     return 0.0 if 0 in factors else math.prod(factors)

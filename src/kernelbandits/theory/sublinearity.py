@@ -1,8 +1,10 @@
 """Whether the regret bound grows more slowly than T.
 
-If gamma_T = O~(T^e) and C2 + C3 = O~(T^q), the bound is O~(T^(1/2 + e + q)), up to logarithms. It
-is sublinear if C2 + C3 = o(T^(1/2 - e)). A Matern kernel has e = d/(2 nu + d). For nu <= d/2 the
-bound is not sublinear for any law at a fixed ridge, even if C2 and C3 do not grow (E8).
+The bound is of the order (C2 + C3) gamma_T sqrt(T). If gamma_T = O(T^e log^p T), it is sublinear if
+C2 + C3 = o(T^(1/2 - e) / log^p T): the logarithm counts (E8). If C2 + C3 = O(T^q) up to logarithms,
+the bound grows like T^(1/2 + e + q), up to logarithms, and it is sublinear if e + q < 1/2. A Matern
+kernel has e = d/(2 nu + d) and p = 1 - e. For nu <= d/2 the bound is not sublinear for any law at a
+fixed ridge, even if C2 and C3 do not grow (E8).
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from kernelbandits.exploration import (
     Step,
     chance_range,
 )
-from kernelbandits.kernels import Kernel, Matern, as_kernel
+from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.theory.law_constants import constants, least_optimism
-from kernelbandits.theory.rates import gain_exponent
+from kernelbandits.theory.rates import gain_exponent, gain_rate
 
 MEASURED = "measured"
 FROM, TO, TO_OF_SCHEDULE = 10**3, 10**6, 10**5
@@ -62,13 +64,19 @@ class Sublinear:
         return self.margin > 0
 
     @property
+    def largest_growth(self) -> str:
+        """T^(1/2 - e) / log^p T, below which C2 + C3 has to stay."""
+        power = float(gain_rate(self.kernel, self.dimension).power)
+        logarithm = "log T" if power == 1 else f"log^{power:.3g} T"
+        return f"T^{0.5 - self.gain_exponent:.3g} / {logarithm}"
+
+    @property
     def sentence(self) -> str:
         """The answer and its reason, in words."""
         if self.gain_exponent >= 0.5:
             return f"Not sublinear for any law: {self.obstacle}."
         needed = (
-            f"{self.kernel} in dimension {self.dimension} "
-            f"needs C2 + C3 = o(T^{0.5 - self.gain_exponent:.3g})"
+            f"{self.kernel} in dimension {self.dimension} needs C2 + C3 = o({self.largest_growth})"
         )
         if not self.is_proved:
             return self._measured_sentence(needed)
@@ -95,14 +103,8 @@ class Sublinear:
     @property
     def obstacle(self) -> str:
         """Why no law makes the bound sublinear."""
-        if isinstance(self.kernel, Matern):
-            return (
-                f"at a fixed ridge nu > d/2 = {self.dimension / 2:g} is needed, "
-                f"got nu = {self.kernel.nu:g} (E8)"
-            )
-        return (
-            f"at a fixed ridge gamma_T = o(T^(1/2)) is needed, got T^{self.gain_exponent:.3g} (E8)"
-        )
+        nu = self.dimension * (1 / self.gain_exponent - 1) / 2
+        return f"at a fixed ridge nu > d/2 = {self.dimension / 2:g} is needed, got nu = {nu:g} (E8)"
 
 
 def sublinear(kernel: Any, dimension: int, exploration: Any) -> Sublinear:
@@ -123,7 +125,7 @@ def sublinear(kernel: Any, dimension: int, exploration: Any) -> Sublinear:
 
 
 def law_exponent(exploration: Any) -> tuple[float, str]:
-    """q in C2 + C3 = O~(T^q), and how it is known."""
+    """Return q in C2 + C3 = O~(T^q), and say how it is known."""
     source = Exploration.of(exploration).source
     limits = chance_range(source)
     if (limits and limits[0] > 0) or (isinstance(source, Decay) and source.floor > 0):
@@ -140,14 +142,14 @@ def law_exponent(exploration: Any) -> tuple[float, str]:
 
 
 def fixed_laws(source: Any) -> list[Law]:
-    """The laws of a schedule that has finitely many for all T; none where that is not known."""
+    """Return the laws of a schedule with finitely many for all T; none where that is unknown."""
     if isinstance(source, Step):
         return [source.first, source.second] if source.last else [source.second]
     return [source] if isinstance(source, Law) else []
 
 
 def has_light_tails(law: Law) -> bool:
-    """Whether E max_t |w_t| is known to grow no faster than a power of log T."""
+    """Tell whether E max_t |w_t| is known to grow no faster than a power of log T."""
     if isinstance(law, Mixture):
         return all(
             has_light_tails(part)
@@ -158,13 +160,13 @@ def has_light_tails(law: Law) -> bool:
 
 
 def measure_exponent(exploration: Any, last: int) -> float:
-    """The slope of log(C2 + C3) against log T."""
+    """Return the slope of log(C2 + C3) against log T."""
     low, high = sum_of_constants(exploration, FROM), sum_of_constants(exploration, last)
     return max(0.0, math.log(high / low) / math.log(last / FROM))
 
 
 def sum_of_constants(exploration: Any, horizon: int) -> float:
-    """C2 + C3"""
+    """Return C2 + C3, if it is finite."""
     found = constants(exploration, horizon)
     checks.needs(
         math.isfinite(found.c2 + found.c3), "sublinear", "a law with E|w| < inf", exploration

@@ -44,7 +44,9 @@ def ucb_bound(
     largest: float = 1.0,
     delta: float = 0.1,
 ) -> UCBBound:
-    """R(T) <= 2 width sqrt(2 T ridge gamma_T M / ln(1 + M)) + 2 D T delta,  M = sup k / ridge.
+    """Return an upper bound of the expected regret of a UCB rule, with M = sup k / ridge.
+
+    R(T) <= 2 width sqrt(2 T ridge gamma_T M / ln(1 + M)) + 2 D T delta
 
     The bound holds for a rule that plays the maximiser of mean + width_t sd, if with probability
     1 - delta |f - mean| <= width_t sd on all arms in all rounds at once. A round then loses at most

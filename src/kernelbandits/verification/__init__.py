@@ -12,7 +12,7 @@ statement, yield one more `CheckedStatement` there; to add a confidence band, ad
 
 The predictions come from `kernelbandits.theory` or from formulas written out here, the
 observations from the policies of the package. Whether the program computes its formulas correctly
-is another question, and the tests answer it (tests/test_*_by_definition.py).
+is another question, and the tests answer it (tests/*/test_*_by_definition.py).
 """
 
 from kernelbandits.verification.run import TOPICS, check_topics

@@ -88,7 +88,10 @@ class BandRuns:
 def play_against_band(
     norm: float, runs: int, seed: int, arms: int = 4, rounds: int = 100
 ) -> BandRuns:
-    """R = 1, ridge 1, f in a random direction of norm D; mean, sd and L in closed form."""
+    """Play runs that test the band where it is weakest, and say in which of them it failed.
+
+    R = 1, ridge 1, and f has norm D in a random direction. Mean, sd and L have a closed form.
+    """
     rng = Streams(seed).generator(22)
     f = rng.standard_normal((runs, arms))
     f *= norm / np.linalg.norm(f, axis=1)[:, None]
@@ -106,7 +109,7 @@ def play_against_band(
 
 
 def check_identity(effort: Effort) -> CheckedStatement:
-    """The played width is the width of Flynn and Reeb at the effective level, in each round."""
+    """Check that the played width is that of Flynn and Reeb at the effective level, each round."""
     log_dets = play_against_band(0.7, 5, effort.seed).log_dets
     level = effective_level(log_dets, noise_scale=1.0, norm_bound=0.7)
     band = np.sqrt(2 * np.log(1 / level) + log_dets + 0.7**2)
@@ -120,7 +123,7 @@ def check_identity(effort: Effort) -> CheckedStatement:
 
 
 def check_effective_level(effort: Effort) -> Iterator[CheckedStatement]:
-    """f leaves the played band with at most the effective level of the first round."""
+    """Check that f leaves the played band with at most the effective level of the first round."""
     runs = effort.runs(2000, least=1000)
     for norm, power, should_hold in ((0.3, 1, True), (1.0, 1, True), (1.0, 4, False)):
         failed = int(play_against_band(norm, runs, effort.seed).failed.sum())
@@ -149,7 +152,9 @@ STEP_LAWS: tuple[Law, ...] = (
 
 
 def check_steps(effort: Effort) -> Iterator[CheckedStatement]:
-    """E[regret_t | past] <= E[h_t width sd(x_t) | past], exactly, in each round with f in the band.
+    """Check the step of the proof exactly, in each round with f in the band.
+
+    E[regret_t | past] <= E[h_t width sd(x_t) | past]
 
     Without (w - E w)^+ / C1 the inequality is false: in the trap a rule that mostly exploits loses
     more than its bonuses.
@@ -177,7 +182,7 @@ def check_steps(effort: Effort) -> Iterator[CheckedStatement]:
 def largest_ratio(
     law: Law, bandit: SmallBandit, seed: int, excess: bool, rounds: int = 300
 ) -> float:
-    """The largest E[regret_t | past] / E[h g(x_t) | past] of a run."""
+    """Return the largest E[regret_t | past] / E[h g(x_t) | past] of a run."""
     instance, streams = bandit.instance(seed), Streams(seed)
     policy = build_policy(law, bandit, instance.domain)
     arms = play(policy, instance, rounds, streams).arms
@@ -199,7 +204,7 @@ def largest_ratio(
 
 
 def check_worst_functions() -> Iterator[CheckedStatement]:
-    """The same inequality for the worst f in the band, where it is nearly an equality.
+    """Check the same inequality for the worst f in the band, where it is nearly an equality.
 
     With half of h it is false, so that this check notices a width that is too small by half.
     """
@@ -222,7 +227,7 @@ def check_worst_functions() -> Iterator[CheckedStatement]:
 
 
 def largest_worst_ratio(law: Law, band: float) -> float:
-    """The largest E[regret] / E[h g(x)] over posteriors of two arms, width 1 and sd 1 and s.
+    """Return the largest E[regret] / E[h g(x)] over posteriors of two arms, width 1 and sd 1 and s.
 
     One arm has f at the upper end of its band, the other one at the lower end.
     """
@@ -251,7 +256,7 @@ def largest_worst_ratio(law: Law, band: float) -> float:
 def build_policy(
     exploration: Any, bandit: SmallBandit, domain: Any, noise: float = NOISE_SCALE
 ) -> GenericGP:
-    """Generic-GP with the paper's delta."""
+    """Build Generic-GP with the paper's delta."""
     return GenericGP(
         domain,
         bandit.kernel,
@@ -290,7 +295,7 @@ def played_bound(
 
 
 def check_expected_regret(name: str, effort: Effort) -> CheckedStatement:
-    """Mean regret + 3 standard errors is at most the bound as played."""
+    """Check that the mean regret + 3 standard errors is at most the bound as played."""
     seeds = effort.seeds(effort.runs(6, least=3))
     bounds, regrets = [], []
     for bandit in BANDITS:
@@ -309,7 +314,10 @@ def check_expected_regret(name: str, effort: Effort) -> CheckedStatement:
 
 
 def check_large_noise(effort: Effort) -> CheckedStatement:
-    """R = D, where the played width is too small in the first rounds: n > 0 or b > 1."""
+    """Check the bound at R = D, where the played width is too small in the first rounds.
+
+    The bound then has n > 0 or b > 1.
+    """
     bandit, noise = TRAPS[1], NORM_BOUND
     bound = played_bound(Gaussian(), bandit, noise)
     seeds = effort.seeds(effort.runs(6, least=3))
@@ -325,7 +333,7 @@ def check_large_noise(effort: Effort) -> CheckedStatement:
 
 
 def check_adaptive(effort: Effort) -> Iterator[CheckedStatement]:
-    """Chances chosen from the data: the step of the proof in every round, and the bound.
+    """Check chances chosen from the data: the step of the proof in every round, and the bound.
 
     Ber(0.001) in every round, which nothing keeps within the bound, breaks the step.
     """
@@ -356,7 +364,10 @@ def check_adaptive(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def largest_share(schedule: Any, bandit: SmallBandit, seed: int, rounds: int = 300) -> float:
-    """The largest E[regret | past]^2 / (8 width^2 ridge M/ln(1 + M) E[information | past])."""
+    """Return the largest ratio of the two sides of the inequality for a schedule, in a run.
+
+    E[regret | past]^2 / (8 width^2 ridge M/ln(1 + M) E[information | past])
+    """
     instance, streams, largest = bandit.instance(seed), Streams(seed), 0.0
     policy = build_policy(schedule, bandit, instance.domain)
     gaps, top = instance.values.max() - instance.values, float(bandit.gram.diagonal().max())
@@ -375,7 +386,7 @@ def largest_share(schedule: Any, bandit: SmallBandit, seed: int, rounds: int = 3
 
 
 def check_greedy_exceeds() -> CheckedStatement:
-    """A rule that never explores exceeds the bound of each law."""
+    """Check that a rule that never explores exceeds the bound of each law."""
     trap = TRAPS[0]
     instance = trap.instance(0)
     arms = play(
@@ -398,7 +409,7 @@ def check_greedy_exceeds() -> CheckedStatement:
 
 
 def check_deviations(effort: Effort) -> Iterator[CheckedStatement]:
-    """The two inequalities for sums of Y_t in {0, 1} with P(Y_t = 1 | past) = q.
+    """Check the two inequalities for sums of Y_t in {0, 1} with P(Y_t = 1 | past) = q.
 
     Each is broken on purpose once: with a quarter of the logarithm it fails too often. A is the
     same in all runs, so that s depends on chance in neither.
@@ -433,7 +444,7 @@ def check_deviations(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_regrets(effort: Effort) -> CheckedStatement:
-    """In all but a share delta of the runs the regret is at most the bound."""
+    """Check that in all but a share delta of the runs the regret is at most the bound."""
     laws: dict[str, Any] = {
         "w = 1": SCHEDULES["w = 1"].exploration(1),
         "Ber(1/2)": Bernoulli(0.5),
@@ -466,7 +477,7 @@ def check_regrets(effort: Effort) -> CheckedStatement:
 
 
 def check_chosen_laws(effort: Effort) -> CheckedStatement:
-    """A schedule that looks at the history; the bound from the laws that it chose."""
+    """Check the bound from the laws that a schedule chose, by looking at the history."""
     trap, rounds = TRAPS[1], 20_000
     schedule, chosen = Certainty(0.5, 0.05), []
 

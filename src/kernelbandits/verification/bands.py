@@ -62,7 +62,7 @@ class StatedBand:
     """Share of the scenario's runs that is simulated, less than 1 for a band that is slow."""
 
     def build(self, instance: Instance, scenario: Scenario) -> Any:
-        """The policy with the scenario's R, D and T."""
+        """Build the policy with the scenario's R, D and T."""
         entry = policy_entry(self.policy)
         given = {
             "noise_scale": scenario.noise_scale,
@@ -78,35 +78,35 @@ class StatedBand:
 
 
 def around_mean(posterior: Any, width: float) -> Limits:
-    """mean -+ width sd."""
+    """Return the limits mean -+ width sd."""
     return posterior.mean - width * posterior.sd, posterior.mean + width * posterior.sd
 
 
 def index_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """mean -+ width sd: the index with w = -1 and with w = 1."""
+    """Return mean -+ width sd: the index with w = -1 and with w = 1."""
     return policy.index(t, -1.0), policy.index(t, 1.0)
 
 
 def method_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The policy's own method `band`."""
+    """Return the limits of the policy's own method `band`."""
     lower, upper = policy.band(t)
     return lower, upper
 
 
 def upper_limit(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The index as an upper limit; there is no lower one."""
+    """Return the index as an upper limit; there is no lower one."""
     upper: Array = policy.index(t)
     return np.full_like(upper, -math.inf), upper
 
 
 def no_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """No limits: the statement is the one in `also`."""
+    """Return infinite limits: the statement is the one in `also`."""
     upper = np.full(len(policy.domain), math.inf)
     return -upper, upper
 
 
 def leaf_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The value of a leaf is an upper limit for every arm of its cell."""
+    """Return the value of each leaf as an upper limit for every arm of its cell."""
     index, upper = policy.index(t), np.empty(len(policy.domain))
     for centre, cell in policy.leaves.items():
         upper[cell.arms] = index[centre]
@@ -114,12 +114,14 @@ def leaf_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
 
 
 def sample_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The scale v_t of a Thompson sample, which bounds f with probability 1 - delta/2."""
+    """Return limits at the scale v_t of a Thompson sample, right with probability 1 - delta/2."""
     return around_mean(policy.posterior, policy.width(t, policy.posterior.log_det))
 
 
 def linear_sample_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """v_t / 3 = R sqrt(d ln(t/delta)) bounds the noise for d >= 2, and D bounds the rest.
+    """Return limits of width v_t / 3 + D, where v_t / 3 = R sqrt(d ln(t/delta)).
+
+    For d >= 2 the first part bounds the noise, and D bounds the rest.
 
     The reason: L <= d ln(t) and 2 ln(1/delta) <= d ln(1/delta).
     """
@@ -127,19 +129,19 @@ def linear_sample_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
 
 
 def batch_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The band from the rewards of the current batch alone."""
+    """Return the band from the rewards of the current batch alone."""
     return around_mean(policy.batch_posterior, policy.width(t, 0.0))
 
 
 def level_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The bands of all levels of SupKernelUCB together."""
+    """Return the bands of all levels of SupKernelUCB together."""
     limits = [around_mean(level, policy.width(t, 0.0)) for level in policy.levels.values()]
     limits.append(no_limits(policy, t, scenario))
     return np.max([low for low, _ in limits], axis=0), np.min([high for _, high in limits], axis=0)
 
 
 def fixed_design_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The band for arms that were chosen without looking at the rewards."""
+    """Return the band for arms that were chosen without looking at the rewards."""
     posterior, arms = policy.posterior, len(policy.domain)
     noise_scale, norm_bound = scenario.noise_scale, scenario.norm_bound
     width = widths.fixed_design(noise_scale, norm_bound, posterior.ridge, 0.1, arms)
@@ -154,17 +156,17 @@ def last_round(policy: Any, t: int, scenario: Scenario) -> bool:
 
 
 def last_round_of_batch(policy: Any, t: int, scenario: Scenario) -> bool:
-    """Before the last reward of a batch: the union bound counts one statement a batch."""
+    """Tell whether a batch ends with this round: the union bound counts one statement a batch."""
     return bool(t == policy.batch_end)
 
 
 def odd_round(policy: Any, t: int, scenario: Scenario) -> bool:
-    """GP-UCB+ plays its index in odd rounds, and a random arm in even ones."""
+    """Tell whether GP-UCB+ plays its index: in odd rounds it does, in even ones a random arm."""
     return t % 2 == 1
 
 
 def every_sixth_round(policy: Any, t: int, scenario: Scenario) -> bool:
-    """To save time: a band that holds in all rounds holds in these."""
+    """Tell whether to check this round, to save time: a band that holds in all holds in these."""
     return t % 6 == 1
 
 
@@ -172,18 +174,18 @@ def every_sixth_round(policy: Any, t: int, scenario: Scenario) -> bool:
 
 
 def noise_enclosed(policy: Any, scenario: Scenario, f: Array) -> bool:
-    """s_- <= sigma <= s_+."""
+    """Tell whether s_- <= sigma <= s_+."""
     least, most = policy.noise_bounds
     return bool(least <= scenario.noise(0).sub_gaussian <= most)
 
 
 def best_arm_survives(policy: Any, scenario: Scenario, f: Array) -> bool:
-    """No batch eliminates the best arm."""
+    """Tell whether no batch has eliminated the best arm."""
     return int(f.argmax()) in policy.survivors
 
 
 def theory_band(method: str, formula: str, share: float) -> StatedBand:
-    """`confidence_band` of the results of Simple-Gaussian, its regrets and its candidates."""
+    """State `confidence_band` of the results of Simple-Gaussian, its regrets and its candidates."""
 
     def compute_band(policy: Any, scenario: Scenario) -> Any:
         noise_scale, norm_bound = scenario.noise_scale, scenario.norm_bound

@@ -43,7 +43,10 @@ def check_constants(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_all_outcomes(title: str, law: Any, definition: WeightLaw) -> CheckedStatement:
-    """C2 = E max|w|, C3 = E max|w| / C1 + E|w| / C1, C3' = E max (w - E w)^+ / C1."""
+    """Check the constants of a law against the averages over all outcomes of a few rounds.
+
+    C2 = E max|w|,  C3 = E max|w| / C1 + E|w| / C1,  C3' = E max (w - E w)^+ / C1
+    """
     values, masses = [m for _, m, _ in definition.parts], [p for p, _, _ in definition.parts]
     outcomes = np.array([*product(values, repeat=FEW_ROUNDS)])
     probabilities = np.array([math.prod(one) for one in product(masses, repeat=FEW_ROUNDS)])
@@ -58,9 +61,11 @@ def check_all_outcomes(title: str, law: Any, definition: WeightLaw) -> CheckedSt
 
 
 def check_decay() -> CheckedStatement:
-    """Ber(p_t) with p_1 >= p_2 >= ...: the last round with w_t = 1 has the largest 1 / C1_t.
+    """Check the constants of Ber(p_t) with p_1 >= p_2 >= ... against their closed form.
 
-    Hence C3 = 1 + sum_t prod_{s > t} (1 - p_s).
+    C3 = 1 + sum_t prod_{s > t} (1 - p_s)
+
+    The reason: the last round with w_t = 1 has the largest 1 / C1_t.
     """
     chances = [max(LEAST, FIRST / math.sqrt(t)) for t in range(1, 101)]
     never_later = [math.prod(1 - p for p in chances[t:]) for t in range(1, 101)]
@@ -74,7 +79,7 @@ def check_decay() -> CheckedStatement:
 
 
 def check_certainty() -> CheckedStatement:
-    """The worst history: p_t = first for C2, and p_t = least for C3 and C3'."""
+    """Check the constants of the worst history: p_t = first for C2, p_t = least for C3 and C3'."""
     ever = 1 - (1 - LEAST) ** 30
     return compare_constants(
         "C1, C2, C3 and C3' of Certainty(0.8, 0.1) over 30 rounds have their closed form",
@@ -91,7 +96,10 @@ def compare_constants(
 
 
 def check_two_normals() -> CheckedStatement:
-    """E max(|w_1|, |w_2|) = 2 / sqrt(pi) for two standard normals, and E|w| = sqrt(2 / pi)."""
+    """Check the constants of two standard normals against their closed form.
+
+    E max(|w_1|, |w_2|) = 2 / sqrt(pi),  E|w| = sqrt(2 / pi)
+    """
     found = constants(Gaussian(), 2)
     c1, c2 = math.erfc(1 / math.sqrt(2)) / 2, 2 / math.sqrt(math.pi)
     c3 = (c2 + math.sqrt(2 / math.pi)) / c1
@@ -104,7 +112,7 @@ def check_two_normals() -> CheckedStatement:
 
 
 def check_gain_by_enumeration(effort: Effort) -> CheckedStatement:
-    """gamma_4 of six arms is the largest value over all multisets of four arms."""
+    """Check that gamma_4 of six arms is the largest value over all multisets of four arms."""
     points = Streams(effort.seed).generator(10).random((ARMS, 2))
     kernel = RBF(0.5)
     gram = kernel(points, points)
@@ -124,12 +132,15 @@ def check_gain_by_enumeration(effort: Effort) -> CheckedStatement:
 
 
 def log_det(gram: Any) -> float:
-    """log det(I + K / ridge)."""
+    """Return log det(I + K / ridge)."""
     return float(np.linalg.slogdet(np.eye(len(gram)) + gram / RIDGE)[1])
 
 
 def check_gain_of_orthonormal_arms() -> CheckedStatement:
-    """gamma_T = (d / 2) ln(1 + T / (d ridge)) on d orthonormal arms, T a multiple of d."""
+    """Check gamma_T on d orthonormal arms, T a multiple of d.
+
+    gamma_T = (d / 2) ln(1 + T / (d ridge))
+    """
     exact = 3 / 2 * math.log1p(30 / (3 * RIDGE))
     found = information_gain(Linear(), np.eye(3), 30, RIDGE)
     too_low = abs(found.lower - exact) / exact
@@ -143,7 +154,7 @@ def check_gain_of_orthonormal_arms() -> CheckedStatement:
 
 
 def check_bound_formulas() -> Iterator[CheckedStatement]:
-    """The four bounds as docs/theory.md writes them."""
+    """Check the four bounds against the formulas of docs/theory.md."""
     found = regret_bound(
         Constants(0.16, C2, C3, C3_TIGHT, HORIZON),
         HORIZON,
@@ -173,5 +184,8 @@ def check_bound_formulas() -> Iterator[CheckedStatement]:
 
 
 def width(inverse: float) -> float:
-    """D + (R / sqrt(ridge)) sqrt(2 gamma + 2 ln(inverse))."""
+    """Return the width at L = 2 gamma.
+
+    D + (R / sqrt(ridge)) sqrt(2 gamma + 2 ln(inverse))
+    """
     return NORM_BOUND + NOISE_SCALE / math.sqrt(RIDGE) * math.sqrt(2 * GAIN + 2 * math.log(inverse))

@@ -1,7 +1,7 @@
 """Coverage: the true function leaves each confidence band no more often than its delta allows.
 
-A band that is too wide passes this check; tests/test_bands_by_definition.py compares the widths
-with their formulas.
+A band that is too wide passes this check; tests/theory/test_bands_by_definition.py compares the
+widths with their formulas.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_coverage(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_band(name: str, band: StatedBand, effort: Effort) -> CheckedStatement:
-    """f leaves the band in at most a share delta of the runs, in each scenario of the band."""
+    """Check that f leaves the band in at most a share delta of the runs, in each scenario."""
     counts = [(scenario, *count_failures(band, scenario, effort)) for scenario in band.scenarios]
     limits = [most_failures(band.delta, runs) for _, _, runs in counts]
     allowed = dict.fromkeys(
@@ -52,14 +52,14 @@ def check_band(name: str, band: StatedBand, effort: Effort) -> CheckedStatement:
 
 
 def count_failures(band: StatedBand, scenario: Scenario, effort: Effort) -> tuple[int, int]:
-    """The number of runs in which the band failed, and the number of runs."""
+    """Return the number of runs in which the band failed, and the number of runs."""
     least = FEWEST_RUNS if band.share == 1 else FEWEST_SLOW_RUNS
     runs = effort.runs(round(scenario.runs * band.share), least)
     return sum(run_fails(band, scenario, seed) for seed in effort.seeds(runs)), runs
 
 
 def run_fails(band: StatedBand, scenario: Scenario, seed: int) -> bool:
-    """Whether f leaves the band in any round in which the band is stated."""
+    """Tell whether f leaves the band in any round in which the band is stated."""
     return any(
         band.checked_in(policy, t, scenario) and not band_holds(band, policy, t, scenario, f)
         for policy, t, f in play_rounds(band, scenario, seed)
@@ -82,13 +82,13 @@ def play_rounds(
 
 
 def largest_error(policy: Any, f: Array) -> int:
-    """The arm with the largest |f - mean| / sd."""
+    """Return the arm with the largest |f - mean| / sd."""
     posterior = policy.posterior
     return int((np.abs(f - posterior.mean) / posterior.sd).argmax())
 
 
 def band_holds(band: StatedBand, policy: Any, t: int, scenario: Scenario, f: Array) -> bool:
-    """lower <= f <= upper on all arms, and the statements that come with the band."""
+    """Tell whether lower <= f <= upper on all arms, and what is stated with the band holds too."""
     lower, upper = band.limits(policy, t, scenario)
     inside = bool(((lower - ROUNDING <= f) & (f <= upper + ROUNDING)).all())
     return inside and band.also(policy, scenario, f)

@@ -36,7 +36,7 @@ class WeightLaw:
     """(p, m, s): with probability p the weight is N(m, s^2), or the number m where s = 0."""
 
     def quantile(self, u: float) -> float:
-        """The weight that belongs to a uniform number u.
+        """Return the weight that belongs to a uniform number u.
 
         The parts share the interval [0, 1) in their order; within the share of a part, u moves
         through the quantiles of that part.
@@ -49,13 +49,13 @@ class WeightLaw:
         return normal_quantile(mean, sd, u / probability)
 
     def at_most(self, x: Array) -> Array:
-        """P(w <= x)."""
+        """Return P(w <= x)."""
         return np.asarray(
             sum(p * (normal_cdf((x - m) / s) if s else x >= m) for p, m, s in self.parts)
         )
 
     def below(self, x: Array) -> Array:
-        """P(w < x)."""
+        """Return P(w < x)."""
         return np.asarray(
             sum(p * (normal_cdf((x - m) / s) if s else x > m) for p, m, s in self.parts)
         )
@@ -80,23 +80,26 @@ class WeightLaw:
 
 
 def normal_quantile(mean: float, sd: float, u: float) -> float:
-    """m + s Phi^-1(u)."""
+    """Return m + s Phi^-1(u)."""
     return mean - sd * math.sqrt(2) * float(erfcinv(2 * u)) if sd else mean
 
 
 def normal_cdf(z: Array) -> Array:
-    """Phi(z)."""
+    """Return Phi(z)."""
     return np.asarray(erfc(-z / math.sqrt(2)) / 2)
 
 
 def normal_mean_abs(mean: float, sd: float) -> float:
-    """E|N(m, s^2)| = s sqrt(2/pi) exp(-m^2 / (2 s^2)) + m (1 - 2 Phi(-m/s))."""
+    """Return E|N(m, s^2)|.
+
+    s sqrt(2/pi) exp(-m^2 / (2 s^2)) + m (1 - 2 Phi(-m/s))
+    """
     bell = sd * math.sqrt(2 / math.pi) * math.exp(-((mean / sd) ** 2) / 2)
     return bell + mean * (1 - 2 * float(normal_cdf(np.array(-mean / sd))))
 
 
 def atoms(probabilities: Sequence[float], values: Sequence[float]) -> WeightLaw:
-    """The law with w = values[i] with probability probabilities[i]."""
+    """Return the law with w = values[i] with probability probabilities[i]."""
     return WeightLaw(tuple((p, v, 0.0) for p, v in zip(probabilities, values, strict=True)))
 
 
@@ -105,12 +108,12 @@ def normal(mean: float = 0.0, sd: float = 1.0) -> WeightLaw:
 
 
 def coin(p: float) -> WeightLaw:
-    """w = 1 with probability p, and 0 otherwise."""
+    """Return the law with w = 1 with probability p, and 0 otherwise."""
     return atoms((1 - p, p), (0.0, 1.0))
 
 
 def bell_on_grid(points: int, scale: float, upper: float, top: float) -> WeightLaw:
-    """Weights z_m = upper m / (M - 1), m = 0..M-1, as RandUCB draws them.
+    """Return the law of RandUCB, on weights z_m = upper m / (M - 1), m = 0..M-1.
 
     The last has probability `top`; the others have probabilities in proportion to
     exp(-z^2 / (2 scale^2)).
@@ -182,7 +185,7 @@ class WeightSchedule:
     """The share of the rounds that each law rules, in the order of the rounds."""
 
     def weights(self, horizon: int, seed: int) -> list[float]:
-        """w_1, ..., w_T by the definition, from the uniform numbers of the seed."""
+        """Draw w_1, ..., w_T by the definition, from the uniform numbers of the seed."""
         laws = [law for share, law in self.parts for _ in range(round(share * horizon))]
         uniforms = Streams(seed).uniforms("weight", horizon)
         return [law.quantile(float(u)) for law, u in zip(laws, uniforms, strict=True)]
@@ -194,7 +197,7 @@ class WeightSchedule:
 
 
 def constant_schedule(law: Any, definition: WeightLaw) -> WeightSchedule:
-    """The same law in every round."""
+    """Return the schedule with the same law in every round."""
     return WeightSchedule(lambda horizon: law, ((1.0, definition),))
 
 

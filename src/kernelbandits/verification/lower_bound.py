@@ -41,17 +41,20 @@ def check_lower_bound(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def gap(d: int, horizon: int) -> float:
-    """Delta, with R = D = 1."""
+    """Return Delta, with R = D = 1."""
     return (math.sqrt(d / 2) + 1) / (2 * math.sqrt(1 + horizon / 6 / (d - 1)))
 
 
 def proved_regret(d: int, horizon: int, optimism: float = 1.0) -> float:
-    """(1 - alpha) T Delta C1."""
+    """Return the lower bound of the theorem, with R = D = 1.
+
+    (1 - alpha) T Delta C1
+    """
     return (1 - ALPHA) * horizon * gap(d, horizon) * optimism
 
 
 def count_late_exploration(weights: Sequence[float]) -> int:
-    """The number of rounds t > floor(alpha T) with w_t >= 1."""
+    """Count the rounds t > floor(alpha T) with w_t >= 1."""
     return sum(weight >= 1 for weight in weights[51 * len(weights) // 60 :])
 
 
@@ -66,12 +69,12 @@ def count_pulls(name: str, d: int, horizon: int, seed: int, engine: str = "auto"
 
 
 def regret_of_run(name: str, d: int, horizon: int, seed: int = 0) -> float:
-    """Delta times the number of pulls of the other arms."""
+    """Return the regret of a run: Delta times the number of pulls of the other arms."""
     return float(gap(d, horizon) * count_pulls(name, d, horizon, seed)[1:].sum())
 
 
 def check_formulas() -> CheckedStatement:
-    """The problem `lower-bound` of the package has the Delta and the bound of the theorem."""
+    """Check that the problem `lower-bound` has the Delta and the bound of the theorem."""
     problem = LowerBound(d=DIMENSION, horizon=HORIZON)
     pairs = [(LowerBound(d=d, horizon=HORIZON).gap, gap(d, HORIZON)) for d in DIMENSIONS]
     for name in ("w = 1", *RANDOM_LAWS):
@@ -88,7 +91,7 @@ def check_formulas() -> CheckedStatement:
 
 
 def check_certain_weight() -> CheckedStatement:
-    """w = 1, for all d that T = 2000 allows."""
+    """Check the lower bound for w = 1, for all d that T = 2000 allows."""
     regrets = [regret_of_run("w = 1", d, HORIZON) for d in DIMENSIONS]
     bounds = [proved_regret(d, HORIZON) for d in DIMENSIONS]
     return CheckedStatement(
@@ -100,7 +103,10 @@ def check_certain_weight() -> CheckedStatement:
 
 
 def check_random_weight(name: str, effort: Effort) -> CheckedStatement:
-    """mean - 3 standard errors >= (1 - alpha) T Delta C1."""
+    """Check the lower bound for a random weight.
+
+    mean - 3 standard errors >= (1 - alpha) T Delta C1
+    """
     bound = proved_regret(DIMENSION, HORIZON, SCHEDULES[name].optimism)
     seeds = effort.seeds(effort.runs(40, least=10))
     mean, error = mean_and_error([regret_of_run(name, DIMENSION, HORIZON, s) for s in seeds])
@@ -114,7 +120,7 @@ def check_random_weight(name: str, effort: Effort) -> CheckedStatement:
 
 
 def check_every_run(effort: Effort, engine: str = "auto") -> CheckedStatement:
-    """The step of our proof that holds in every run, not only in expectation."""
+    """Check the step of our proof that holds in every run, not only in expectation."""
     seeds = effort.seeds(effort.runs(5, least=2))
     runs = [(name, seed) for name in RANDOM_LAWS for seed in seeds]
     surplus = [
@@ -133,7 +139,9 @@ def check_every_run(effort: Effort, engine: str = "auto") -> CheckedStatement:
 
 
 def check_many_arms(effort: Effort) -> Iterator[CheckedStatement]:
-    """Up to fifty arms, T far below e^d: in every run at least #{t > floor(alpha T): w_t >= 1}.
+    """Check the same step for up to fifty arms and T far below e^d.
+
+    suboptimal pulls >= #{t > floor(alpha T): w_t >= 1}
 
     With ten times the gap the rule finds the best arm early, and the statement fails.
     """
@@ -160,7 +168,7 @@ def check_many_arms(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def pulls_in_steps(name: str, d: int, horizon: int, seed: int, factor: float) -> int:
-    """Suboptimal pulls of the rule in its closed form, R = D = 1, at `factor` times the gap."""
+    """Count suboptimal pulls of the rule in closed form, R = D = 1, at `factor` times the gap."""
     delta, counts = factor * LowerBound(d=d, horizon=horizon).gap, np.zeros(d)
     for weight in SCHEDULES[name].weights(horizon, seed):
         width = math.sqrt(2 * math.log(2) + np.log1p(counts).sum()) + 1
@@ -171,7 +179,7 @@ def pulls_in_steps(name: str, d: int, horizon: int, seed: int, factor: float) ->
 
 
 def check_ratio_of_counts() -> CheckedStatement:
-    """The step that needs T >= 180, with whole numbers of pulls.
+    """Check the step that needs T >= 180, with whole numbers of pulls.
 
     In a round t > floor(alpha T) before which the arms 2..d have q < beta T pulls in total,
     (1 + q) / (1 + n_1) <= 1/4. It is enough to look at the first such t and the largest such q.
@@ -193,7 +201,9 @@ BUMP_POLICIES = ("simple-ucb", "simple-gaussian", "greedy", "gp-ts", "ucb1", "ra
 
 
 def check_bumps(effort: Effort) -> Iterator[CheckedStatement]:
-    """Every policy loses at least (1 - 1/M)^2 R sqrt(M T) / 2 on average over the bumps.
+    """Check that every policy loses at least this much on average over the bumps.
+
+    (1 - 1/M)^2 R sqrt(M T) / 2
 
     A rule that is told the best arm does not, so the bound does not hold by accident.
     """
@@ -220,7 +230,7 @@ def check_bumps(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def play_bump(name: str, seed: int) -> float:
-    """The regret of a policy, given the true R and D."""
+    """Return the regret of a policy, given the true R and D."""
     streams = Streams(seed)
     instance = BUMP.instance(streams)
     entry = policy_entry(name)
@@ -235,7 +245,10 @@ def play_bump(name: str, seed: int) -> float:
 
 
 def check_growth() -> CheckedStatement:
-    """(1 - alpha) Delta sqrt(T) tends to a constant, so the regret grows at least like sqrt(T)."""
+    """Check that the regret grows at least like sqrt(T).
+
+    (1 - alpha) Delta sqrt(T) tends to a constant.
+    """
     horizons = (500, 2000, 8000)
     ratios = [regret_of_run("w = 1", DIMENSION, t) / math.sqrt(t) for t in horizons]
     bounds = [proved_regret(DIMENSION, t) / math.sqrt(t) for t in horizons]

@@ -53,7 +53,7 @@ def check_martingale(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def simulate_noise(noise: str, runs: int, rng: np.random.Generator) -> NoiseRuns:
-    """Each round plays the arm with the largest |x' (V + ridge I)^-1 S|.
+    """Simulate runs whose rounds play the arm with the largest |x' (V + ridge I)^-1 S|.
 
     There the noise so far misleads the estimate most, so the bound is tested where it is weakest.
     """
@@ -77,17 +77,20 @@ def simulate_noise(noise: str, runs: int, rng: np.random.Generator) -> NoiseRuns
 
 
 def solve_each(matrices: Array, vectors: Array) -> Array:
-    """(V + ridge I)^-1 S of every run."""
+    """Return (V + ridge I)^-1 S of every run."""
     return np.asarray(np.linalg.solve(matrices, vectors[..., None])[..., 0])
 
 
 def radius(log_det: Array, delta: float) -> Array:
-    """R sqrt(2 ln(1/delta) + L)."""
+    """Return the radius R sqrt(2 ln(1/delta) + L)."""
     return np.asarray(NOISE_SCALE * np.sqrt(2 * math.log(1 / delta) + log_det))
 
 
 def check_failure_rate(noise: str, delta: float, simulated: NoiseRuns) -> CheckedStatement:
-    """At most delta of the runs fail; at delta = 1/2 some do, else the bound would be too wide."""
+    """Check that at most delta of the runs fail; at delta = 1/2 some must.
+
+    If none did, the bound would be too wide.
+    """
     bounds = radius(simulated.log_dets, delta)
     failed = np.any(simulated.squares > bounds**2, axis=0)
     count, runs = int(failed.sum()), len(failed)

@@ -43,7 +43,10 @@ def check_optimism(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_normal_tail() -> CheckedStatement:
-    """z phi(z) / (z^2 + 1) <= P(Z > z) <= exp(-z^2 / 2) / 2."""
+    """Check the two bounds of the normal tail.
+
+    z phi(z) / (z^2 + 1) <= P(Z > z) <= exp(-z^2 / 2) / 2
+    """
     tails = {z: Gaussian(0.0, 1.0).tail(z) for z in TAIL_POINTS}
     lower = {z: z / (z * z + 1) * normal_density(z) for z in TAIL_POINTS}
     upper = {z: math.exp(-z * z / 2) / 2 for z in TAIL_POINTS}
@@ -58,14 +61,14 @@ def check_normal_tail() -> CheckedStatement:
 
 
 def normal_density(z: float) -> float:
-    """phi(z)."""
+    """Return phi(z)."""
     return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
 def check_optimism_of_law(
     title: str, law: Any, definition: WeightLaw, uniforms: Array
 ) -> CheckedStatement:
-    """C1 as the law computes it, by its definition, and as a frequency of its draws."""
+    """Check C1 as the law computes it, by its definition, and as a frequency of its draws."""
     frequency = float(np.mean(law.draw(uniforms) >= 1))
     exact = definition.optimism
     tolerance = ERRORS * standard_error(exact, len(uniforms))
@@ -83,14 +86,14 @@ def check_optimism_of_law(
 
 
 def draw_smooth(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Twelve arms in the plane and a random f of norm D."""
+    """Draw twelve arms in the plane and a random f of norm D."""
     points, centres = rng.random((12, 2)), rng.random((6, 2))
     coefficients = rng.standard_normal(6)
     return points, function_of_norm(NORM_BOUND, KERNEL, points, centres, coefficients)
 
 
 def draw_hidden(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Two similar arms and an f that stays hidden while only the first is played.
+    """Return two similar arms and an f that stays hidden while only the first is played.
 
     f = D (k(., x2) - r k(., x1)) / sqrt(1 - r^2) with r = k(x1, x2) = 0.95. Rewards of x1 say
     nothing about f(x2) = D sqrt(1 - r^2), and the bound f <= mean + width sd is as tight as it can
@@ -201,7 +204,10 @@ def observe_run(
 
 
 def bound_holds(setting: LemmaSetting, played: Array, errors: Array) -> bool:
-    """e' K (K + ridge I)^-1 e <= R^2 (2 ln 2 + L), K over the arms played, e their noise."""
+    """Tell whether the noise is within its bound, K over the arms played, e their noise.
+
+    e' K (K + ridge I)^-1 e <= R^2 (2 ln 2 + L)
+    """
     identity = np.eye(len(played))
     square = float(errors @ played @ np.linalg.solve(played + setting.ridge * identity, errors))
     log_det = float(np.linalg.slogdet(identity + played / setting.ridge)[1])
@@ -211,7 +217,7 @@ def bound_holds(setting: LemmaSetting, played: Array, errors: Array) -> bool:
 def check_least_frequency(
     statement: str, probability: float, observations: Observations
 ) -> CheckedStatement:
-    """In every setting, noise and round the optimum is reached with at least the probability."""
+    """Check that in every setting, noise and round the optimum is reached often enough."""
     shares = {key: float(np.mean([o.reached for o in seen])) for key, seen in observations.items()}
     tolerance = {
         key: ERRORS * standard_error(probability, max(1, len(seen)))

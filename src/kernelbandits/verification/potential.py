@@ -93,7 +93,7 @@ def check_potential(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def play_runs(seed: int, number: int, ridge: float, rounds: int) -> Iterator[RunSums]:
-    """Three policies as they play, and a run that always plays the most uncertain arm."""
+    """Play three policies, and a run that always plays the most uncertain arm."""
     kernel, streams = KERNELS[number], Streams(seed)
     rng = streams.generator(6, number)
     points, centres = (rng.random((count, 2)) / np.sqrt(2) for count in (20, 8))
@@ -145,14 +145,17 @@ def sum_over_run(policy: IndexPolicy, choose: ChooseArm, rewards: Iterable[float
 
 
 def bonus_bound(log_det: float) -> float:
-    """(R sqrt(2 ln 2 + L) + D)^2 2 L."""
+    """Return the upper bound of the sum of the squared bonuses.
+
+    (R sqrt(2 ln 2 + L) + D)^2 2 L
+    """
     return (NOISE_SCALE * math.sqrt(2 * math.log(2) + log_det) + NORM_BOUND) ** 2 * 2 * log_det
 
 
 def check_factor(
     statement: str, factor: float, most: float, runs: list[RunSums]
 ) -> CheckedStatement:
-    """sum sd^2 / ridge <= factor L in all runs with M <= most."""
+    """Check that sum sd^2 / ridge <= factor L in all runs with M <= most."""
     ratios = [run.squares / run.log_det for run in runs if run.largest <= most + 1e-12]
     return check_largest_ratio(statement, ratios, f"sum / L <= {factor:.4f}", factor)
 
@@ -182,7 +185,10 @@ def check_factor_attained(statement: str, factor: float, run: RunSums) -> Checke
 
 
 def check_factor_two_at_small_ridge() -> CheckedStatement:
-    """At ridge 0.1 every arm adds 10 to the sum, but only 2 ln 11 = 4.80 to the bound."""
+    """Check that the factor 2 fails at a small ridge.
+
+    At ridge 0.1 every arm adds 10 to the sum, but only 2 ln 11 = 4.80 to the bound.
+    """
     run = play_orthogonal(0.1)
     return CheckedStatement(
         "sum sd^2/ridge <= 2 L also at ridge 0.1, for 8 orthogonal arms played once each",

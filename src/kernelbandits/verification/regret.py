@@ -50,7 +50,7 @@ class SmallBandit:
         return Instance(self.name, Arms(self.points), self.values(seed), GaussianNoise(noise_scale))
 
     def values(self, seed: int) -> Array:
-        """f on the arms."""
+        """Return f on the arms."""
         if self.fixed is not None:
             return NORM_BOUND * np.array(self.fixed) / math.hypot(*self.fixed)
         rng = Streams(seed).generator(*map(ord, self.name))
@@ -89,14 +89,17 @@ BANDITS = (
 
 
 def confidence(horizon: int) -> float:
-    """delta = min(1, 1 / (2 D T)): what the proof needs."""
+    """Return the delta that the proof needs.
+
+    delta = min(1, 1 / (2 D T))
+    """
     return min(1.0, 1 / (2 * NORM_BOUND * horizon))
 
 
 def build_policy(
     name: str, bandit: SmallBandit, instance: Instance, horizon: int, noise_scale: float
 ) -> GenericGP:
-    """Generic-GP with the named law and the delta of the proof."""
+    """Build Generic-GP with the named law and the delta of the proof."""
     return GenericGP(
         instance.domain,
         bandit.kernel,
@@ -109,7 +112,7 @@ def build_policy(
 
 
 def tight_bound(name: str, bandit: SmallBandit) -> float:
-    """The tightened bound of `kernelbandits.theory` for this law on this bandit."""
+    """Return the tightened bound of `kernelbandits.theory` for this law on this bandit."""
     law = SCHEDULES[name].exploration(bandit.horizon)
     return regret_bound(
         law, bandit.horizon, bandit.gain, noise_scale=NOISE_SCALE, norm_bound=NORM_BOUND
@@ -152,14 +155,14 @@ def play_long(name: str, bandit: SmallBandit, seed: int) -> LongRun:
 
 
 def total_regret(values: Array, counts: Any) -> float:
-    """sum_i n_i (max f - f_i)."""
+    """Return sum_i n_i (max f - f_i)."""
     return float(counts @ (values.max() - values))
 
 
 def check_expected_regret(
     name: str, found: Mapping[SmallBandit, Sequence[LongRun]]
 ) -> CheckedStatement:
-    """On each bandit the mean regret + 3 standard errors is at most the bound."""
+    """Check that on each bandit the mean regret + 3 standard errors is at most the bound."""
     bounds = [tight_bound(name, bandit) for bandit in found]
     regrets = [mean_and_error([run.regret for run in runs]) for runs in found.values()]
     runs = len(next(iter(found.values())))
@@ -177,7 +180,7 @@ def check_expected_regret(
 
 
 def check_greedy() -> CheckedStatement:
-    """The bound is not trivial: a rule that never explores exceeds it."""
+    """Check that the bound is not trivial: a rule that never explores exceeds it."""
     trap = TRAPS[0]
     instance, bound = trap.instance(0), tight_bound("w = 1", trap)
     policy = Greedy(instance.domain, trap.kernel, ties="lowest")
@@ -196,7 +199,7 @@ def check_greedy() -> CheckedStatement:
 def check_realised_gain(
     found: Sequence[tuple[SmallBandit, Sequence[LongRun]]],
 ) -> CheckedStatement:
-    """gamma_T is the maximum of L_T / 2 over all runs."""
+    """Check that L_T / 2 <= gamma_T in all runs: gamma_T is the maximum over all runs."""
     shares = [run.log_det / 2 / bandit.gain for bandit, runs in found for run in runs]
     return CheckedStatement(
         f"L_T / 2 <= gamma_T in {len(shares)} runs, with the upper bound of gamma_T",
@@ -263,7 +266,7 @@ def follow_run(name: str, bandit: SmallBandit, seed: int, engine: str = "auto") 
 
 
 def estimate_all_rounds(gram: Array, arms: Any, rewards: Array) -> tuple[Array, Array, Array]:
-    """Posterior mean and sd before each round, (T, n), and L before and after all, (T + 1).
+    """Return posterior mean and sd before each round, (T, n), and L before and after all, (T + 1).
 
     With N the counts and S the sums of rewards of the arms, W = N^1/2 and A = I + W K W,
 
@@ -283,7 +286,7 @@ def estimate_all_rounds(gram: Array, arms: Any, rewards: Array) -> tuple[Array, 
 
 
 def check_each_run(effort: Effort, engine: str = "auto") -> Iterator[CheckedStatement]:
-    """w = 1, in the runs in which f stays in the band: what a round loses, and their sum."""
+    """Check w = 1 in the runs in which f stays in the band: what a round loses, and their sum."""
     seeds = effort.seeds(effort.runs(8, least=3))
     played = [follow_run("w = 1", bandit, seed, engine) for bandit in BANDITS for seed in seeds]
     kept = [run for run in played if run.band_holds]

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kernelbandits import checks
-from kernelbandits.experiment.workers import Mapper
+from kernelbandits.processes import Mapper
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.verification.as_played import check_as_played, check_high_probability
 from kernelbandits.verification.constants import check_constants

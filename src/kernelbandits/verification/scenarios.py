@@ -34,7 +34,10 @@ DRIFT_RATE, RESTART_PERIOD, FORGETTING = 0.05, 15, 0.95
 def function_of_norm(
     norm: float, kernel: Kernel, points: Array, centres: Array, coefficients: Array
 ) -> Array:
-    """Values at the points of D f / ||f||, f = sum_i a_i k(., z_i), ||f||^2 = a' K a."""
+    """Return the values at the points of D f / ||f||, f = sum_i a_i k(., z_i).
+
+    ||f||^2 = a' K a
+    """
     size = math.sqrt(coefficients @ kernel(centres, centres) @ coefficients)
     return kernel(points, centres) @ coefficients * (norm / size)
 
@@ -70,34 +73,37 @@ class Scenario:
 
 
 def random_direction(scenario: Scenario, streams: Streams) -> Instance:
-    """Orthonormal arms, f in a random direction, |f| = D."""
+    """Return orthonormal arms and an f in a random direction, |f| = D."""
     direction = problem_generator(streams).standard_normal(len(ORTHONORMAL_ARMS))
     values = scenario.norm_bound * direction / np.linalg.norm(direction)
     return Instance(scenario.name, ORTHONORMAL_ARMS, values, scenario.noise(streams.seed))
 
 
 def linear_on_circle(scenario: Scenario, streams: Streams) -> Instance:
-    """Arms on a half circle, f = x . theta, |theta| = D."""
+    """Return arms on a half circle and f = x . theta, |theta| = D."""
     angle = 2 * math.pi * problem_generator(streams).random()
     values = scenario.norm_bound * HALF_CIRCLE.points @ (math.cos(angle), math.sin(angle))
     return Instance(scenario.name, HALF_CIRCLE, values, scenario.noise(streams.seed))
 
 
 def one_good_arm(scenario: Scenario, streams: Streams) -> Instance:
-    """f = D on one of the orthonormal arms: before the first reward |f - mean| = D sd there."""
+    """Return an f that is D on one of the orthonormal arms, and 0 on the others.
+
+    Before the first reward |f - mean| = D sd there.
+    """
     values = scenario.norm_bound * np.eye(len(ORTHONORMAL_ARMS))[streams.seed % 10]
     return Instance(scenario.name, ORTHONORMAL_ARMS, values, scenario.noise(streams.seed))
 
 
 def smooth_function(scenario: Scenario, streams: Streams) -> Instance:
-    """f = sum a_i k(., z_i) on twelve arms of the unit interval, |f| = D."""
+    """Return f = sum a_i k(., z_i) on twelve arms of the unit interval, |f| = D."""
     noise = scenario.noise(streams.seed)
     problem = RKHSFunction(scenario.kernel, 1, 12, 6, scenario.norm_bound, noise)
     return problem.instance(streams)
 
 
 def prior_sample(scenario: Scenario, streams: Streams) -> Instance:
-    """f drawn from the Gaussian process that the kernel defines."""
+    """Draw f from the Gaussian process that the kernel defines."""
     values = problem_generator(streams).standard_normal(len(ORTHONORMAL_ARMS))
     return Instance(scenario.name, ORTHONORMAL_ARMS, values, scenario.noise(streams.seed))
 
@@ -105,7 +111,10 @@ def prior_sample(scenario: Scenario, streams: Streams) -> Instance:
 def moving_sample(
     scenario: Scenario, streams: Streams, renewed: Callable[[int], float]
 ) -> MovingInstance:
-    """f_t = sqrt(1 - r_t) f_{t-1} + sqrt(r_t) g_t; f_1 and all g_t independent standard normals."""
+    """Return a moving f_t; f_1 and all g_t are independent standard normals.
+
+    f_t = sqrt(1 - r_t) f_{t-1} + sqrt(r_t) g_t
+    """
     rng, arms = problem_generator(streams), len(ORTHONORMAL_ARMS)
     first = rng.standard_normal(arms)
 
@@ -121,17 +130,17 @@ def moving_sample(
 
 
 def drifting_sample(scenario: Scenario, streams: Streams) -> Instance:
-    """A fixed share of f is renewed in every round."""
+    """Return an f of which a fixed share is renewed in every round."""
     return moving_sample(scenario, streams, lambda t: DRIFT_RATE)
 
 
 def jumping_sample(scenario: Scenario, streams: Streams) -> Instance:
-    """A new f after every `RESTART_PERIOD` rounds."""
+    """Return an f that is a new one after every `RESTART_PERIOD` rounds."""
     return moving_sample(scenario, streams, lambda t: float(t % RESTART_PERIOD == 1))
 
 
 def true_values(instance: Instance, t: int) -> Any:
-    """f_t on all arms."""
+    """Return f_t on all arms."""
     return instance.at(t) if isinstance(instance, MovingInstance) else instance.values
 
 

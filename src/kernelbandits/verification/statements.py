@@ -82,11 +82,11 @@ class Effort:
         checks.positive("Effort", "scale", self.scale)
 
     def runs(self, usual: int, least: int = 20) -> int:
-        """The usual number of runs times the scale, but at least `least`."""
+        """Return the usual number of runs times the scale, but at least `least`."""
         return max(least, round(usual * self.scale))
 
     def seeds(self, runs: int) -> range:
-        """One seed for each run; the seeds of two efforts do not overlap."""
+        """Return one seed for each run; the seeds of two efforts do not overlap."""
         return range(self.seed * 10**6, self.seed * 10**6 + runs)
 
 
@@ -109,17 +109,23 @@ def compare_numbers(
 
 
 def standard_error(probability: float, runs: int) -> float:
-    """sqrt(p (1 - p) / n): the standard error of a relative frequency."""
+    """Return the standard error of a relative frequency.
+
+    sqrt(p (1 - p) / n)
+    """
     return math.sqrt(max(probability * (1 - probability), 0.0) / runs)
 
 
 def mean_and_error(values: Any) -> tuple[float, float]:
-    """The mean of the values and its standard error."""
+    """Return the mean of the values and its standard error."""
     return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
 def most_failures(delta: float, runs: int) -> int:
-    """The least k with P(Bin(runs, delta) > k) <= 0.00135: more failures contradict the rate."""
+    """Return the least k with P(Bin(runs, delta) > k) <= 0.00135.
+
+    More failures contradict the rate.
+    """
     return int((bdtrc(np.arange(runs + 1), runs, delta) <= FALSE_ALARM).argmax())
 
 

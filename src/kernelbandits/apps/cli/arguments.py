@@ -105,7 +105,7 @@ Tolerance = Annotated[
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]*)?) ?([smhd]?)")
 NEGATIVE = {"ignore_unknown_options": True}
-"""Lets -0.5 pass as an argument; what is no number is then refused by `no_option`."""
+"""Lets -0.5 pass as an argument; what is no number is then refused by `refuse_options`."""
 
 
 def read_duration(option: str, text: str | None) -> float | None:
@@ -124,7 +124,6 @@ def read_value(owner: str, text: str) -> float:
 
     Forms that only Python takes for numbers, such as 1_000, are refused.
     """
-    refuse_option(text)
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
     if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
         numbers, _ = rewrite_number(text)
@@ -146,16 +145,10 @@ def read_assignments(owner: str, option: str, texts: Iterable[str]) -> dict[str,
 
 def read_whole_number(name: str, text: str, least: int) -> int:
     """Read the number of a trial or a row."""
-    refuse_option(text)
     whole = re.fullmatch(r"[0-9]{1,18}", text) is not None and int(text) >= least
     digits = " with at most 18 digits" if re.fullmatch(r"[0-9]{19,}", text) else ""
     checks.needs(whole, name, f"a whole number from {least} on{digits}", text)
     return int(text)
-
-
-def refuse_option(text: str) -> None:
-    if re.match("--?[A-Za-z]", text) and text.lower() not in ("-inf", "-nan", "-infinity"):
-        raise ValueError(f"No such option: {text}. --help lists the options")
 
 
 def read_names(option: str, text: str | None) -> list[str] | None:

@@ -105,7 +105,7 @@ def print_columns(console: Console, found: Check) -> None:
 def print_dependence(console: Console, found: Check) -> None:
     """Where the average over the other columns is lowest and highest, for each column."""
     # Imported here, because commands that need no model import no policies.
-    from kernelbandits.policies.partial_dependence import BAND
+    from kernelbandits.insight.dependence import BAND
 
     shown = table((found.noun, "lowest average", "highest average"), left=(found.noun,))
     for one in found.dependence:

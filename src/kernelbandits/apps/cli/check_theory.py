@@ -31,7 +31,7 @@ code is 0 if every verdict is as expected, and 1 if not.
 
 Topics: constants, potential, optimism, martingale, coverage, regret, as-played, high-probability,
 lower-bound, and E1 to E10 and E12 for
-the errors of the paper (`errata` stands for all ten).
+the errors of the paper (`errata` stands for all of them: `--only errata`).
 
 Symbols: f is the unknown function, x* its maximiser, R the noise scale, D the bound of the norm of
 f, T the number of rounds, w the exploration weight, mean and sd the posterior mean and standard
@@ -70,7 +70,8 @@ def check_theory(
         str | None, typer.Option(help="Topics, separated by commas. Default: all topics.")
     ] = None,
     errata: Annotated[
-        bool, typer.Option("--errata/--no-errata", help="Include the errors of the paper, or not.")
+        bool,
+        typer.Option("--errata/--no-errata", help="Check the errors of the paper too, or not."),
     ] = True,
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the usual runs.")] = False,
     seed: Annotated[

@@ -36,7 +36,7 @@ from kernelbandits.formatting import did_you_mean
 if TYPE_CHECKING:
     from kernelbandits.experiment import Cell, Results
     from kernelbandits.experiment.dry_run import DryRun
-    from kernelbandits.experiment.workers import Mapper
+    from kernelbandits.processes import Mapper
 
 APP_HELP = """Kernelized bandits: compare policies, check the theory, and plan real experiments.
 
@@ -57,7 +57,10 @@ app = App(help=APP_HELP)
 
 Engine = Annotated[
     str,
-    typer.Option(help="numba (compiled, fast), numpy, or auto: numba where it is installed."),
+    typer.Option(
+        help="numba (compiled, fast), numpy, or auto: numba where it is installed. Both play the "
+        "same arms; the files name the engine."
+    ),
 ]
 
 Dask = Annotated[
@@ -180,7 +183,7 @@ def paper(
     rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
-    screen.page_notice(quiet)
+    screen.page_notice(quiet, "report.html or claims.md")
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
     plan = plan_paper(rounds, runs, sensitivity, engine)
     if plan.missing:

@@ -189,8 +189,9 @@ def create(
         ),
     ] = None,
     direction: Annotated[
-        str, typer.Option(help="maximize (max) or minimize (min) the target.")
-    ] = "maximize",
+        str | None,
+        typer.Option(help="maximize (max), the default, or minimize (min) the target."),
+    ] = None,
     cost: Annotated[str | None, typer.Option(help=COST)] = None,
     allowed: Annotated[
         str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
@@ -372,25 +373,16 @@ def read_similarity(gram: Path | None, graph: Path | None, labels: Path | None) 
     return Arms.from_gram(graph_matern(matrix) if gram is None else matrix, values=names)
 
 
-def read_target(given: list[str] | None, direction: str) -> dict[str, Any]:
-    """Read what is measured: one name and its direction, or several targets."""
+def read_target(given: list[str] | None, direction: str | None) -> dict[str, Any]:
+    """Return what is measured as `Study.create` takes it: one target, or several."""
     if not given:
         raise ValueError(
             "create needs --target NAME, the column of results, got none; if the table has no "
             "results yet, any other name will do"
         )
-    from kernelbandits.study.targets import Target, read_targets
-
-    targets = read_targets(given)
-    [first, *others] = targets
-    plain = first == Target(first.name, first.direction) and first.aim is None
-    if others or not plain:
-        unsaid = direction == "maximize"
-        needed = "the direction of several targets with each of them, as in stability:minimize"
-        checks.needs(unsaid, "create", needed, f"--direction {direction}")
-        return {"targets": targets}
-    said = first.direction if first.name != given[0].strip() else direction
-    return {"target": first.name, "direction": said}
+    if len(given) == 1:
+        return {"target": given[0], "direction": direction}
+    return {"targets": given, "direction": direction}
 
 
 def kernel_setting(kernel: str | None) -> dict[str, Any]:
@@ -428,7 +420,7 @@ def describe_study(study: Study) -> dict[str, Any]:
 
 def several_targets(study: Study) -> dict[str, Any]:
     """The targets of a study that has several."""
-    targets = study.settings.get("targets")
+    targets = study.settings["targets"]
     return {} if targets is None else {"targets": list(targets)}
 
 

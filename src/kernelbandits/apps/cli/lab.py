@@ -49,8 +49,6 @@ Examples:
 TOKEN = "KERNELBANDITS_TOKEN"
 ADDRESS = "address"
 """The file in which a server leaves its address for `--link`."""
-BROWSER_AFTER = 1.0
-"""Seconds after which the server answers a browser."""
 
 
 def lab(
@@ -129,20 +127,20 @@ def print_new_link(access: Access, role: str, place: str) -> None:
 
 
 def start_server(asked: Configuration, access: Access, role: str, browser: bool) -> None:
-    """Print the link that opens the server, and serve until the end."""
+    """Listen, print the link that opens the server, and serve until the end."""
     from kernelbandits.apps.web import serve
     from kernelbandits.apps.web.library import find_shelf
 
     # A place that cannot be served is refused before anything is printed.
     find_shelf(asked.place)
-    chosen = serve.check_port(asked)
+    chosen, listener = serve.listen(asked)
     (access.folder / ADDRESS).write_text(json.dumps(chosen.address))
     shown, console = serve.make_link(chosen, role), screen.out()
     print_line(console, f"Open this link in your browser; it works once:\n\n    {shown}\n")
     print_line(console, "Ctrl-C ends the server; nothing is lost by that.")
     if browser:
-        threading.Timer(BROWSER_AFTER, webbrowser.open, [shown]).start()
-    serve.run_server(chosen)
+        threading.Thread(target=webbrowser.open, args=[shown], daemon=True).start()
+    serve.run_server(chosen, listener)
 
 
 def check_file(option: str, path: Path | None) -> str | None:

@@ -15,6 +15,9 @@ from kernelbandits.formatting import mask_password
 
 TRACEBACK = "KERNELBANDITS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
+WRONG_CLOCK = (
+    "the clock of this computer needs to show a year before 2262, got a later one; set it right"
+)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -26,7 +29,21 @@ def main(argv: list[str] | None = None) -> None:
     # By default SIGTERM ends a process at once. As an exception it lets workers be stopped and
     # open studies be closed first.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    sys.exit(exit_code(lambda: find_app(argv)(argv, standalone_mode=True)))
+    sys.exit(exit_code(lambda: run_command(argv)))
+
+
+def run_command(argv: list[str] | None) -> None:
+    """Run the command of some words."""
+    refuse_empty_output(sys.argv[1:] if argv is None else argv)
+    find_app(argv)(argv, standalone_mode=True)
+
+
+def refuse_empty_output(words: list[str]) -> None:
+    """Refuse an --output without a name, which a path would take for the current folder."""
+    for word, following in zip(words, [*words[1:], "."], strict=True):
+        name = following if word == "--output" else word.removeprefix("--output=")
+        if word == "--output" or word.startswith("--output="):
+            checks.needs(bool(name.strip()), "--output", "the name of a file or folder", name)
 
 
 def find_app(argv: list[str] | None) -> App:
@@ -72,6 +89,8 @@ def exit_code(work: Callable[[], Any]) -> int:
             f"{error.name} is needed for this and is not installed; pip install {error.name}", 74
         )
     except Exception as error:
+        if isinstance(error, OverflowError) and "timestamp" in str(error):
+            return screen.print_error(WRONG_CLOCK, 74)
         return report_mistake(error)
     return 0
 

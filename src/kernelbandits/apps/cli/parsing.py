@@ -7,7 +7,8 @@ from wherever typer has them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
@@ -23,6 +24,10 @@ from kernelbandits.formatting import did_you_mean
 exceptions: Any = import_module(typer.BadParameter.__module__)
 HelpPrinted: Any = getattr(exceptions, "NoArgsIsHelpError", ())
 """Raised by newer parsers when a command without arguments prints its help: no mistake."""
+
+
+OPTION, NUMBERS = re.compile("--?[A-Za-z]"), ("-inf", "-infinity", "-nan")
+"""What is spelt like an option, and what is a number for all that."""
 
 
 class App(typer.Typer):
@@ -56,6 +61,7 @@ class Command(TyperCommand):
             # The parser's own sentence about arguments that are left over is replaced below.
             allowed, ctx.allow_extra_args = ctx.allow_extra_args, True
             left: list[str] = super().parse_args(ctx, args)
+            refuse_options(ctx, left)
             if left and not allowed:
                 said = f"{words(ctx)} takes no more arguments, got {' '.join(left)}"
                 if any(param.name == "candidates" for param in self.params) and exists(left[0]):
@@ -84,6 +90,18 @@ class CommandGroup(TyperGroup):
             return super().resolve_command(ctx, args)
 
 
+def refuse_options(ctx: Any, left: Sequence[str]) -> None:
+    """Refuse an option that does not exist where the parser takes it for an argument.
+
+    Commands that take negative numbers as arguments let the parser pass what it does not know.
+    """
+    taken = [ctx.params.get(one.name) for one in ctx.command.params if one.opts[0][0] != "-"]
+    lists = [one if isinstance(one, (list, tuple)) else [one] for one in taken]
+    for word in [word for words in lists for word in words] + [*left]:
+        if isinstance(word, str) and OPTION.match(word) and word.lower() not in NUMBERS:
+            raise exceptions.NoSuchOption(word.partition("=")[0], ctx=ctx)
+
+
 @contextmanager
 def mistakes_explained(ctx: Any) -> Iterator[None]:
     """Print what is wrong with the arguments as one sentence, and end with exit code 2."""
@@ -102,7 +120,7 @@ def mistakes_explained(ctx: Any) -> Iterator[None]:
 def explain(error: Any, ctx: Any) -> str:
     """One sentence about a mistake in the arguments, without a full stop."""
     if isinstance(error, exceptions.NoSuchOption):
-        known = [option for parameter in ctx.command.params for option in parameter.opts]
+        known = [option for parameter in ctx.command.params for option in names_of(parameter)]
         suggestion = did_you_mean(error.option_name, known, quote="")
         return f"{words(ctx)} has no option {error.option_name}.{suggestion}".rstrip(".")
     if isinstance(error, exceptions.MissingParameter):
@@ -114,7 +132,7 @@ def explain(error: Any, ctx: Any) -> str:
         takes_value = not any(
             getattr(parameter, "is_flag", False)
             for parameter in ctx.command.params
-            if error.option_name in parameter.opts
+            if error.option_name in names_of(parameter)
         )
         wrong = "a value, got none" if takes_value else "no value, got one"
         return f"{error.option_name} needs {wrong}"
@@ -128,6 +146,11 @@ def words(ctx: Any) -> str:
 
 def command_names(ctx: Any) -> list[str]:
     return [*command_names(ctx.parent), str(ctx.info_name)] if ctx.parent else []
+
+
+def names_of(parameter: Any) -> list[str]:
+    """All spellings of an option, such as --map and --no-map."""
+    return [*parameter.opts, *parameter.secondary_opts]
 
 
 def name_of(parameter: Any) -> str:

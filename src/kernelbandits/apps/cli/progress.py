@@ -20,7 +20,7 @@ from kernelbandits.apps.cli.screen import err
 
 if TYPE_CHECKING:
     from kernelbandits.experiment.blocks import SeedBlock
-    from kernelbandits.experiment.workers import Mapper
+    from kernelbandits.processes import Mapper
 
 
 @contextmanager

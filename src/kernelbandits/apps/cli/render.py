@@ -316,27 +316,26 @@ def describe_details(body: Mapping[str, Any]) -> list[str]:
 
 
 def describe_created(body: Mapping[str, Any]) -> str:
-    settings, log = body.get("settings", {}), body.get("candidates", {}).get("log")
+    # A space has no table of candidates.
+    settings, log = body["settings"], body.get("candidates", {}).get("log")
     scales = f", log10 of {', '.join(log)}" if log else ""
-    policy = f"policy {settings.get('policy')}"
-    return f"{settings.get('direction')} {settings.get('target')}, {policy}{scales}"
+    aim = f"{settings['direction']} {settings['target']}"
+    return f"{aim}, policy {settings['policy']}{scales}"
 
 
 def describe_settings(body: Mapping[str, Any]) -> str:
     """Describe a scale computed from the results, or a change of settings."""
     if body.get("auto"):
-        centre, spread = number(body.get("centre")), number(body.get("spread"))
+        centre, spread = number(body["centre"]), number(body["spread"])
         return f"centre {centre}, spread {spread}, from the results"
-    settings = body.get("settings", {})
+    settings = body["settings"]
     if "revised_from" in body:
-        return (
-            f"revision {settings.get('revision')} of {settings.get('policy')} chooses from now on"
-        )
-    return f"changed; policy {settings.get('policy')}"
+        return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
+    return f"changed; policy {settings['policy']}"
 
 
 def describe_undone(body: Mapping[str, Any]) -> str:
-    return f"undoes event {body.get('of')} ({body.get('kind')})"
+    return f"undoes event {body['of']} ({body['kind']})"
 
 
 def describe_released(body: Mapping[str, Any]) -> str:
@@ -344,7 +343,7 @@ def describe_released(body: Mapping[str, Any]) -> str:
 
 
 def describe_fitted(body: Mapping[str, Any]) -> str:
-    return f"scales fitted to {format_count(body.get('results', 0), 'result')}"
+    return f"scales fitted to {format_count(body['results'], 'result')}"
 
 
 def describe_added(body: Mapping[str, Any]) -> str:

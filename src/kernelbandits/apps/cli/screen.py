@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kernelbandits import checks
 from kernelbandits.checks import NumericsWarning, TheoryWarning
 from kernelbandits.formatting import (
     column_decimals,
@@ -62,7 +63,18 @@ def err() -> Console:
 
 def notice(text: str, quiet: bool) -> None:
     if not quiet:
-        err().print(f"[yellow]note[/]: {escape(text)}", soft_wrap=True)
+        err().print(f"[yellow]note[/]: {escape(cut_quotes(text))}", soft_wrap=True)
+
+
+def cut_quotes(text: str) -> str:
+    """Return a sentence in which no argument and no word is longer than an error quotes."""
+    given = [word.strip() for word in sys.argv if len(word) > checks.LONGEST_QUOTE]
+    for word in (*given, *LONG_WORD.findall(text)):
+        text = text.replace(word, checks.cut_quote(word))
+    return text
+
+
+LONG_WORD = re.compile(rf"\S{{{checks.LONGEST_QUOTE + 1},}}")
 
 
 def engine_notice(engine: str, quiet: bool) -> None:
@@ -75,14 +87,14 @@ def engine_notice(engine: str, quiet: bool) -> None:
         notice(f"matplotlib is not installed, no figures are drawn; {install}", quiet)
 
 
-def page_notice(quiet: bool) -> None:
+def page_notice(quiet: bool, pages: str = "report.html") -> None:
     if not is_installed("jinja2"):
         install = install_command("experiments")
-        notice(f"jinja2 is not installed, no report.html is written; {install}", quiet)
+        notice(f"jinja2 is not installed, no {pages} is written; {install}", quiet)
 
 
 def print_error(text: str, code: int) -> int:
-    err().print(f"[red]error[/]: {escape(text)}", soft_wrap=True)
+    err().print(f"[red]error[/]: {escape(cut_quotes(text))}", soft_wrap=True)
     return code
 
 
@@ -280,10 +292,10 @@ def show_sentence(text: str) -> None:
 
 
 def show_folder(output: Path) -> None:
-    out().print(
-        f"Written to {escape(str(output))}: open {escape(str(output / 'report.html'))}",
-        soft_wrap=True,
-    )
+    """Say where the results are; without jinja2 there is no page to open."""
+    page = output / "report.html"
+    told = f": open {escape(str(page))}" if page.exists() else ""
+    out().print(f"Written to {escape(str(output))}{told}", soft_wrap=True)
 
 
 @contextmanager

@@ -31,12 +31,14 @@ TELL = """Tell a result.
 
 A trial has one result. If it has one already, the new one is refused and the stored one is shown
 (exit code 1); `correct` replaces a wrong result. With --key a command can be repeated safely: the
-result is stored once. A result that comes after the end of the lease counts too.
+result is stored once, and another result with the same key is refused. A result that comes after
+the end of the lease counts too.
 
 Use --label, --row or --line for a row that nobody asked for, or that was measured again: the name
 of the row, its number counted from 0, or the line of the file of candidates in which it stood. If a
 trial of the same candidate is pending without a worker, the result is taken for it, and the answer
-says so. The answer names the candidate that was recorded.
+says so. Rows with different labels are different samples, also if they describe the same candidate:
+the result of one is never taken for another. The answer names the candidate that was recorded.
 
 --at gives a candidate by its values, once for each column or variable. If no row of the table has
 them, the result is learnt as a point off the table, which is never suggested, and a note says so.
@@ -58,7 +60,7 @@ the table calls it), sem, replicates (trials of the further values), values and 
 targets those that have come, and those to come), missing, corrected (whether the value replaced
 another one) and was (that other value); with --file a list of these.
 
-A file of results (--file, or --csv as in earlier releases) is a CSV file, a workbook (.xlsx) or a
+A file of results (--file, or --csv, which means the same) is a CSV file, a workbook (.xlsx) or a
 Parquet file, such as an export of this or of another study. Each line names its trial, its row or
 the values of all columns, and has the result in a column named like the target. Either all lines
 are stored or none. Lines that were told before are skipped, so you can add lines to the file and

@@ -38,13 +38,17 @@ What one command wrote is undone together: all rows of ask --n 4, all lines of t
 Results, failures, corrections, withdrawals and changes of settings or of the table can be undone,
 and an ask while its trial is pending. Rows that were added can be taken away while nobody has used
 them. --n counts commands; either all of them are undone or none. What others do meanwhile is not
-undone. JSON: an event, or a list of events with --n or where the command wrote several.
+undone. With --event nothing is undone if the last command is not the one that wrote this event, so
+of two people who undo the same step only one does. JSON: an event, or a list of events with --n or
+where the command wrote several.
 
 Examples:
 
     kernelbandits study undo films.db
 
     kernelbandits study undo films.db --n 3
+
+    kernelbandits study undo films.db --event 23
 """
 FEWEST_SUMMARISED = 3
 """Undone events of one kind that are told in one sentence."""
@@ -110,11 +114,15 @@ def undo(
         int | None,
         typer.Option("--n", "-n", min=1, help="Number of commands to undo, the last one first."),
     ] = None,
+    event: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only if this event (see study history) is of the last command."),
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet) as study:
-        events = study.undo_all(n or 1)
+        events = study.undo_all(n or 1, event=event)
         text = "\n".join(describe_undos(study, events))
     print_sentence(form, events[0] if n is None and len(events) == 1 else events, text)
 

@@ -69,7 +69,6 @@ class Access:
     def __init__(self, folder: Path, token: str | None = None) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._known: tuple[int, bytes] = (0, b"")
         self._own_token = None if token is None else check_token(token)
 
     def renew(self) -> None:
@@ -166,13 +165,12 @@ class Access:
 
     @property
     def _secret(self) -> bytes:
-        """The secret, read again when another process has renewed it."""
-        path = self.folder / "secret"
-        number = path.stat().st_ino if path.exists() else 0
-        if number == 0 or number != self._known[0]:
-            found = read_secret(path)
-            self._known = path.stat().st_ino, found
-        return self._known[1]
+        """The secret, read each time: another process may have renewed it.
+
+        Nothing but its content tells two secrets apart. A new file may have the number of the old
+        one, and the same time.
+        """
+        return read_secret(self.folder / "secret")
 
     def _sign(self, *parts: str) -> str:
         digest = hmac.new(self._secret, "\0".join(parts).encode(), hashlib.sha256).digest()
@@ -180,27 +178,35 @@ class Access:
 
 
 def read_secret(path: Path) -> bytes:
-    """The secret in a file, which is made if there is none.
-
-    Several servers may start at once: the one that creates the file decides.
-    """
-    with suppress(FileExistsError):
-        draft = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-        # Without O_BINARY, which only Windows has, a byte that is a line end would become two.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with open(os.open(draft, flags, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        finally:
-            draft.unlink()
-    found = path.read_bytes()
+    """The secret in a file, which is made if there is none."""
+    try:
+        found = path.read_bytes()
+    except FileNotFoundError:
+        make_secret(path)
+        return read_secret(path)
     checks.needs(
         len(found) == SECRET_BYTES, "lab", f"a secret of {SECRET_BYTES} bytes in {path}", len(found)
     )
     return found
+
+
+def make_secret(path: Path) -> None:
+    """Write a new secret, complete or not at all.
+
+    Several servers may start at once: the one that creates the file decides.
+    """
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
+    # Without O_BINARY, which only Windows has, a byte that is a line end would become two.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(draft, flags, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
 
 
 def check_token(token: str) -> str:

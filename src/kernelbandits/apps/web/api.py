@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from kernelbandits import checks
-from kernelbandits.apps.web.lab import find_asker, find_lab, find_study
+from kernelbandits.apps.web.lab import StudyRoute, find_asker, find_lab, find_study
 from kernelbandits.apps.web.messages import (
     AddRequest,
     AskRequest,
@@ -50,7 +50,7 @@ SAID = {
     413: "the request is too large",
     415: "the content type is not application/json",
     422: "a wrong value; row and column say where, as far as they are known",
-    503: "others hold the study, or its server does not answer: try again",
+    503: "others hold the study, its server does not answer, or too many files are open: try again",
     507: "the disk is full: nothing was stored",
 }
 
@@ -62,12 +62,16 @@ def say(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 reading = APIRouter(
-    prefix="/api", dependencies=[Depends(api_reader)], responses=say(401, 404, 409, 422, 503)
+    prefix="/api",
+    dependencies=[Depends(api_reader)],
+    responses=say(401, 404, 409, 422, 503),
+    route_class=StudyRoute,
 )
 writing = APIRouter(
     prefix="/api",
     dependencies=[Depends(api_writer)],
     responses=say(401, 403, 404, 409, 413, 415, 422, 503, 507),
+    route_class=StudyRoute,
 )
 
 Name = Annotated[str, Path(description="The name of the study.", max_length=200)]
@@ -220,8 +224,7 @@ def create(
     checks.needs(len(given) == 1, "create", "one of csv, rows and space", len(given))
     measured = [one for one in (body.target, body.targets) if one is not None]
     checks.needs(len(measured) == 1, "create", "target or targets", len(measured))
-    names = {"name", "csv", "rows", "space", *({"direction"} if body.targets else ())}
-    settings = body.model_dump(exclude=names, exclude_none=True)
+    settings = body.model_dump(exclude={"name", "csv", "rows", "space"}, exclude_none=True)
     if body.targets is not None:
         settings["targets"] = [read_wanted(one) for one in body.targets]
     if body.space is not None:
@@ -291,7 +294,8 @@ def release(study: Study, body: ReleaseRequest, key: str | None) -> Any:
 
 @operation("undo", UndoRequest, "Take back the last steps")
 def undo(study: Study, body: UndoRequest, key: str | None) -> Any:
-    return study.undo_all(body.n, key=key)
+    """With `event`, an event of the step that is meant, 409 if others have written since."""
+    return study.undo_all(**body.model_dump(), key=key)
 
 
 @operation("permit", PermitRequest, "Forbid rows, or allow them again")

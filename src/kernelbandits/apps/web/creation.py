@@ -14,7 +14,7 @@ from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.visitors import Form
 from kernelbandits.domains import MixedBox
-from kernelbandits.domains.space_files import parse_values
+from kernelbandits.domains.entries import parse_values
 from kernelbandits.study import Study
 from kernelbandits.study.targets import AIM, MAXIMIZE, Target
 from kernelbandits.tables.candidates import Candidates, read_candidates
@@ -125,7 +125,8 @@ class Aims:
         first = TargetLine(**{part: form.text(part, usual) for part, usual in parts.items()})
         columns = [form.texts(f"more-{part}") for part in parts]
         lines = [TargetLine(*cells) for cells in zip_longest(*columns, fillvalue="")]
-        more = tuple(one for one in lines if one.target)
+        # A line with details and without a name is refused when the study is created.
+        more = tuple(one for one in lines if one.target or one.has_details)
         return cls(first=first, more=more, goal=form.text("goal", "find"), **texts)
 
     @property
@@ -142,11 +143,20 @@ class Aims:
         """Empty lines of the form for further targets."""
         return [TargetLine()] * max(1, FREE_LINES - len(self.more))
 
-    def with_targets(self, names: Sequence[str]) -> Aims:
-        """The same with these columns as targets; those that were there keep what was typed."""
-        known = {one.target: one for one in self.lines}
-        wanted = [*names] or [self.first.target]
-        first, *more = [known.get(name, TargetLine(name)) for name in wanted]
+    def with_results(self, results: Sequence[str], columns: Container[str]) -> Aims:
+        """Make targets of the columns that are results; what was typed of them stays.
+
+        A typed name that is no column of the table stays too: its results come later. A column
+        with another role is no target. A first line without a name is about the first result.
+        """
+        unseen = [name for name in results if name not in self.targets]
+        first = self.first
+        if unseen and not first.target:
+            first = replace(first, target=unseen.pop(0))
+        lines = [
+            one for one in (first, *self.more) if one.target in results or one.target not in columns
+        ]
+        first, *more = [*lines, *map(TargetLine, unseen)] or [first]
         return replace(self, first=first, more=tuple(more))
 
     @property
@@ -216,6 +226,20 @@ class Preview:
     def rest(self) -> int:
         return self.count - len(self.rows)
 
+    @property
+    def result_columns(self) -> list[str]:
+        return result_names(self.columns)
+
+    def describe_misplaced(self, typed: Sequence[str]) -> str:
+        """Say which name typed as what is measured is a column with another role; "" if none is."""
+        for one in self.columns:
+            if one.name in typed and one.role != RESULT:
+                return (
+                    f"{one.name!r} is a column whose role is {one.role!r}, so it is not among what "
+                    f"is measured; give it the role {RESULT!r}, or name another result"
+                )
+        return ""
+
 
 def preview_table(
     upload: Upload,
@@ -233,11 +257,11 @@ def preview_table(
     if form is None:
         targets = guess_targets(table)
         name = suggest_name(upload.path.stem, fixed, taken)
-        aims = Aims(name=name).with_targets(targets)
+        aims = Aims(name=name).with_results(targets, table.columns)
         columns = guess_columns(upload, table, targets, worksheet)
     else:
         columns = chosen_columns(table, form)
-        aims = Aims.of(form).with_targets(result_names(columns))
+        aims = Aims.of(form).with_results(result_names(columns), table.columns)
     rows = [
         [column.texts[i] for column in table.columns.values()]
         for i in range(min(SHOWN_ROWS, len(table)))

@@ -21,7 +21,14 @@ from kernelbandits.apps.web.access import ROLES, Visitor
 from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.errors import describe_error
 from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
-from kernelbandits.apps.web.lab import base_address, find_asker, find_lab, find_study
+from kernelbandits.apps.web.lab import (
+    StudyRoute,
+    base_address,
+    find_asker,
+    find_lab,
+    find_study,
+    study_address,
+)
 from kernelbandits.apps.web.pages import (
     go_to,
     is_combined,
@@ -47,7 +54,11 @@ from kernelbandits.tables.growing import remark_additions
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.workbooks import SeveralSheets
 
-router = APIRouter(dependencies=[Depends(page_writer), Depends(read_form)], include_in_schema=False)
+router = APIRouter(
+    dependencies=[Depends(page_writer), Depends(read_form)],
+    include_in_schema=False,
+    route_class=StudyRoute,
+)
 MOST_ASKED = 200
 """Candidates in one batch of the page."""
 
@@ -77,7 +88,7 @@ def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Resp
     except ValueError as error:
         lab.uploads.remove(upload)
         return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
-    return go_to(lab, name_preview(upload, worksheet))
+    return go_to(request, name_preview(upload, worksheet))
 
 
 def name_preview(upload: Upload, worksheet: str | None) -> str:
@@ -105,7 +116,7 @@ def create_by_ranges(request: Request, visitor: PageVisitor, form: SentForm) -> 
         lab.library.create(ranges.aims.name, ranges.space(), **settings)
     except (ValueError, StudyConflict) as error:
         return show_new(request, visitor, ranges, 422, str(error))
-    return go_to(lab, f"/studies/{ranges.aims.name}", "The study was created.")
+    return go_to(request, study_address(ranges.aims.name), "The study was created.")
 
 
 @router.post("/new/{number}")
@@ -118,7 +129,10 @@ def create_by_table(
     preview = preview_table(upload, form, lab.library.shelf.fixed_name)
     if form.text("action") != "create":
         return show_preview(request, visitor, number, form)
-    unseen = [one for one in preview.aims.targets if one not in Aims.of(form).targets]
+    typed = Aims.of(form).targets
+    if problem := preview.describe_misplaced(typed):
+        return show_preview(request, visitor, number, form, 422, problem)
+    unseen = [one for one in preview.aims.targets if one not in typed]
     if preview.aims.more and unseen:
         problem = f"say below whether more or less of {', '.join(unseen)} is better"
         return show_preview(request, visitor, number, form, 422, problem)
@@ -129,7 +143,7 @@ def create_by_table(
     lab.uploads.remove(upload)
     verb = "was" if told == 1 else "were"
     results = f" {format_count(told, 'result')} of the table {verb} told to it." if told else ""
-    return go_to(lab, f"/studies/{preview.aims.name}", f"The study was created.{results}")
+    return go_to(request, study_address(preview.aims.name), f"The study was created.{results}")
 
 
 # ---------------------------------------------------------------------- ask and tell
@@ -146,7 +160,7 @@ def ask(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Re
     except (ValueError, StudyConflict) as error:
         return show_problem(request, visitor, name, error, form)
     notices = found[0].notices if found else ()
-    return go_to(find_lab(request), f"/studies/{name}", *notices)
+    return go_to(request, study_address(name), *notices)
 
 
 @router.post("/studies/{name}/tell")
@@ -182,7 +196,7 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
         if not form.text("trial"):
             return show_refused(request, visitor, name, error, form, "tell")
         return show_problem(request, visitor, name, error, form)
-    return go_to(find_lab(request), f"/studies/{name}", describe_told(told), *told.notices)
+    return go_to(request, study_address(name), describe_told(told), *told.notices)
 
 
 def find_measured(study: Study, form: Form) -> dict[str, Any]:
@@ -266,7 +280,7 @@ def tell_file(request: Request, visitor: PageVisitor, name: str, form: SentForm)
     notices = told[0].notices if told else ()
     known = f", {len(told) - fresh} were stored already" if fresh < len(told) else ""
     said = f"{format_count(fresh, 'result')} recorded{known}."
-    return go_to(lab, f"/studies/{name}", said, *notices)
+    return go_to(request, study_address(name), said, *notices)
 
 
 def is_sheet(path: Path) -> bool:
@@ -284,9 +298,10 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
         value = None if failed else read_values(study, form)
         study.correct(trial, value, failed=failed, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
-        return show_trial(request, visitor, name, trial, 422, problem=str(error))
+        refused = {"problem": str(error), "typed": form.all_texts()}
+        return show_trial(request, visitor, name, trial, 422, **refused)
     shown = "now counts as failed" if value is None else f"now has the result {write(value)}"
-    return go_to(find_lab(request), f"/studies/{name}", f"Trial {trial} {shown}.")
+    return go_to(request, study_address(name), f"Trial {trial} {shown}.")
 
 
 @router.post("/studies/{name}/withdraw")
@@ -295,9 +310,10 @@ def withdraw(request: Request, visitor: PageVisitor, name: str, form: SentForm) 
     try:
         find_study(request, name).withdraw(trial, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
-        return show_trial(request, visitor, name, trial, 422, problem=str(error))
+        refused = {"problem": str(error), "typed": form.all_texts()}
+        return show_trial(request, visitor, name, trial, 422, **refused)
     said = f"The result of trial {trial} no longer counts; the history keeps it."
-    return go_to(find_lab(request), f"/studies/{name}", said)
+    return go_to(request, study_address(name), said)
 
 
 @router.post("/studies/{name}/release")
@@ -305,21 +321,18 @@ def release(request: Request, name: str, form: SentForm) -> Response:
     trial = read_whole("the trial", form.text("trial"))
     find_study(request, name).release(trial, key=key_of(form))
     said = f"Trial {trial} is released: its candidate can be suggested again."
-    return go_to(find_lab(request), f"/studies/{name}", said)
+    return go_to(request, study_address(name), said)
 
 
 @router.post("/studies/{name}/undo")
 def undo(request: Request, name: str, form: SentForm) -> Response:
     """Take back the step that the page showed; not one that somebody else made since."""
     study, wanted = find_study(request, name), read_whole("the step", form.text("event"))
-    last = study.last_step()
-    repeated = any((event.key or "") == f"undo:{key_of(form)}/0" for event in study.history())
-    if not repeated and (not last or last[0].seq != wanted):
-        now = f"now it is: {describe_step(last)}" if last else "nothing can be undone"
-        raise StudyConflict(f"undo needs the last step, got event {wanted}; {now}")
-    study.undo(key=key_of(form))
-    said = "Undone." if repeated else f"Undone: {describe_step(last)}."
-    return go_to(find_lab(request), f"/studies/{name}", said)
+    undone = [one.body["of"] for one in study.undo_all(1, event=wanted, key=key_of(form))]
+    # Events are numbered from 1 without gaps.
+    events = study.history()
+    said = f"Undone: {describe_step([events[number - 1] for number in undone])}."
+    return go_to(request, study_address(name), said)
 
 
 # ---------------------------------------------------------------------- candidates
@@ -337,8 +350,8 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
     except (ValueError, StudyConflict) as error:
         return show_refused(request, visitor, name, error, form, "permit")
     said = f"{format_count(len(event.body['rows']), 'row')} {event.kind}. Undo takes it back."
-    address = f"/studies/{name}/candidates"
-    return go_to(find_lab(request), address, said, *study.notices_of(event))
+    address = study_address(name, "/candidates")
+    return go_to(request, address, said, *study.notices_of(event))
 
 
 def show_refused(
@@ -378,7 +391,7 @@ def add(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Re
     fresh = event.body["first"] == len(before)
     notices = remark_additions(before, event.body) if fresh else ()
     said = f"{format_count(added, 'row')} added. Undo takes it back."
-    return go_to(lab, f"/studies/{name}/candidates", said, *notices)
+    return go_to(request, study_address(name, "/candidates"), said, *notices)
 
 
 # ---------------------------------------------------------------------- settings, sharing
@@ -396,9 +409,9 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
         more = {"problem": str(error), "typed": form.all_texts()}
         return show_settings(request, visitor, name, describe_error(error)[0], **more)
     if not changed:
-        return go_to(find_lab(request), f"/studies/{name}/settings", "Nothing was changed.")
+        return go_to(request, study_address(name, "/settings"), "Nothing was changed.")
     said = f"Changed: {', '.join(changed)}. Undo takes it back."
-    return go_to(find_lab(request), f"/studies/{name}", said)
+    return go_to(request, study_address(name), said)
 
 
 def read_changes(known: Mapping[str, Any], form: Form) -> dict[str, Any]:

@@ -6,8 +6,14 @@ path; only a new study gets a file, named by letters, digits, - and _.
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -16,7 +22,8 @@ from typing import Any, Protocol
 from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
 from kernelbandits.outputs import is_study
-from kernelbandits.storage import NoStudy, StorageError, StudyExists, studies
+from kernelbandits.runtime import descriptor_limit, has_free_descriptor
+from kernelbandits.storage import NoStudy, StorageBusy, StorageError, StudyExists, studies
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
 from kernelbandits.study import Study
 
@@ -27,6 +34,22 @@ RESERVED = frozenset(
 )
 """Names that Windows takes for devices."""
 SUFFIX = ".db"
+STUDY, ASKER, READER = "study", "asker", "reader"
+"""The purposes for which a study is open."""
+PATIENCE = 5.0
+"""Seconds to wait for a study that another process holds; then the visitor may try again."""
+SAME_HOLD = 1.0
+"""Seconds for which a study that could not be opened counts as held by the same process."""
+LISTING_PATIENCE = 1.0
+"""Seconds for which a list of studies waits for those that others hold."""
+MOST_OPEN = 64
+"""Studies that are open at the same time, each with its table, policy and model in memory."""
+DESCRIPTORS = 16
+"""A study that is open takes up to six descriptors: its file and its journal, three times. The
+others are for the connections of visitors."""
+TOO_MANY_FILES = "the server has as many files open as it may; try again in a moment"
+CONNECTIONS = 16
+"""Studies of a database that are open, each with three connections; PostgreSQL allows 100."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,10 @@ class Shelf(Protocol):
     def fixed_name(self) -> str | None:
         """The name that a new study has to have; None where it can be chosen."""
 
+    @property
+    def most_open(self) -> int:
+        """How many of its studies may be open at the same time."""
+
     def names(self) -> dict[str, str | Path]:
         """Name -> place of each study that is there."""
 
@@ -63,6 +90,7 @@ class FileShelf:
 
     def __init__(self, path: Path) -> None:
         self.path, self.title, self.fixed_name = path, path.stem, path.stem
+        self.most_open = 1
 
     def names(self) -> dict[str, str | Path]:
         return {self.path.stem: self.path} if self.path.exists() else {}
@@ -80,12 +108,13 @@ class FolderShelf:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.title = self.folder.name or "studies"
+        self.most_open = max(min(MOST_OPEN, descriptor_limit() // DESCRIPTORS), 1)
 
     def names(self) -> dict[str, str | Path]:
         """Links that lead out of the folder, and files that are no studies, are left out."""
         found = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda path: path.name.casefold())
         inside = [path for path in found if path.resolve().parent == self.folder]
-        return {path.stem: path for path in inside if is_study(path)}
+        return {write_name(path): path for path in inside if is_study(path)}
 
     def new_place(self, name: str) -> Path:
         check_file_name(name)
@@ -102,6 +131,7 @@ class DatabaseShelf:
         self._address = address
         self.fixed_name = place.study if re.search(r"[?&]study=", address) else None
         self.title = self.fixed_name or place.url.database or "studies"
+        self.most_open = CONNECTIONS
 
     def names(self) -> dict[str, str | Path]:
         there = [one.name for one in studies(self._address)]
@@ -123,6 +153,15 @@ class DatabaseShelf:
         return f"{self._address}{'&' if '?' in self._address else '?'}study={name}"
 
 
+def write_name(path: Path) -> str:
+    r"""The name of a study in a file; bytes that are no UTF-8 are written as \xff.
+
+    >>> write_name(Path("studies/films.db")), write_name(Path(os.fsdecode(b"\xff.db")))
+    ('films', '\\xff')
+    """
+    return os.fsencode(path.stem).decode("utf-8", "backslashreplace")
+
+
 def check_file_name(name: str) -> None:
     fits = bool(FILE_NAME.fullmatch(name)) and name.lower() not in RESERVED
     needed = "a name of letters, digits, - and _, which begins with a letter or a digit"
@@ -142,6 +181,51 @@ def find_shelf(where: str) -> Shelf:
     return DatabaseShelf(address, place)
 
 
+class OpenStudy:
+    """A study of a shelf that is open, once for each purpose that it was needed for."""
+
+    def __init__(self, place: str | Path, patience: float) -> None:
+        self.place, self.patience = place, patience
+        self._opened: dict[str, Future[Study]] = {}
+        self._lock = Lock()
+        self._held = -math.inf, ""
+        """When it was last held by others for too long to be opened, and how that was said."""
+
+    def find(self, purpose: str) -> Study:
+        """The study for a purpose: the first thread opens it, and the others wait for that.
+
+        Those who come right after it could not be opened do not wait for as long again.
+        """
+        with self._lock:
+            is_first, (held_at, sentence) = purpose not in self._opened, self._held
+            if is_first and time.monotonic() - held_at < SAME_HOLD:
+                raise StorageBusy(sentence)
+            found = self._opened.setdefault(purpose, Future())
+        if is_first:
+            writable = purpose != READER
+            try:
+                found.set_result(Study.open(self.place, writable=writable, patience=self.patience))
+            except BaseException as error:
+                if isinstance(error, StorageBusy):
+                    self._held = time.monotonic(), str(error)
+                # Those who wait get the same error; whoever comes later tries again.
+                with self._lock:
+                    self._opened.pop(purpose, None)
+                found.set_exception(error)
+        return found.result()
+
+    @property
+    def is_closed(self) -> bool:
+        return not self._opened
+
+    def close(self) -> None:
+        with self._lock:
+            opened, self._opened = self._opened, {}
+        for one in opened.values():
+            if one.done() and one.exception() is None:
+                one.result().close()
+
+
 class Library:
     """The open studies of a shelf, each opened when it is first needed.
 
@@ -149,61 +233,134 @@ class Library:
     (`asker`) and for the answers of its model (`reader`). A `Study` lets one thread in at a time,
     so a result is stored at once also while a suggestion or an answer is computed. Each of them
     reads from the log what the others wrote, and keeps what it has learnt in memory.
+
+    Parameters
+    ----------
+    shelf
+        Where the studies are.
+    patience
+        Seconds to wait for a study that another process holds. The lock of the library is never
+        held meanwhile, so the other studies answer.
+    most
+        How many studies may be open; those not used for longest are closed first, and one that a
+        request uses is not closed. By default as many as `shelf.most_open`.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
-        self._open: dict[tuple[str, str], Study] = {}
+    def __init__(self, shelf: Shelf, patience: float = PATIENCE, most: int | None = None) -> None:
+        self.shelf, self.patience = shelf, patience
+        self.most = shelf.most_open if most is None else most
+        self._open: OrderedDict[str, OpenStudy] = OrderedDict()
+        """The study used last is the last."""
+        self._users: Counter[str] = Counter()
         self._lock = Lock()
 
     def entries(self) -> list[Entry]:
-        return [describe_place(name, place) for name, place in self.shelf.names().items()]
+        """All studies; of those that others hold the list waits for a moment, for all together."""
+        end = time.monotonic() + min(self.patience, LISTING_PATIENCE)
+        return [
+            describe_place(name, place, max(end - time.monotonic(), 0.0))
+            for name, place in self.shelf.names().items()
+        ]
 
     def study(self, name: str) -> Study:
         """The study of this name, to write and to list; NoStudy if it is not in the list."""
-        return self._find(name, "study")
+        return self._find(name, STUDY)
 
     def asker(self, name: str) -> Study:
         """The same study, for suggestions."""
-        return self._find(name, "asker")
+        return self._find(name, ASKER)
 
     def reader(self, name: str) -> Study:
         """The same study, for the answers of its model; nothing is written by it."""
-        return self._find(name, "reader")
+        return self._find(name, READER)
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[None]:
+        """Keep a study open, if it is, while a request uses it."""
+        with self._lock:
+            self._users[name] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users[name] -= 1
+                self._users += Counter()  # Names that nobody uses are dropped.
 
     def _find(self, name: str, purpose: str) -> Study:
         with self._lock:
-            known = self._open.get((name, purpose))
-        if known is not None:
-            return known
+            known = self._open.get(name)
+            if known is not None:
+                self._open.move_to_end(name)
+        if known is None:
+            known = self._add(name, self._look_up(name))
+        try:
+            return known.find(purpose)
+        except StorageBusy:
+            raise
+        except StorageError:
+            if known.is_closed:
+                self.forget(name)
+            raise
+
+    def _look_up(self, name: str) -> str | Path:
         place = self.shelf.names().get(name)
         if place is None:
+            # Without a free descriptor no file looks like a study.
+            if not has_free_descriptor():
+                raise StorageBusy(TOO_MANY_FILES)
             raise NoStudy(f"there is no study {name[:80]!r} here")
+        return place
+
+    def _add(self, name: str, place: str | Path) -> OpenStudy:
+        """Make room for a study, which is opened when it is used."""
+        self._close_idle(self.most - 1)
         with self._lock:
-            if (name, purpose) not in self._open:
-                self._open[name, purpose] = Study.open(place, writable=purpose != "reader")
-            return self._open[name, purpose]
+            return self._open.setdefault(name, OpenStudy(place, self.patience))
 
     def create(self, name: str, candidates: Any, **settings: Any) -> Study:
         """A new study under a name that nobody has taken."""
         place = self.shelf.new_place(name)
         if name in self.shelf.names():
             raise StudyConflict(f"a new study needs another name, got {name!r}, which is there")
-        study = Study.create(place, candidates, **settings)
+        # It is opened again, with the patience of the library.
+        Study.create(place, candidates, **settings).close()
+        return self._add(name, place).find(STUDY)
+
+    def has_open(self, name: str) -> bool:
+        return name in self._open
+
+    def forget(self, name: str) -> None:
+        """Close a study; it is looked up and opened again when it is next needed."""
         with self._lock:
-            self._open[name, "study"] = study
-        return study
+            known = self._open.pop(name, None)
+        if known is not None:
+            known.close()
+
+    def close_idle(self) -> None:
+        """Close all studies that no request uses."""
+        self._close_idle(0)
+
+    def _close_idle(self, most: int) -> None:
+        """Close those that were not used for longest, until at most so many are open."""
+        with self._lock:
+            idle = [name for name in self._open if name not in self._users]
+            surplus = max(len(self._open) - most, 0)
+            closed = [self._open.pop(name) for name in idle[:surplus]]
+        for one in closed:
+            one.close()
 
     def close(self) -> None:
         with self._lock:
-            for study in self._open.values():
-                study.close()
+            closed = list(self._open.values())
             self._open.clear()
+        for one in closed:
+            one.close()
 
 
-def describe_place(name: str, place: str | Path) -> Entry:
+def describe_place(name: str, place: str | Path, patience: float) -> Entry:
     try:
-        [found] = [one for one in studies(place) if isinstance(place, Path) or one.name == name]
+        listed = studies(place, patience)
+        [found] = [one for one in listed if isinstance(place, Path) or one.name == name]
     except (StorageError, ValueError) as error:
         return Entry(name, problem=str(error).replace(str(place), name))
     return Entry(name, found.rows, found.events, found.since)

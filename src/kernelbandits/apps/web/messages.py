@@ -96,6 +96,8 @@ class UndoRequest(Message):
     """How many of the last steps to take back."""
 
     n: Annotated[int, Field(ge=1, le=1000)] = 1
+    event: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    """An event of the step that is meant: if it is not the last one, nothing is undone."""
 
 
 class ChangeRequest(Message):
@@ -143,10 +145,12 @@ class CreateRequest(Message):
 
     name: Text
     target: Text | None = None
+    """What is measured, also with its direction, as in "haze:minimize"."""
     targets: Annotated[list[Text | TargetRequest], Field(min_length=1, max_length=20)] | None = None
     """In place of `target`, several, or one with a value to be met: each as an object, or as the
     commands have it, such as "haze:minimize,range=0..5,weight=2,limit=4"."""
-    direction: Literal["maximize", "minimize"] = "maximize"
+    direction: Literal["maximize", "minimize"] | None = None
+    """Of `target`: maximize unless it is given."""
     csv: Annotated[str, Field(min_length=1)] | None = None
     """A table as the text of a CSV file, with a header."""
     rows: Annotated[list[dict[str, Cell]], Field(min_length=1)] | None = None

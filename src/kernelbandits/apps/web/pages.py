@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -17,15 +19,16 @@ from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import READ, WRITE, Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
-from kernelbandits.apps.web.lab import Lab, base_address, find_lab, find_study
-from kernelbandits.apps.web.snapshots import (
-    ANSWERS,
-    DRAWINGS,
-    STATUS,
-    FigureName,
-    Snapshot,
-    drawing_lock,
+from kernelbandits.apps.web.figures import MAP, FigureName, drawing_lock
+from kernelbandits.apps.web.lab import (
+    Lab,
+    StudyRoute,
+    base_address,
+    find_lab,
+    find_study,
+    study_address,
 )
+from kernelbandits.apps.web.snapshots import ANSWERS, DRAWINGS, STATUS, Snapshot
 from kernelbandits.apps.web.uploads import refuse_full_disk
 from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
 from kernelbandits.formatting import format_time
@@ -37,7 +40,9 @@ from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.workbooks import WHICH_SHEET
 
-router = APIRouter(dependencies=[Depends(page_visitor)], include_in_schema=False)
+router = APIRouter(
+    dependencies=[Depends(page_visitor)], include_in_schema=False, route_class=StudyRoute
+)
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -54,9 +59,12 @@ LONGEST_SAID = 1500
 def show_page(
     request: Request, visitor: Visitor, template: str, code: int = 200, **values: Any
 ) -> Response:
-    """A page with what all pages have: who reads, the form field, and what was said last."""
+    """A page with what all pages have: who reads, the form field, and what was said last.
+
+    It names the key of the form that it answers, so that the script no longer keeps what was typed.
+    """
     lab = find_lab(request)
-    said = read_said(lab, request)
+    said, answered = read_said(lab, request)
     page = render(
         f"lab/{template}",
         shelf=lab.library.shelf.title,
@@ -65,12 +73,14 @@ def show_page(
         csrf=lab.access.form_token(visitor),
         new_key=lambda: secrets.token_hex(8),
         said=said,
+        answered=find_form_key(request) or answered,
         time=format_time,
+        study_address=study_address,
         sentence=write_sentence,
         **values,
     )
     answer = HTMLResponse(page, code)
-    if said:
+    if said or answered:
         answer.delete_cookie(said_cookie(lab), httponly=True, samesite="strict", secure=lab.secure)
     return answer
 
@@ -91,21 +101,26 @@ def write_sentence(text: str) -> str:
     return f"{said if name else said[:1].upper() + said[1:]}."
 
 
-def go_to(lab: Lab, address: str, *sentences: str) -> Response:
-    """Send the browser to a page, which says these sentences once."""
-    answer = RedirectResponse(address, 303)
-    if sentences:
-        text = json.dumps([one[: LONGEST_SAID // len(sentences)] for one in sentences])
-        value = base64.urlsafe_b64encode(text.encode()).decode()
-        signed = f"{value}.{lab.access.sign_text(value)}"
-        answer.set_cookie(
-            said_cookie(lab),
-            signed,
-            max_age=SAID_SECONDS,
-            secure=lab.secure,
-            httponly=True,
-            samesite="strict",
-        )
+def find_form_key(request: Request) -> str:
+    """The key of the form that a request brought; `visitors.read_form` has read it."""
+    key: str = getattr(request.state, "form_key", "")
+    return key
+
+
+def go_to(request: Request, address: str, *sentences: str) -> Response:
+    """Send the browser to a page, which says these sentences once and names the form it answers."""
+    lab, answer = find_lab(request), RedirectResponse(address, 303)
+    said = [one[: LONGEST_SAID // len(sentences)] for one in sentences]
+    text = json.dumps({"said": said, "key": find_form_key(request)})
+    value = base64.urlsafe_b64encode(text.encode()).decode()
+    answer.set_cookie(
+        said_cookie(lab),
+        f"{value}.{lab.access.sign_text(value)}",
+        max_age=SAID_SECONDS,
+        secure=lab.secure,
+        httponly=True,
+        samesite="strict",
+    )
     return answer
 
 
@@ -113,24 +128,24 @@ def said_cookie(lab: Lab) -> str:
     return f"{lab.cookie}-said"
 
 
-def read_said(lab: Lab, request: Request) -> list[str]:
+def read_said(lab: Lab, request: Request) -> tuple[list[str], str]:
+    """What the last form has to say, and its key."""
     value, _, signature = request.cookies.get(said_cookie(lab), "").partition(".")
     if not value or not lab.access.is_signed(value, signature):
-        return []
-    try:
-        return [str(one) for one in json.loads(base64.urlsafe_b64decode(value))]
-    except ValueError:
-        return []
+        return [], ""
+    found = json.loads(base64.urlsafe_b64decode(value))
+    return found["said"], found["key"]
 
 
 def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, Any]:
     """What all pages of a study show; none of it needs a model."""
-    asked = f"{request.url.path}?{request.url.query}".rstrip("?")
+    at, path, query = study_address(name), request.scope["path"], request.scope["query_string"]
+    asked = f"{quote(path)}?{query.decode('latin-1')}".rstrip("?")
     return {
         "name": name,
         # Where the script finds news of the page: that of a refused form has another address.
-        "page": asked if request.method == "GET" else f"/studies/{name}",
-        "at": f"/studies/{name}",
+        "page": asked if request.method == "GET" else at,
+        "at": at,
         "event": snapshot.number,
         "direction": snapshot.study.direction,
         "counts": snapshot.counts,
@@ -147,13 +162,13 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
 
 def target_names(study: Study) -> list[str]:
     """The targets of a study: mostly one."""
-    return [one["name"] for one in study.settings.get("targets") or ()] or [study.target]
+    return [one["name"] for one in study.settings["targets"] or ()] or [study.target]
 
 
 def is_combined(study: Study) -> bool:
     """Whether the policy sees the desirability of what is measured; of one thing too, if a value
     is to be met."""
-    return bool(study.settings.get("targets"))
+    return bool(study.settings["targets"])
 
 
 def take_snapshot(request: Request, name: str) -> Snapshot:
@@ -170,7 +185,7 @@ def home(request: Request, visitor: PageVisitor) -> Response:
     entries = lab.library.entries()
     fixed = lab.library.shelf.fixed_name
     if fixed is not None and any(one.name == fixed for one in entries):
-        return RedirectResponse(f"/studies/{fixed}", 303)
+        return RedirectResponse(study_address(fixed), 303)
     return show_page(request, visitor, "home.html", entries=entries)
 
 
@@ -333,7 +348,7 @@ def show_candidates(
     space = snapshot.study.space
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     if request.method != "GET":
-        values["page"] = f"/studies/{name}/candidates"
+        values["page"] = study_address(name, "/candidates")
     return show_page(
         request,
         visitor,
@@ -367,14 +382,14 @@ def show_trial(
     if explained and not waiting:
         sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
-    values = {"conflict": None, **more}
+    values = {"conflict": None, "typed": {}, **more}
     return show_page(
         request,
         visitor,
         "trial.html",
         status,
         **study_values(request, name, snapshot)
-        | {"page": f"/studies/{name}/trials/{trial}", "waiting": waiting},
+        | {"page": study_address(name, f"/trials/{trial}"), "waiting": waiting},
         trial=found,
         why=sentence,
         numbers=rows,
@@ -398,7 +413,7 @@ def figures(
         chosen = None if usual is None else (usual.across, usual.up)
     caption = ""
     if chosen is not None:
-        caption = shown.find_drawing(FigureName("map", 0, *chosen)).caption
+        caption = shown.find_drawing(FigureName(MAP, 0, *chosen)).caption
     captions = {
         kind: [(one.title, one.caption) for one in drawings]
         for kind, drawings in shown.drawings.items()
@@ -422,15 +437,14 @@ WantedFigure = Annotated[FigureName, Depends(FigureName)]
 
 @router.get("/studies/{name}/figure.svg")
 def figure(request: Request, name: str, wanted: WantedFigure) -> Response:
-    svg, _ = drawn_snapshot(request, name).draw(wanted)
-    return Response(svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
+    drawn = drawn_snapshot(request, name).draw(wanted)
+    return Response(drawn.svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
 
 
 @router.get("/studies/{name}/marks.json")
 def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
     """Place and text of each mark of a figure, which the page shows under the pointer."""
-    _, found = drawn_snapshot(request, name).draw(wanted)
-    return JSONResponse(found)
+    return Response(drawn_snapshot(request, name).draw(wanted).marks, 200, {}, "application/json")
 
 
 def drawn_snapshot(request: Request, name: str) -> Snapshot:
@@ -472,7 +486,7 @@ def show_settings(
         visitor,
         "settings.html",
         code,
-        **values | {"page": f"/studies/{name}/settings"},
+        **values | {"page": study_address(name, "/settings")},
         settings=snapshot.study.settings,
         status=None if shown is None else shown.status,
         **{"typed": {}, "problem": "", **more},
@@ -495,7 +509,7 @@ def show_share(request: Request, visitor: Visitor, name: str, link: str = "") ->
         "share.html",
         **study_values(request, name, snapshot)
         | wait_for(snapshot, shown, STATUS)
-        | {"page": f"/studies/{name}/share"},
+        | {"page": study_address(name, "/share")},
         methods="" if shown is None else describe_methods(snapshot.study, shown.status),
         citations=citations(),
         # Whoever may only read sees the token that may only read.
@@ -529,10 +543,26 @@ def download(request: Request, name: str, what: str) -> Response:
         content = path.read_bytes()
     kind = FILE_KINDS[path.suffix]
     heading = {
-        "content-disposition": f'attachment; filename="{name}-{what}"',
+        "content-disposition": name_file(f"{name}-{what}"),
         "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     }
     return Response(content, 200, heading, kind)
+
+
+def name_file(name: str) -> str:
+    """The header by which a browser names a file that it keeps (RFC 6266).
+
+    A header has Latin letters only, so a name with others comes twice: as its UTF-8 codes, and with
+    _ in their place for programs that do not read these.
+
+    >>> name_file("films-trials.csv")
+    'attachment; filename="films-trials.csv"'
+    >>> print(name_file("Röhre 1.csv"))
+    attachment; filename="R_hre 1.csv"; filename*=UTF-8''R%C3%B6hre%201.csv
+    """
+    plain = re.sub(r"[^A-Za-z0-9_. -]", "_", name)
+    coded = "" if plain == name else f"; filename*=UTF-8''{quote(name, safe='')}"
+    return f'attachment; filename="{plain}"{coded}'
 
 
 def export_study(snapshot: Snapshot, path: Path) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import ipaddress
 import json
 import os
 import socket
 import warnings
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.apps.web.access import WRITE, Access
-from kernelbandits.apps.web.library import find_shelf
+from kernelbandits.apps.web.library import PATIENCE, find_shelf
 from kernelbandits.checks import DataNotice
 
 STATE = "KERNELBANDITS_LAB_STATE"
@@ -23,6 +25,8 @@ CONFIGURATION = "KERNELBANDITS_LAB_CONFIGURATION"
 """How a server with several workers passes on what it was started with."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 PORT = 8765
+NOT_STARTED = 3
+"""The exit code of a server that could not start, as uvicorn has it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Configuration:
     behind_proxy: bool = False
     token: str | None = None
     workers: int = 1
+    patience: float = PATIENCE
+    """Seconds that a request waits for a study that another process holds."""
 
     @property
     def is_local(self) -> bool:
@@ -131,6 +137,7 @@ def make_app(configuration: Configuration) -> Any:
         configuration.hosts,
         port=configuration.port,
         secure=configuration.secure,
+        patience=configuration.patience,
     )
 
 
@@ -140,20 +147,25 @@ def make_worker_app() -> Any:
     return make_app(Configuration(**{**given, "names": tuple(given["names"])}))
 
 
-def check_port(configuration: Configuration) -> Configuration:
-    """The same with a port that is free: 0 stands for any."""
+def listen(configuration: Configuration) -> tuple[Configuration, socket.socket]:
+    """Take the port: the same configuration with its number, and the socket that listens there.
+
+    Whoever connects from now on waits until the application answers, and is not refused. Port 0
+    stands for any that is free.
+    """
     family = socket.AF_INET6 if ":" in configuration.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((configuration.host, configuration.port))
-        except OSError as error:
-            raise ValueError(
-                f"lab needs a free port, got {configuration.host}:{configuration.port} "
-                f"({error.strerror}); try --port 0 for any"
-            ) from None
-        port = trial.getsockname()[1]
-    return Configuration(**{**asdict(configuration), "port": port})
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((configuration.host, configuration.port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise ValueError(
+            f"lab needs a free port, got {configuration.host}:{configuration.port} "
+            f"({error.strerror}); try --port 0 for any"
+        ) from None
+    return replace(configuration, port=listener.getsockname()[1]), listener
 
 
 def make_link(configuration: Configuration, role: str = WRITE) -> str:
@@ -180,14 +192,37 @@ def server_options(configuration: Configuration) -> dict[str, Any]:
     }
 
 
-def run_server(configuration: Configuration) -> None:
-    """Serve until the process is ended."""
+def run_server(configuration: Configuration, listener: socket.socket) -> None:
+    """Serve on a socket that listens, until the process is ended."""
     import uvicorn
 
     options = server_options(configuration)
     if configuration.workers == 1:
-        uvicorn.run(make_app(configuration), **options)
+        server = uvicorn.Server(uvicorn.Config(make_app(configuration), **options))
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+        if not server.started:
+            raise SystemExit(NOT_STARTED)
         return
     os.environ[CONFIGURATION] = json.dumps(asdict(configuration))
-    factory = "kernelbandits.apps.web.serve:make_worker_app"
-    uvicorn.run(factory, factory=True, workers=configuration.workers, **options)
+    config = uvicorn.Config(
+        "kernelbandits.apps.web.serve:make_worker_app",
+        factory=True,
+        workers=configuration.workers,
+        **options,
+    )
+    run_workers(config, listener)
+
+
+def run_workers(config: Any, listener: socket.socket) -> None:
+    """Let several processes accept the connections of one socket, as `uvicorn.run` does."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    listener.set_inheritable(True)
+    given: dict[str, Any] = {"sockets": [listener]}
+    if "target" in inspect.signature(Multiprocess).parameters:
+        # Older releases are told what each process runs.
+        given["target"] = uvicorn.Server(config).run
+    with suppress(KeyboardInterrupt):
+        Multiprocess(config, **given).run()

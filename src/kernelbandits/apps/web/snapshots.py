@@ -11,12 +11,18 @@ from threading import Event as Signal
 from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kernelbandits.apps.web.figures import (
+    MAP,
+    DrawnFigure,
+    FigureName,
+    RecentFigures,
+    drawing_lock,
+)
 from kernelbandits.apps.web.library import Library
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.drawing import available_drawings
 from kernelbandits.report.studies.maps import estimate_map
-from kernelbandits.report.studies.marks import Mark
 from kernelbandits.report.studies.sheets import Drawing, render_with_marks
 from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.storage import Event
@@ -43,8 +49,6 @@ STATUS, DRAWINGS = ANSWERS = ("status", "drawings")
 """What is computed in the background: status and estimates, and what the figures show."""
 SHOWN = ("progress", "targets", "check", "dependence", "posterior")
 """The kinds of figures on the page of figures, in their order."""
-drawing_lock = Lock()
-"""The settings of matplotlib belong to the whole process, so one thread draws at a time."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +67,6 @@ def describe_extent(study: Study) -> str:
     if study.space is None:
         return format_count(study.candidates.distinct, "candidate")
     return f"a space of {format_count(len(study.space.names), 'variable')}"
-
-
-@dataclass(frozen=True)
-class FigureName:
-    """Which figure is meant: one of a kind by its place there, or the map of two columns."""
-
-    kind: str = ""
-    place: int = 0
-    across: str = ""
-    up: str = ""
 
 
 class Background:
@@ -122,9 +116,12 @@ class Snapshot:
         reader: Study,
         events: list[Event],
         background: Background,
+        recent: RecentFigures,
     ) -> None:
         self.name, self.study, self.reader = name, study, reader
         self.events, self.background = events, background
+        # The figures of all snapshots are kept in one place, under a mark of each snapshot.
+        self._recent, self._mark = recent, object()
         # A lock of each snapshot: before Python 3.12 a cached_property has one for all of them.
         self._lock = RLock()
         self._answers: dict[tuple[Any, ...], Any] = {}
@@ -254,23 +251,32 @@ class Snapshot:
 
     def find_drawing(self, name: FigureName) -> Drawing:
         """The figure of this name, which need not be drawn yet."""
-        if name.kind == "map":
-            return self.once(("map", name), lambda: self._find_map(name.across, name.up))
+        if name.kind == MAP:
+            return self._find_map(name)
         drawings = self.drawings.get(name.kind, [])
         if not 0 <= name.place < len(drawings):
             raise StudyConflict(f"this study has no figure {name.kind[:40]!r} yet")
         return drawings[name.place]
 
-    def _find_map(self, across: str, up: str) -> Drawing:
-        return estimate_map(self.view, self.reader.estimate_map(across, up), chosen=True)
+    def _find_map(self, name: FigureName) -> Drawing:
+        key = (self._mark, MAP, name)
+        with self._lock:
+            found: Drawing | None = self._recent.find(key)
+            if found is None:
+                computed = self.reader.estimate_map(name.across, name.up)
+                found = estimate_map(self.view, computed, chosen=True)
+                self._recent.keep(key, found, computed.mean.nbytes + computed.sd.nbytes)
+        return found
 
-    def draw(self, name: FigureName) -> tuple[str, list[Mark]]:
+    def draw(self, name: FigureName) -> DrawnFigure:
         """A figure as SVG, and where its marks are."""
-        drawing, key = self.find_drawing(name), ("drawn", name)
-        if key not in self._answers:
+        drawing, key = self.find_drawing(name), (self._mark, "drawn", name)
+        found: DrawnFigure | None = self._recent.find(key)
+        if found is None:
             with drawing_lock:
-                self._answers.setdefault(key, render_with_marks(drawing))
-        found: tuple[str, list[Mark]] = self._answers[key]
+                # Another thread may have drawn it meanwhile.
+                found = self._recent.find(key) or DrawnFigure.of(*render_with_marks(drawing))
+            self._recent.keep(key, found, found.size)
         return found
 
 
@@ -279,7 +285,7 @@ class Snapshots:
 
     def __init__(self) -> None:
         self._found: dict[str, Snapshot] = {}
-        self._lock = Lock()
+        self._recent, self._lock = RecentFigures(), Lock()
 
     def of(self, name: str, library: Library) -> Snapshot:
         """The study of this name as it is now."""
@@ -292,7 +298,10 @@ class Snapshots:
             if not fresh:
                 return known
             events, background = [*known.events, *fresh], known.background
-        found = Snapshot(name, study, library.reader(name), events or study.history(), background)
+        events, reader = events or study.history(), library.reader(name)
+        found = Snapshot(name, study, reader, events, background, self._recent)
         with self._lock:
             self._found[name] = found
+            # A study that was closed is not kept open, or in memory, by what was known of it.
+            self._found = {one: kept for one, kept in self._found.items() if library.has_open(one)}
         return found

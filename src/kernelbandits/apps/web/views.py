@@ -71,7 +71,7 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 row=one.row,
                 cells=one.cells,
                 values=one.values,
-                why=str(asked.body.get("why", "")),
+                why=asked.body["why"],
                 worker=asked.worker,
                 overdue=asked.at + asked.body["lease"] < time.time(),
             )
@@ -106,7 +106,7 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     else:
         names = name_in_export(study.space.names)
         x = {name: record[names[name]] for name in study.space.names}
-    targets = study.settings.get("targets") or ()
+    targets = study.settings["targets"] or ()
     # Digits of a result are shown as they were typed; a desirability was computed.
     value = "" if math.isnan(record["value"]) else write_value(record["value"], bool(targets))
     return TrialRow(
@@ -317,8 +317,11 @@ def describe_event(event: Event) -> str:
     value = "failed" if event.value is None else write_value(event.value)
     if values:
         value = ", ".join(f"{name} {text}" for name, text in values.items())
-    if event.kind == "settings" and (body.get("auto") or "revised_from" in body):
+    if event.kind == "settings" and body.get("auto"):
         return "units of the model adapted"
+    if "revised_from" in body:
+        settings = body["settings"]
+        return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
     sentences = {
         "created": "study created",
         "asked": f"trial {trial} suggested",

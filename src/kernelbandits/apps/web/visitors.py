@@ -26,6 +26,8 @@ MOST_FIELDS = 20_000
 """Fields of a form: some for each column of a wide table."""
 LARGEST_FIELD = 16 * 2**20
 """Bytes of a table that is pasted."""
+LONGEST_KEY = 64
+"""Letters of the key of a form that the next page names; those of our own forms have 16."""
 LARGEST_JSON = 16 * 2**20
 bearer = HTTPBearer(auto_error=False, description="The token that `kernelbandits lab` prints.")
 
@@ -103,6 +105,7 @@ async def read_form(request: Request, visitor: Annotated[Visitor, Depends(page_w
     form = Form(data)
     if not find_lab(request).access.is_form_token(visitor, form.text("csrf")):
         raise HTTPException(403, "this form is too old: load the page again")
+    request.state.form_key = form.text("key")[:LONGEST_KEY]
     return form
 
 

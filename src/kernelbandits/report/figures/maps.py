@@ -43,7 +43,7 @@ def map_figure(
     path: Path,
     margins: Margins = MAP_MARGINS,
 ) -> str:
-    """A row for each claim and problem, a column (group, name) for each setting."""
+    """Draw a row for each claim and problem, and a column (group, name) for each setting."""
     from matplotlib.patches import Patch
 
     across = WIDE if len(columns) <= MANY_COLUMNS else NARROW
@@ -79,7 +79,7 @@ def map_figure(
 
 
 def draw_groups(axis: Axes, groups: Sequence[str]) -> None:
-    """The name of each run of columns above it, and a line between two runs."""
+    """Write the name of each run of columns above it, and draw a line between two runs."""
     for group in dict.fromkeys(groups):
         first, size = groups.index(group), groups.count(group)
         axis.text(first + (size - 1) / 2, -0.75, group, ha="center", va="bottom", fontweight="bold")
@@ -94,7 +94,7 @@ def field_of(x: int, y: int, verdict: str) -> Any:
 
 
 def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
-    """Regret against R; solid at ridge 1, dotted at ridge R^2, which separates the two effects."""
+    """Draw regret against R, solid at ridge 1 and dotted at ridge R^2, to separate two effects."""
     rows, columns = grid_of(len(effects) + 1)
     with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
         axes = list(grid.flat)

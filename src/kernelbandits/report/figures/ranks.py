@@ -86,13 +86,13 @@ def draw_panel(axis: Axes, panel: Sequence[Standing], looks: Looks, level: str |
 
 
 def write_beside(axis: Axes, place: float, text: str) -> None:
-    """At the right of a row."""
+    """Write a text at the right of a row."""
     where: Any = ("axes fraction", "data")
     axis.annotate(text, (1.03, place), xycoords=where, va="center", fontsize=FONT - 1, color=QUIET)
 
 
 def set_scale(axis: Axes, panel: Sequence[Standing]) -> tuple[float, float]:
-    """From zero, or logarithmic where the means lie far apart; the limits."""
+    """Start the axis at zero, or make it logarithmic if the means lie far apart; return limits."""
     means = [row.mean.value for row in panel]
     ends = [row.mean.high for row in panel if row.mean.high < float("inf")]
     most, least = max([*means, *ends]), min((mean for mean in means if mean > 0), default=0.0)

@@ -58,7 +58,7 @@ AS_PLAYED: dict[str, Any] = {"color": PALETTE[2], "lw": 2.0}
 def guarantee_figure(
     panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], path: Path
 ) -> str:
-    """For each problem title: above the regrets with their bounds, below the log-determinants."""
+    """Draw for each problem the regrets with their bounds, and below them the log-determinants."""
     columns = min(3, len(panels))
     blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns)
     lower = any(item.least is not None for found in panels.values() for item in found)
@@ -87,19 +87,19 @@ def guarantee_figure(
 
 
 def names_across(labels: Sequence[str], width: float) -> int:
-    """So many names fit side by side into a legend of that many inches."""
+    """Return how many names fit side by side into a legend of that many inches."""
     longest = max((len(shorten_label(label)) for label in labels), default=1)
     return max(1, int(width / (HANDLE + LETTER * longest)))
 
 
 def solid_style(labels: Sequence[str], label: str) -> dict[str, Any]:
-    """Colour and marker of a policy; its line is solid, since other strokes are for bounds."""
+    """Return colour and marker of a policy; its line is solid: other strokes are for bounds."""
     look = {"color": style_of(labels, label)["color"], "marker": marker_of(labels, label)}
     return look | {"lw": 1.6, "ms": 4.5, "markevery": (0.03 * (labels.index(label) % 5), 0.15)}
 
 
 def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
-    """Means of the regret, and the bounds up to 2 D T; the dashes of equal bounds alternate."""
+    """Draw means of the regret, and the bounds up to 2 D T; dashes of equal bounds alternate."""
     axis.set_axis_on()
     for item in found:
         axis.plot(item.rounds, item.regret, **solid_style(labels, item.policy))
@@ -125,7 +125,7 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
 
 
 def draw_least(axis: Axes, item: Guarantee, least: float, colour: str) -> None:
-    """The lower bound of the regret at T, from where the regret has passed it."""
+    """Draw the lower bound of the regret at T, from where the regret has passed it."""
     passed = item.rounds[item.regret >= least]
     axis.plot(
         [passed[0] if len(passed) else 1, item.rounds[-1]],
@@ -137,7 +137,7 @@ def draw_least(axis: Axes, item: Guarantee, least: float, colour: str) -> None:
 
 
 def alternating_dashes(labels: Sequence[str], label: str) -> tuple[float, tuple[float, float]]:
-    """Dashes that leave room for those of the other lines at the same place."""
+    """Return dashes that leave room for those of the other lines at the same place."""
     return labels.index(label) * DASH, (DASH, DASH * max(1, len(labels) - 1))
 
 
@@ -147,7 +147,7 @@ def how_vacuous(shares: Sequence[float]) -> str:
 
 
 def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
-    """Logarithmic where the regrets would be too small to see on a linear axis."""
+    """Make the axes logarithmic where the regrets would be too small to see on linear ones."""
     least = min((float(regret[-1]) for regret in regrets), default=0.0)
     if top > FAR * least > 0:
         axis.set_xscale("log")
@@ -201,7 +201,7 @@ def line_handles(lower: bool) -> list[Any]:
 
 
 def calculation_figure(found: Calculation, path: Path) -> str:
-    """Against T: the bounds and 2 D T, the enclosure of gamma, C2 and C3."""
+    """Draw against T: the bounds and 2 D T, the enclosure of gamma, C2 and C3."""
     margins = Margins(left=0.75, below=0.55, above=0.45, head=0.35)
     with drawing(1, 3, (13.5, 4.5), margins) as (figure, grid):
         gains, bounds, played = zip(*found.against_horizon, strict=True)
@@ -226,7 +226,7 @@ def draw_bounds(
     played: Sequence[PlayedBound],
     labels: Mapping[str, str],
 ) -> None:
-    """The bounds with 2 D T; shaded where none of those proved is below it."""
+    """Draw the bounds with 2 D T, and shade where none of those proved is below it."""
     values = {name: np.array([getattr(bound, name) for bound in bounds]) for name in BOUNDS}
     for name, look in BOUNDS.items():
         axis.plot(
@@ -247,7 +247,7 @@ def draw_bounds(
 
 
 def mark_horizon(axis: Axes, horizons: Array, asked: int) -> None:
-    """A line at T between legend and words, its name on the side that has more room."""
+    """Draw a line at T between legend and words, its name on the side that has more room."""
     late = asked > np.sqrt(horizons[0] * horizons[-1])
     axis.axvline(asked, ymin=LEGEND, ymax=0.9, color="#222222", lw=0.8)
     axis.annotate(
@@ -263,7 +263,7 @@ def mark_horizon(axis: Axes, horizons: Array, asked: int) -> None:
 
 
 def shade_vacuous(axis: Axes, horizons: Array, shares: Array) -> None:
-    """Grey where the logarithm of the share of 2 D T, drawn as a line, is not below zero."""
+    """Shade where the logarithm of the share of 2 D T, drawn as a line, is not below zero."""
     fine = np.geomspace(horizons[0], horizons[-1], 1000)
     where = np.interp(np.log(fine), np.log(horizons), shares) >= 0
     axis.fill_between(

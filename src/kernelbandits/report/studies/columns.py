@@ -235,7 +235,7 @@ def widen_range(view: View, column: str, low: float, high: float, share: float) 
 
 
 def is_long(view: View, column: str) -> bool:
-    """Whether the names of a category do not fit side by side."""
+    """Tell whether the names of a category do not fit side by side."""
     return (
         view.candidates.kinds[column] == "category"
         and sum(map(len, tick_names(view, column))) > LINE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.canvas import Margins
-from kernelbandits.policies.partial_dependence import BAND
+from kernelbandits.insight.dependence import BAND
 from kernelbandits.report.studies.columns import is_long, label_x_axis, positions, widen_range
 from kernelbandits.report.studies.curves import BLUE, GREEN, ORANGE
 from kernelbandits.report.studies.sheets import (
@@ -24,7 +24,7 @@ from kernelbandits.report.studies.view import View
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kernelbandits.policies import PartialDependence
+    from kernelbandits.insight import PartialDependence
 
 TITLE = "Partial dependence"
 SPACE = 0.04

@@ -106,7 +106,7 @@ def draw_study(
 
 
 def render_page(view: View) -> bytes:
-    """The page of a study with every figure that it has data for, as HTML."""
+    """Render the page of a study with every figure that it has data for, as HTML."""
     return render_file(view, select_drawings(view, "all"), "html")
 
 

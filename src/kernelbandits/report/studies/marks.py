@@ -44,7 +44,7 @@ def find_marks(figure: Figure) -> list[Mark]:
 
 
 def marks_of(figure: Figure, axis: Axes) -> list[Mark]:
-    """The points of a panel that have a name in its legend: marks, marks with bars, and curves."""
+    """Return the points of a panel with a name in its legend: marks, marks with bars, curves."""
     found = []
     for what, points in list_points(axis):
         if not what.startswith("_"):
@@ -74,7 +74,7 @@ def list_points(axis: Axes) -> Iterator[tuple[str, Array]]:
 
 
 def cells_of(figure: Figure, axis: Axes) -> list[Mark]:
-    """The cells of a map, each with its value."""
+    """Return the cells of a map, each with its value."""
     from matplotlib.collections import QuadMesh
 
     found = []
@@ -105,7 +105,7 @@ def place_marks(figure: Figure, axis: Axes, points: Any, texts: list[str]) -> li
 
 
 def describe_place(axis: Axes, x: float, y: float) -> str:
-    """The two coordinates of a point, with the names of their axes."""
+    """Say where a point is: its two coordinates, with the names of their axes."""
     sides = [(axis.xaxis, axis.get_xlabel(), x), (axis.yaxis, name_upwards(axis), y)]
     if axis.get_xlabel() == "trial" and not x.is_integer():
         # What is known now stands at the right of the last trial, and belongs to none.
@@ -114,14 +114,14 @@ def describe_place(axis: Axes, x: float, y: float) -> str:
 
 
 def name_upwards(axis: Axes) -> str:
-    """The name of the y axis; of panels beside each other only the first has it."""
+    """Return the name of the y axis; of panels beside each other only the first has it."""
     figure = axis.get_figure()
     beside = [] if figure is None else figure.axes[: figure.axes.index(axis) + 1]
     return next((one.get_ylabel() for one in reversed(beside) if one.get_ylabel()), "")
 
 
 def format_coordinate(side: Axis, value: float) -> str:
-    """A number; or the name at its place, where an axis has names."""
+    """Write a number; or the name at its place, where an axis has names."""
     from matplotlib.ticker import FixedLocator
 
     locator = side.get_major_locator()

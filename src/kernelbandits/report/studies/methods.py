@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kernelbandits.experiment.summary import installed_version
@@ -10,19 +11,26 @@ from kernelbandits.study.targets import Target
 from kernelbandits.study.values import describe_candidate
 
 if TYPE_CHECKING:
+    from kernelbandits.storage import Event
     from kernelbandits.study import Status, Study
 
 PAPER = "Hu, He, Sutherland. Efficient kernelized bandit algorithms via exploration distributions."
+HAND = "by hand"
+FITTED = (
+    "averaged over several sets of hyperparameters fitted to the results by marginal likelihood"
+)
 RULES = {
-    "find": (
-        "Each candidate was the one with the largest expected improvement, averaged over several "
-        "sets of hyperparameters fitted to the results by marginal likelihood"
-    ),
-    "earn": (
-        "Each candidate was chosen by the online knowledge gradient: the estimate plus what its "
-        "result was expected to add to the best estimate in the remaining rounds"
-    ),
+    "design": "belonged to an initial design",
+    "improvement": f"had the largest expected improvement at the time, {FITTED}",
+    "improvement for its cost": "had the largest expected improvement for their cost at the time, "
+    f"{FITTED}",
+    "gain": "came from the online knowledge gradient, which maximises the estimate plus what a "
+    "result is expected to add to the best estimate in the remaining rounds",
+    "policy": "came from the policy {policies}",
+    HAND: "came from choices by hand",
 }
+"""How a measurement was chosen -> what a paper says of it."""
+MEASURED = ("told", "failed")
 
 
 def describe_methods(study: Study, status: Status) -> str:
@@ -37,15 +45,22 @@ def describe_methods(study: Study, status: Status) -> str:
     'Experiments to maximize yield were selected'
     """
     version = installed_version("kernelbandits")
-    targets = [Target(**body) for body in study.settings.get("targets") or ()]
+    targets = [Target(**body) for body in study.settings["targets"] or ()]
     listed = " and ".join(f"{one.name} ({one.sentence})" for one in targets)
     combined = f"the desirability of {listed}" if targets else status.target
+    chosen = count_choices(study)
+    if set(chosen) == {HAND}:
+        done = "were chosen by hand, and their results were described by a Gaussian process model"
+    elif status.goal is None:
+        done = f"were selected by the policy {' and '.join(policies_of(study))}"
+    else:
+        done = "were selected by Bayesian optimisation with a Gaussian process model"
     sentences = [
-        f"Experiments to {status.direction} {combined} were selected by Bayesian optimisation with "
-        f"a Gaussian process model (kernelbandits {version})",
+        f"Experiments to {status.direction} {combined} {done} (kernelbandits {version})",
         describe_place(status),
-        describe_rule(study, status),
-        describe_counts(status),
+        *([describe_counts(status)] if chosen else []),
+        *([describe_choices(study, chosen)] if set(chosen) - {HAND} else []),
+        describe_settings(study, status),
     ]
     best = status.best
     if best is not None and not best.early:
@@ -65,23 +80,57 @@ def describe_place(status: Status) -> str:
     return f"The candidates were {status.extent} of a given table; {status.scales}"
 
 
-def describe_rule(study: Study, status: Status) -> str:
-    if status.goal is None:
-        return f"The policy was {status.policy}"
-    noise = "" if status.noise is None else f", at a noise of sd {format_number(status.noise)}"
-    seed = study.settings["seed"]
-    return f"{RULES[status.goal]}{noise} (policy auto, goal {status.goal}, seed {seed})"
+def count_choices(study: Study) -> Counter[str]:
+    """Count the measurements by how they were chosen, as it was noted when they were."""
+    trials = study.to_dataframe()
+    asked = {event.trial: event for event in study.history() if event.kind == "asked"}
+    measured = trials["trial"][trials["state"].isin(MEASURED)]
+    only_auto = policies_of(study) == ["auto"]
+    return Counter(how_chosen(asked.get(number), only_auto) for number in measured)
+
+
+def policies_of(study: Study) -> list[str]:
+    """Return the policies that the study had, one after the other."""
+    bodies = [event.body for event in study.history() if event.kind in ("created", "settings")]
+    return list(dict.fromkeys(body["settings"]["policy"] for body in bodies if "settings" in body))
+
+
+def how_chosen(asked: Event | None, only_auto: bool) -> str:
+    """Return the key in `RULES` of a measurement, from the note of its ask."""
+    if asked is None:
+        return HAND
+    note = asked.body.get("note", {})
+    if note.get("first"):
+        return "design"
+    # Other policies write the same words into their notes and mean rules of their own by them.
+    rule = next((rule for rule in ("improvement", "gain") if only_auto and rule in note), "policy")
+    return "improvement for its cost" if rule == "improvement" and "cost" in note else rule
+
+
+def describe_choices(study: Study, chosen: Counter[str]) -> str:
+    """Say how many measurements were chosen in which way."""
+    parts = [f"{chosen[rule]} {words}" for rule, words in RULES.items() if chosen[rule]]
+    return f"Of them, {'; '.join(parts)}".format(policies=" or ".join(policies_of(study)))
+
+
+def describe_settings(study: Study, status: Status) -> str:
+    goal = "" if status.goal is None else f", goal {status.goal}"
+    noise = "" if status.noise is None else f", noise of sd {format_number(status.noise)}"
+    policy, seed = study.settings["policy"], study.settings["seed"]
+    return f"The settings at the end were policy {policy}{goal}{noise}, seed {seed}"
 
 
 def describe_counts(status: Status) -> str:
-    done = format_count(status.told, "measurement")
-    failed = f"; {format_count(status.failed, 'further measurement')} failed"
+    done = format_count(status.told + status.failed, "measurement")
+    failed = f", of which {status.failed} failed" if status.failed else ""
     measured = format_count(status.measured, "different candidate")
-    verb = "was" if status.told == 1 else "were"
-    return f"{done} of {measured} {verb} made{failed if status.failed else ''}"
+    verb = "was" if status.told + status.failed == 1 else "were"
+    more = status.told - status.measured
+    again = f"; {more} repeated a candidate that had a result" if more else ""
+    return f"{done} {verb} made{failed}, with results of {measured}{again}"
 
 
 def citations() -> list[str]:
-    """What to cite: this program, and the paper whose algorithms it implements."""
+    """Return what to cite: this program, and the paper whose algorithms it implements."""
     version = installed_version("kernelbandits")
     return [f"The kernelbandits developers. kernelbandits, version {version}.", PAPER]

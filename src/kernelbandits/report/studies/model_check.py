@@ -13,8 +13,8 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.formatting import format_fixed, format_near, format_number
+from kernelbandits.insight.dependence import BAND
 from kernelbandits.outputs import check_output, replace_file
-from kernelbandits.policies.partial_dependence import BAND
 from kernelbandits.report.pages import render
 from kernelbandits.report.studies.page import columns_table, curve_table, table
 from kernelbandits.report.studies.sheets import (
@@ -132,7 +132,7 @@ def check_drawing(check: Check) -> Drawing:
 
 
 def tells_columns(check: Check) -> bool:
-    """Whether it is known which columns matter; if not, `check.sentences` say why."""
+    """Tell whether it is known which columns matter; if not, `check.sentences` say why."""
     return bool(check.columns) and not check.by_similarity and check.verdict != "poor"
 
 
@@ -178,7 +178,7 @@ def draw_predictions(check: Check, axis: Axes) -> None:
 
 
 def name_held_out(one: HeldOut) -> str:
-    """Its row, or in a study over a space its trials."""
+    """Name what was held out: by its row, or in a study over a space by its trials."""
     if one.row is not None:
         return f"row {one.row}"
     return f"trial {', '.join(map(str, one.trials))}"

@@ -18,7 +18,7 @@ from kernelbandits.formatting import (
     format_number,
     format_times,
 )
-from kernelbandits.policies.partial_dependence import BAND
+from kernelbandits.insight.dependence import BAND
 from kernelbandits.report.pages import render
 from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
@@ -27,7 +27,7 @@ from kernelbandits.report.studies.view import MetPoints, View
 from kernelbandits.study.values import describe_candidate
 
 if TYPE_CHECKING:
-    from kernelbandits.policies import PartialDependence
+    from kernelbandits.insight import PartialDependence
     from kernelbandits.study import Best, Check
     from kernelbandits.study.values import Waiting
 
@@ -114,7 +114,7 @@ def pending_cells(view: View, one: Waiting) -> list[str]:
 
 
 def row_headings(view: View) -> tuple[str, ...]:
-    """Points of a space have no number that a user knows."""
+    """Return the heading of rows; none for points of a space, whose numbers no user knows."""
     return () if isinstance(view.candidates, MetPoints) else ("row",)
 
 

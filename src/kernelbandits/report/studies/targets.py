@@ -146,7 +146,7 @@ def trade_off(view: View) -> Drawing:
 
 
 def name_point(view: View, one: FrontPoint) -> str:
-    """The labels of a candidate, else its row, else the point."""
+    """Name a candidate by its labels, else by its row, else by the point."""
     if one.label:
         return ", ".join(one.label.values())
     return describe_candidate(one.x) if one.row is None else f"row {one.row}"

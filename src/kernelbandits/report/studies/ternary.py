@@ -50,7 +50,7 @@ class Corners:
         return cls(found.across, found.up, found.shared[0], found.total)
 
     def place(self, right: Any, top: Any) -> tuple[Array, Array]:
-        """The position of a mixture in a triangle with sides of length 1."""
+        """Return the position of a mixture in a triangle with sides of length 1."""
         a, b = np.asarray(right) / self.total, np.asarray(top) / self.total
         return a + b / 2, HEIGHT * b
 

@@ -59,7 +59,7 @@ class MetPoints:
         return len(self._points)
 
     def find(self, x: X) -> int:
-        """The number of a point."""
+        """Return the number of a point."""
         return self._numbers[self.space.write_point(dict(x))]
 
     @property
@@ -84,14 +84,14 @@ class MetPoints:
         return tuple(name for name, one in self.variables.items() if getattr(one, "log", False))
 
     def levels(self, name: str) -> dict[str, int]:
-        """Each value of a choice as text, and its position."""
+        """Return each value of a choice as text, and its position."""
         return {str(value): i for i, value in enumerate(self.variables[name].values)}
 
     def x(self, row: int) -> dict[str, Any]:
         return self._points[row]
 
     def label(self, row: int) -> dict[str, str]:
-        """Points have no labels."""
+        """Return no labels: points have none."""
         return {}
 
     def texts(self, name: str) -> list[str]:
@@ -226,7 +226,7 @@ class View:
         return "variable" if isinstance(self.candidates, MetPoints) else "column"
 
     def place_of(self, row: Row, x: X) -> int:
-        """The place of a row, or of a point, in the estimates."""
+        """Return the place of a row, or of a point, in the estimates."""
         if isinstance(self.candidates, MetPoints):
             return self.candidates.find(x)
         assert row is not None
@@ -320,7 +320,7 @@ def read_target_series(
     """Return the values and estimates of several targets."""
     shown = name_in_export([*place.labels, *place.chosen]).values()
     columns = name_targets(shown, [one.name for one in status.targets])
-    wanted = [Target(**body) for body in study.settings.get("targets", ())]
+    wanted = [Target(**body) for body in study.settings["targets"] or ()]
     found = []
     for target, one in zip(wanted, status.targets, strict=True):
         known = one.mean, one.mean_low, one.mean_high

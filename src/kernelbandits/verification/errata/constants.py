@@ -25,7 +25,7 @@ RUNS = 2
 
 
 def check_order_of_c3(effort: Effort) -> Iterator[CheckedStatement]:
-    """E4: C3 of sub-Gaussian laws grows like sqrt(ln T); the O(ln T) of the appendix is loose."""
+    """Check E4: C3 of sub-Gaussian laws grows like sqrt(ln T); the appendix's O(ln T) is loose."""
     horizons = (10**4, 10**8)
     without_constant = constants(Gaussian(), 1).c3 / 2
     small, large = (constants(Gaussian(), horizon).c3 - without_constant for horizon in horizons)
@@ -49,7 +49,7 @@ def check_order_of_c3(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_mixture_theorem(effort: Effort) -> Iterator[CheckedStatement]:
-    """E5: the bound of C3 for mixtures forgets the point mass in E|w|."""
+    """Check E5: the bound of C3 for mixtures forgets the point mass in E|w|."""
     rho, sigma, horizon = 0.99, 0.01, 1000
     exact = constants(Mixture((rho, 1 - rho), (PointMass(1.0), Gaussian(0.0, sigma))), horizon).c3
     many, one = math.sqrt(2 * math.log(2 * horizon)), math.sqrt(2 * math.log(2))
@@ -69,7 +69,7 @@ def check_mixture_theorem(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_conditional_optimism(effort: Effort) -> Iterator[CheckedStatement]:
-    """E10: for laws that depend on the history, C1 must be P(w >= 1 | F), not P(w >= 1).
+    """Check E10: for laws that depend on the history, C1 must be P(w >= 1 | F), not P(w >= 1).
 
     The rule below explores for ever or never, by the first reward: P(w_t >= 1) = 1/2 from round 2.
     """
@@ -95,7 +95,7 @@ def check_conditional_optimism(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def seeds_by_first_reward(seed: int, runs: int) -> tuple[list[int], list[int]]:
-    """The first seeds, from `seed` on, whose first reward is above and below its mean.
+    """Return the first seeds, from `seed` on, whose first reward is above and below its mean.
 
     All runs of a kind have nearly the same regret, so a few of each kind are enough.
     """
@@ -113,7 +113,7 @@ def explore_by_first_reward(t: int, posterior: Any) -> Law:
 
 
 def regret_of_run(seed: int, horizon: int, noise: float, norm: float) -> float:
-    """Arm 0 is tried first; a rule that never explores stays with it."""
+    """Return the regret of a run that tries arm 0 first; who never explores stays with it."""
     streams, values = Streams(seed), np.array([LOW, HIGH])
     errors = noise * streams.normals("noise", 1, horizon, 1)[:, 0]
     with warnings.catch_warnings():

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kernelbandits.exploration import Decay
-from kernelbandits.kernels import RBF, Linear
+from kernelbandits.exploration import Bernoulli, Decay
+from kernelbandits.kernels import RBF, Linear, Matern
 from kernelbandits.policies import SimpleUCB
 from kernelbandits.streams import Streams
 from kernelbandits.theory import constants, information_gain
+from kernelbandits.theory.rates import gain_rate
+from kernelbandits.theory.sublinearity import sum_of_constants
 from kernelbandits.verification.statements import CheckedStatement, Effort
 
 
 def check_lost_factor(effort: Effort) -> Iterator[CheckedStatement]:
-    """E7: |V^-1/2 f| <= |V^-1/2 h| |f| is false; |h' V^-1 f| <= |V^-1/2 h| |f| is meant."""
+    """Check E7: |V^-1/2 f| <= |V^-1/2 h| |f| is false; |h' V^-1 f| <= |V^-1/2 h| |f| is meant."""
     pulls = 99
     root = np.array([1 / math.sqrt(1 + pulls), 1.0])  # the diagonal of V^-1/2
     h, f = np.eye(2)
@@ -35,7 +37,7 @@ def check_lost_factor(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_matern_smoothness(effort: Effort) -> Iterator[CheckedStatement]:
-    """E8: at a fixed ridge gamma sqrt(T) is sub-linear for Matern kernels only if nu > d/2."""
+    """Check E8: at a fixed ridge gamma sqrt(T) is sub-linear for Matern only if nu > d/2."""
     for nu, d in ((0.5, 2), (1.5, 4), (2.5, 2)):
         power = 0.5 + d / (2 * nu + d)
         yield CheckedStatement(
@@ -49,8 +51,40 @@ def check_matern_smoothness(effort: Effort) -> Iterator[CheckedStatement]:
         )
 
 
+def check_matern_condition(effort: Effort) -> Iterator[CheckedStatement]:
+    """Check E8: with gamma_T = T^e log^p T, C2 + C3 has to be o(T^(1/2 - e) / log^p T).
+
+    Ber(q) with q = T^(e - 1/2) log^a T has C2 + C3 = T^(1/2 - e) / log^a T + 2. It meets the
+    printed condition for every a > 0, and the corrected one for a > p.
+    """
+    nu, d, horizons = 2.5, 1, (1e8, 1e16)
+    rate = gain_rate(Matern(0.2, nu=nu), d)
+    e, p = float(rate.exponent), float(rate.power)
+    for name, condition, a, should_hold in (
+        ("as printed", "o(T^(1/2 - e))", p / 2, False),
+        ("corrected", "o(T^(1/2 - e) / log^(1 - e) T)", 3 * p / 2, True),
+    ):
+        logs = [math.log(horizon) for horizon in horizons]
+        sums = [
+            sum_of_constants(Bernoulli(horizon ** (e - 0.5) * log**a), int(horizon))
+            for horizon, log in zip(horizons, logs, strict=True)
+        ]
+        room = [found * T ** (e - 0.5) for found, T in zip(sums, horizons, strict=True)]
+        bound = [share * log**p for share, log in zip(room, logs, strict=True)]
+        yield CheckedStatement(
+            f"{name}: C2 + C3 = {condition} gives a sub-linear bound; Matern nu = {nu:g}, d = {d}, "
+            f"e = d/(2 nu + d), w ~ Ber(T^(e - 1/2) log^{a:.3g} T)",
+            "(C2 + C3) gamma_T sqrt(T) / T falls",
+            f"from {bound[0]:.3g} to {bound[1]:.3g}; (C2 + C3) / T^(1/2 - e) from {room[0]:.3g} "
+            f"to {room[1]:.3g}",
+            holds=bound[1] < bound[0],
+            should_hold=should_hold,
+            detail="from T = 10^8 to 10^16, with gamma_T = T^e log^(1 - e) T, the known rate",
+        )
+
+
 def check_definitions(effort: Effort) -> Iterator[CheckedStatement]:
-    """E8: C2 and C3 are definitions, so laws "satisfy" them whatever they are: Ber(1/t) does."""
+    """Check E8: C2 and C3 are definitions, so all laws "satisfy" them: Ber(1/t) does."""
     found = [constants(Decay(first=1.0, power=1.0, floor=0.0), T).c3 for T in (10**3, 10**5)]
     power = math.log(found[1] / found[0]) / math.log(100)
     yield CheckedStatement(
@@ -65,13 +99,14 @@ def check_definitions(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_matern_and_definitions(effort: Effort) -> Iterator[CheckedStatement]:
-    """E8: what a sub-linear bound needs of the kernel, and of the law."""
+    """Check E8: what a sub-linear bound needs of the kernel, and of the law."""
     yield from check_definitions(effort)
+    yield from check_matern_condition(effort)
     yield from check_matern_smoothness(effort)
 
 
 def check_dropped_logarithm(effort: Effort) -> Iterator[CheckedStatement]:
-    """E12: R sqrt(ln(TD)) is of the order of R sqrt(gamma_T) if sup k is not too small.
+    """Check E12: R sqrt(ln(TD)) is of the order of R sqrt(gamma_T) if sup k is not too small.
 
     One arm played T times shows gamma_T >= (1/2) ln(1 + T sup k).
     """
@@ -89,7 +124,7 @@ def check_dropped_logarithm(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_same_index(effort: Effort) -> Iterator[CheckedStatement]:
-    """E9: the largest f(x) over the confidence ball of Whitehouse et al. is Simple-UCB's index.
+    """Check E9: Simple-UCB's index is the largest f(x) over the ball of Whitehouse et al.
 
     The ball is {f : |V^1/2 (f - mean)| <= U}, U = R sqrt(2 ln(2 sqrt(det V))) + D. In the plane
     with the linear kernel its boundary is searched: f = mean + U V^-1/2 u for many directions u.

@@ -18,12 +18,15 @@ PULLS = 5
 
 
 def width(pulls: int, inverse: float = 2.0) -> float:
-    """g = (sqrt(2 ln(inverse sqrt(1 + n))) + 1) / sqrt(1 + n), for one arm, R = D = 1."""
+    """Return the bonus of a single arm after n pulls, R = D = 1.
+
+    g = (sqrt(2 ln(inverse sqrt(1 + n))) + 1) / sqrt(1 + n)
+    """
     return (math.sqrt(2 * math.log(inverse) + math.log1p(pulls)) + 1) / math.sqrt(1 + pulls)
 
 
 def check_ghost_sample(effort: Effort) -> Iterator[CheckedStatement]:
-    """E1: E(M - E M)^+ <= E|w| g + E|w| E g is false, because both samples share the history."""
+    """Check E1: E(M - E M)^+ <= E|w| g + E|w| E g is false: both samples share the history."""
     for p in (0.05, 1.0):
         exact = excess_of_index(p)
         simulated, error = simulate_excess(p, effort)
@@ -51,19 +54,25 @@ def check_ghost_sample(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def excess_of_index(p: float) -> float:
-    """E(M - E M)^+, M = N(m, n / (1 + n)^2) + w g, w ~ Ber(p)."""
+    """Return E(M - E M)^+ of M = N(m, n / (1 + n)^2) + w g, w ~ Ber(p)."""
     sd, g = math.sqrt(PULLS) / (1 + PULLS), width(PULLS)
     return (1 - p) * positive_part(-p * g, sd) + p * positive_part((1 - p) * g, sd)
 
 
 def positive_part(mean: float, sd: float) -> float:
-    """E(Z)^+ = mean Phi(mean / sd) + sd phi(mean / sd), Z ~ N(mean, sd^2)."""
+    """Return E(Z)^+ for Z ~ N(mean, sd^2).
+
+    mean Phi(mean / sd) + sd phi(mean / sd)
+    """
     z = mean / sd
     return mean * float(ndtr(z)) + sd * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
 def simulate_excess(p: float, effort: Effort, given_history: bool = False) -> tuple[float, float]:
-    """E(M - E M)^+ from draws, with its standard error; given the history, E[M | F] for E M."""
+    """Estimate E(M - E M)^+ from draws, with its standard error.
+
+    Given the history, E[M | F] takes the place of E M.
+    """
     runs = effort.runs(400_000)
     generator = Streams(effort.seed).generator(1)
     weights = (generator.random(runs) < p) * width(PULLS)
@@ -73,7 +82,7 @@ def simulate_excess(p: float, effort: Effort, given_history: bool = False) -> tu
 
 
 def check_lost_indicator(effort: Effort) -> Iterator[CheckedStatement]:
-    """E2: dropping 1{E} needs E[(f* - f^(X)) 1{not E}] >= 0, false for one arm with f = -D."""
+    """Check E2: dropping 1{E} needs E[(f* - f^(X)) 1{not E}] >= 0, false for one arm, f = -D."""
     horizon = PULLS + 1
     radius = math.sqrt(2 * math.log(2 * horizon) + math.log1p(PULLS))
     exact = -2 * float(ndtr(-radius * math.sqrt((1 + PULLS) / PULLS))) / (1 + PULLS)
@@ -92,7 +101,7 @@ def check_lost_indicator(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_leftover_term(effort: Effort) -> Iterator[CheckedStatement]:
-    """E3: |f(x) - f(y)| is at most 2D, not 2D^2, and the printed logarithm may be negative."""
+    """Check E3: |f(x) - f(y)| is at most 2D, not 2D^2; the printed logarithm may be negative."""
     norm, horizon = 0.1, 100
     gain = math.log1p(horizon) / 2
     gap = 2 * norm

@@ -22,7 +22,10 @@ def check_lower_bound_proof(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 def check_missing_identity() -> Iterator[CheckedStatement]:
-    """(b): V = I + sum X X' is not sum X X', whose determinant is 0 until every arm was played."""
+    """Check (b): V = I + sum X X' is meant, not sum X X'.
+
+    The determinant of the latter is 0 until every arm was played.
+    """
     played = np.diag([2.0, 1.0, 0.0])
     for name, matrix, should_hold in (
         ("as printed: V = sum X X'", played, False),
@@ -40,7 +43,7 @@ def check_missing_identity() -> Iterator[CheckedStatement]:
 
 
 def check_horizons() -> Iterator[CheckedStatement]:
-    """(e): the printed proof uses T >= 180 and T > e^d / (alpha - beta), which are not stated.
+    """Check (e): the printed proof uses T >= 180 and T > e^d / (alpha - beta), both not stated.
 
     Both are sufficient, not necessary: instead of the second, 2 ln 2 + ln(1 + Q_1) >= d/2 is
     enough.
@@ -68,7 +71,7 @@ def check_horizons() -> Iterator[CheckedStatement]:
 
 
 def check_missing_noise_scale() -> CheckedStatement:
-    """(f): without R, sqrt(d T) (sqrt(d) + D) exceeds even T Delta, the largest possible regret."""
+    """Check (f): without R, sqrt(d T) (sqrt(d) + D) exceeds even T Delta, the largest regret."""
     d, horizon, scale = 3, 2000, 0.01
     problem = LowerBound(d, horizon, scale, scale)
     printed, most = math.sqrt(d * horizon) * (math.sqrt(d) + scale), horizon * problem.gap
@@ -84,7 +87,10 @@ def check_missing_noise_scale() -> CheckedStatement:
 
 
 def check_two_cases() -> CheckedStatement:
-    """(g): two cases that depend on the future give only min_q max(a q, b (1 - q)) = ab/(a + b)."""
+    """Check (g): two cases that depend on the future give less than min(a, b).
+
+    min_q max(a q, b (1 - q)) = ab / (a + b)
+    """
     a, b = (1 - ALPHA) * 0.15865525393145707, BETA
     chances = np.linspace(0, 1, 100_001)
     least = float(np.maximum(a * chances, b * (1 - chances)).min())
@@ -99,7 +105,10 @@ def check_two_cases() -> CheckedStatement:
 
 
 def check_every_run(effort: Effort) -> CheckedStatement:
-    """(g): n_2 + ... + n_d >= #{t > floor(alpha T): w_t >= 1} in each run, so min(a, b) holds."""
+    """Check (g): in each run the suboptimal pulls are enough, so min(a, b) holds.
+
+    n_2 + ... + n_d >= #{t > floor(alpha T): w_t >= 1}
+    """
     d, horizon, name = 3, 2000, "N(0, 1)"
     seeds = effort.seeds(effort.runs(10, least=3))
     weights = [SCHEDULES[name].weights(horizon, seed) for seed in seeds]

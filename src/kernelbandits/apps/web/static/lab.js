@@ -1,9 +1,11 @@
-// The only script of the lab pages. Every page works without it; it adds four things: news of other
-// people, texts and sizes of figures, files that are dropped, and a button that prints.
+// The only script of the lab pages. Every page works without it; it adds five things: news of other
+// people, forms that lose nothing while the server is away, texts and sizes of figures, files that
+// are dropped, and a button that prints.
 "use strict";
 
 const NEWS_EVERY = 1000; // milliseconds
 const LONGEST_PAUSE = 15000;
+const PATIENCE = 10000; // a server that was stopped takes requests and answers none
 
 // ---------------------------------------------------------------- news
 
@@ -69,11 +71,14 @@ function renewItems(list, fresh) {
     if (!known) list.insertBefore(item, list.children[place] || null);
     // Somebody told some of its values.
     else if (known.dataset.told !== item.dataset.told && !isInUse(known)) known.replaceWith(item);
+    else return;
+    restoreTyped(item);
   });
 }
 
-// Whether somebody is typing here.
+// Whether somebody is typing here, or has just sent a form.
 function isInUse(part) {
+  if (part.querySelector("form[data-sent]")) return true;
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")];
   const typed = fields.some((field) => "defaultValue" in field && field.value !== field.defaultValue);
   const open = part.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
@@ -102,6 +107,117 @@ function tell(sentence) {
   if (!line) return;
   if (sentence) line.textContent = sentence;
   else line.remove();
+}
+
+// ---------------------------------------------------------------- forms
+
+const TYPED = "typed "; // what the names of drafts begin with in the storage of this tab
+
+// What is typed into a form is kept in this tab until the server has answered the form, so that it
+// survives a reload, an error page of the browser and a restart of the tab. The key of the form is
+// kept with it: if the form was stored and only the answer was lost, it counts once when it is sent
+// again. Files cannot be kept.
+function keepTyped(form) {
+  const typed = typedFields(form)
+    .filter(([, field]) => isChanged(field))
+    .map(([name, field]) => [name, isCheck(field) ? field.checked : field.value]);
+  try {
+    if (typed.length) sessionStorage.setItem(nameDraft(form), JSON.stringify({ key: form.elements.key.value, typed }));
+    else sessionStorage.removeItem(nameDraft(form));
+  } catch (error) {
+    // The storage is full or switched off. The fields of the page still have what was typed.
+  }
+}
+
+function restoreTyped(part) {
+  const drafts = new Map(readDrafts());
+  for (const form of part.querySelectorAll("form[method=post]")) {
+    const draft = drafts.get(nameDraft(form));
+    if (!draft) continue;
+    const fields = new Map(typedFields(form));
+    for (const [name, value] of draft.typed) {
+      const field = fields.get(name);
+      if (!field) continue;
+      if (isCheck(field)) field.checked = value;
+      else field.value = value;
+      const folded = field.closest("details");
+      if (folded) folded.open = true;
+    }
+    form.elements.key.value = draft.key;
+  }
+}
+
+// The server has answered the form with this key: it stored what was typed, or shows it again.
+function forgetTyped(key) {
+  for (const [name, draft] of readDrafts()) if (draft.key === key) sessionStorage.removeItem(name);
+}
+
+function readDrafts() {
+  try {
+    const names = Object.keys(sessionStorage).filter((name) => name.startsWith(TYPED));
+    return names.map((name) => [name, JSON.parse(sessionStorage.getItem(name))]);
+  } catch (error) {
+    return []; // the storage is switched off
+  }
+}
+
+// A form is known by where it is sent to and by what it is about, such as a trial of a study.
+function nameDraft(form) {
+  const about = [...form.querySelectorAll("input[type=hidden]:not([name=csrf], [name=key])")];
+  return TYPED + [form.getAttribute("action"), ...about.map((field) => `${field.name}=${field.value}`)].join(" ");
+}
+
+// The fields of a form by name; those that have the same name are numbered.
+function typedFields(form) {
+  const counts = new Map();
+  const fields = [...form.elements].filter((field) => field.matches("input:not([type=hidden], [type=file]), textarea, select"));
+  return fields.map((field) => {
+    counts.set(field.name, (counts.get(field.name) || 0) + 1);
+    return [`${field.name} ${counts.get(field.name)}`, field];
+  });
+}
+
+const isCheck = (field) => field.type === "checkbox" || field.type === "radio";
+
+// Whether a field differs from what the server has written into it.
+function isChanged(field) {
+  if (isCheck(field)) return field.checked !== field.defaultChecked;
+  if (!field.options) return field.value !== field.defaultValue;
+  return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+}
+
+// A browser that sends a form to a server that is away shows an error page in place of the form. So
+// the server is asked for something small first, and the form is sent only if it answers. A second
+// press while the first one is under way does nothing.
+async function send(event) {
+  const form = event.target;
+  if (form.getAttribute("method") !== "post") return;
+  if (form.dataset.sent === "answered") {
+    form.dataset.sent = "yes";
+    return;
+  }
+  event.preventDefault();
+  if (form.dataset.sent) return;
+  form.dataset.sent = "asking";
+  const button = event.submitter;
+  form.querySelectorAll(".problem").forEach((note) => note.remove());
+  if (await isServerBack()) {
+    form.dataset.sent = "answered";
+    form.requestSubmit(button);
+    if (form.dataset.sent === "yes") return;
+    // The browser found a field that is not filled in.
+  } else say(form, "The server does not answer. What you typed is still here; send it again when the server is back.");
+  delete form.dataset.sent;
+}
+
+async function isServerBack() {
+  try {
+    const answer = await fetch("/static/lab.js", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+    // A proxy answers in place of a server that is away.
+    return ![502, 503, 504].includes(answer.status);
+  } catch (error) {
+    return false;
+  }
 }
 
 // ---------------------------------------------------------------- figures
@@ -190,10 +306,10 @@ if (document.body.dataset.news) follow(document.body);
 document.querySelectorAll("[data-drop]").forEach(acceptFiles);
 document.querySelectorAll("[data-marks]").forEach(showMarks);
 document.querySelectorAll("[data-print]").forEach((button) => button.addEventListener("click", () => print()));
-// A second click while the first one is under way would only show the same page twice.
-document.addEventListener("submit", (event) => {
-  if (event.target.method !== "post") return;
-  if (event.target.dataset.sent) event.preventDefault();
-  event.target.dataset.sent = "yes";
+if (document.body.dataset.answered) forgetTyped(document.body.dataset.answered);
+restoreTyped(document);
+document.addEventListener("input", (event) => {
+  if (event.target.form?.elements.key) keepTyped(event.target.form);
 });
+document.addEventListener("submit", send);
 addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => delete form.dataset.sent));
