@@ -58,7 +58,7 @@ def check_state(state: State) -> Finding:
 
 
 def summary(state: State) -> list[Any]:
-    """All that a fold says."""
+    """Return all that a fold says, to compare it with that of another fold."""
     trials = [(one.number, one.row, one.state, one.value) for one in state.trials.values()]
     order = [one.number for one in state.results]
     waiting = [sorted(state.pending), sorted(state.abandoned)]

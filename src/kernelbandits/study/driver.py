@@ -138,7 +138,7 @@ class Driver:
         self.version, self.learnt = state.version, len(state.results)
 
     def has_learnt(self, state: State) -> bool:
-        """Whether it knows all results of the state, and nothing else."""
+        """Tell whether it knows all results of the state, and nothing else."""
         return self.version == state.version and self.learnt == len(state.results)
 
     def follow_without_fits(self, state: State, number: int) -> None:
@@ -157,9 +157,10 @@ class Driver:
             self._fits_seen = len(state.fits)
 
     def find_fitter(self, state: State, since: float) -> str | None:
-        """The worker whose result made a fit due that is not stored yet; None if no fit is due.
+        """Return the worker whose result made a fit due that is not stored yet.
 
-        None too if that result came before `since`: then whoever told it makes no fit.
+        None if no fit is due, or if that result came before `since`: then whoever told it makes no
+        fit.
         """
         due = self.find_due_fit(state)
         if not due:
@@ -171,7 +172,7 @@ class Driver:
         return told.worker if told is not None and told.at > since else None
 
     def find_due_fit(self, state: State) -> int:
-        """The number of values at which a fit is due that is not stored yet; 0 if none is."""
+        """Return the number of values at which a fit is due and not stored yet; 0 if none is."""
         if not self.policy.fits_scales or not state.results:
             return 0
         known = self.policy.n_rewards if state.version == self.version else 0
@@ -180,7 +181,7 @@ class Driver:
         return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:
-        """The fits that were made here and are not stored yet, as events."""
+        """Return the fits that were made here and are not stored yet, as events."""
         if not self.policy.made_fits:
             return []
         made, revision = self.policy.made_fits, self.policy.revision
@@ -198,7 +199,10 @@ class Driver:
             self.policy.tell_in_blocks([*self.pairs(fresh, scale)])
 
     def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float | None]]:
-        """Some results as the policy learns them; None for a failure, if it learns from these."""
+        """Yield some results as the policy learns them.
+
+        A failure is None, and is left out if the policy does not learn from failures.
+        """
         for trial in trials:
             if trial.value is not None and self.knows(trial.row):
                 reward = scale.inward(trial.value)
@@ -209,14 +213,14 @@ class Driver:
                 yield self.choice(trial), None
 
     def knows(self, row: int) -> bool:
-        """Whether a row is an arm of the policy."""
+        """Tell whether a row is an arm of the policy."""
         return bool(self._arm[row] >= 0)
 
     def arm(self, row: int) -> int:
         return int(self._arm[row])
 
     def choice(self, trial: Trial) -> Choice:
-        """The choice that the policy made, or would have to make, for this trial."""
+        """Return the choice that the policy made, or would have to make, for this trial."""
         # The same object for the same trial: by it the policy knows what was pending before.
         known = self._choices.get(id(trial))
         if known is None or known[0] is not trial:
@@ -225,7 +229,7 @@ class Driver:
         return known[1]
 
     def _choices_of(self, pending: Sequence[Trial]) -> list[Choice]:
-        """The choices of pending trials; in a batch, those of the ask before and one more."""
+        """Return the choices of pending trials; a batch adds one to those of the ask before."""
         known, choices = self._waiting
         if len(known) > len(pending) or not all(map(operator.is_, known, pending)):
             known, choices = [], []
@@ -246,7 +250,7 @@ class Driver:
         batch: Batch | None = None,
         taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
-        """Row and choice of round t, with these results pending.
+        """Return row and choice of round t, with these results pending.
 
         Of a batch that shares a value only rows with this value are chosen, and of one that is
         spread only rows that are far from those before. Rows that were `taken` by others before
@@ -262,7 +266,7 @@ class Driver:
         return chosen[:2]
 
     def choose_without(self, taken: Iterable[int]) -> tuple[int, Choice, list[int]] | None:
-        """Row and choice of the last round, without rows that others have taken since.
+        """Return row and choice of the last round, without rows that others have taken since.
 
         The policy knows what it knew then, and a policy that keeps its scores chooses again in
         little time. The last part of the answer are the rows that were free before. None if no
@@ -297,7 +301,7 @@ class Driver:
         return np.flatnonzero(sound if sound.any() else idle)
 
     def _least_pending(self, allowed: Mask, pending: Sequence[Trial]) -> Mask:
-        """Of some arms those whose candidate is pending least often.
+        """Tell which of some arms have the candidates that are pending least often.
 
         More rows were asked for than there are: they are spread, not given to one row.
         """
@@ -309,7 +313,7 @@ class Driver:
         return np.asarray(allowed & (here == fewest))
 
     def _open(self, state: State, busy: Mask) -> Mask:
-        """Which arms are allowed, and without a value where rows are not repeated now."""
+        """Tell which arms are allowed, and without a value where rows are not repeated now."""
         allowed = self.table.allowed_rows[self.rows]
         if self.settings.repeats is not False and not self.settings.repeats_last:
             return allowed
@@ -322,7 +326,7 @@ class Driver:
         return untried if (untried & ~busy).any() else allowed
 
     def _failing(self, state: State) -> Mask:
-        """Which arms are of candidates that failed more often than they gave values."""
+        """Tell which arms are of candidates that failed more often than they gave values."""
         balance = dict[int, int]()
         for row, count in (
             *state.failures.items(),
@@ -334,7 +338,7 @@ class Driver:
         )
 
     def _alike(self, rows: list[int]) -> Mask:
-        """Which arms are the same candidate as one of these rows."""
+        """Tell which arms are the same candidate as one of these rows."""
         named = np.zeros(len(self.kinds), dtype=np.bool_)
         named[self.kinds[rows]] = True
         return named[self.kinds[self.rows]]
@@ -346,7 +350,7 @@ class Driver:
         state: State,
         batch: Batch | None = None,
     ) -> bool:
-        """Whether the row of a trial that was abandoned may be suggested again."""
+        """Tell whether the row of a trial that was abandoned may be suggested again."""
         arm = self.arm(trial.row)
         busy = self._alike([one.row for one in pending])
         if arm < 0 or busy[arm] or not self._open(state, busy)[arm]:
@@ -358,14 +362,14 @@ class Driver:
         return arm in batch.find_arms(free, self.rows[free], self.table, there)
 
     def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
-        """Whether no trial of the candidate of a row is pending, and whether it has no value."""
+        """Tell whether the candidate of a row is not pending, and whether it has no value."""
         kind = self.kinds[row]
         busy = self.kinds[[trial.row for trial in pending]] == kind if pending else np.False_
         measured = self.kinds[list(state.counts)] == kind if state.counts else np.False_
         return not busy.any(), not measured.any()
 
     def reasons(self, state: State) -> Reasons:
-        """Why rows are chosen, by the results of a state that the policy has learnt."""
+        """Return why rows are chosen, by the results of a state that the policy has learnt."""
         if self._reasons is None or self._reasons.state is not state:
             from kernelbandits.study.explaining import Reasons
 
@@ -386,13 +390,14 @@ class Driver:
         return policy.ask(t, self.streams, **given)
 
     def estimates(self) -> tuple[Array, Array]:
-        """Mean and sd of every arm, in the policy's units."""
+        """Return mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
 
     def compared_estimates(self) -> tuple[Any, ...]:
-        """Mean and sd of the arms that the policy compares, and their numbers if they are few.
+        """Return mean and sd of the arms that the policy compares.
 
-        Those of all arms of a very large table take a while, and follow from these.
+        Before them come the numbers of these arms, if they are few of a very large table: the
+        estimates of all its arms take a while, and follow from these.
         """
         working = self.policy.working
         if working is None:
@@ -400,17 +405,17 @@ class Driver:
         return working.numbers, self.policy.posterior.mean, self.policy.posterior.sd
 
     def coordinates(self, row: int) -> Array:
-        """The point of a row as the policy sees it."""
+        """Return the point of a row as the policy sees it."""
         point: Array = self.policy.domain.points[self.arm(row)]
         return point
 
     def all_points(self) -> Array:
-        """The points of all arms; of a space, points spread over it."""
+        """Return the points of all arms; of a space, points spread over it."""
         points: Array = self.policy.domain.points
         return points
 
     def covariance(self, arms: Indices) -> Array:
-        """Of f at some arms, in the policy's units squared."""
+        """Return the covariance of f at some arms, in the policy's units squared."""
         return self.policy.covariance(arms)
 
     def leave_one_out(self, policy: Policy | None = None) -> LeaveOneOut | None:
@@ -472,7 +477,7 @@ class SpaceDriver(Driver):
         batch: Batch | None = None,
         taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
-        """Point and choice of round t, with these results pending; no point is ever `taken`."""
+        """Return point and choice of round t, with these results pending; none is ever `taken`."""
         used = {trial.row for trial in pending}
         used |= set(state.counts) if self.settings.repeats is False else set()
         part = None
@@ -502,7 +507,7 @@ class SpaceDriver(Driver):
             )
 
     def _choose_instead(self, used: set[int], choice: Choice, part: Part | None) -> Choice:
-        """The most promising point that is free; the choice itself if none is."""
+        """Return the most promising point that is free; the choice itself if none is."""
         whole, taken = self.places.space, [self.places.points[row] for row in used]
         space = whole if part is None else part.box
         rows = space.all_rows() if space.count <= MOST_LISTED else space.cover().points
@@ -538,13 +543,13 @@ class SpaceDriver(Driver):
         return self.places.space.cover().points
 
     def estimates(self) -> tuple[Array, Array]:
-        """Mean and sd of every point met so far, in the policy's units."""
+        """Return mean and sd of every point met so far, in the policy's units."""
         mean, sd = self.policy.posterior.at(self.places.points)
         return self.policy.units.original(mean), self.policy.units.original_sd(mean, sd)
 
 
 def build_driver(place: Place, settings: Settings, spread: float | None = None) -> Driver:
-    """The driver of a table or of a space, for results of this spread if there are any yet."""
+    """Build the driver of a table or of a space, for results of this spread if there are any."""
     if isinstance(place, Candidates):
         return Driver(place, settings, spread)
     return SpaceDriver(place, settings, spread)

@@ -53,7 +53,7 @@ def index_of(note: Mapping[str, float], scale: Scale, units: Standard) -> Index:
 
 
 def index_reach(note: Mapping[str, float], units: Standard) -> float:
-    """By how much the index exceeds the estimate, in the units of the note.
+    """Return by how much the index exceeds the estimate, in the units of the note.
 
     It is weight * width * sd. Where results are transformed, that is added to the transformed
     estimate, and the sum is transformed back.
@@ -71,13 +71,13 @@ def index_reach(note: Mapping[str, float], units: Standard) -> float:
 
 
 def gain_of(note: Mapping[str, float], scale: Scale) -> float | None:
-    """What the policy expected the result to add to the best estimate; None for other rules."""
+    """Return what the result was expected to add to the best estimate; None for other rules."""
     found = note.get("gain")
     return None if found is None else float(scale.length(found))
 
 
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
-    """The improvement that the policy expected of the row; None for rules that play an index."""
+    """Return the improvement that the policy expected of the row; None for rules with an index."""
     found = note.get("improvement")
     return None if found is None else float(scale.length(found))
 
@@ -128,7 +128,7 @@ class Reasons:
         return f"Row {row} was measured {times} before{which}"
 
     def _results_of(self, row: int) -> tuple[list[int], int]:
-        """The rows of the same candidate that have results, and how many results they have."""
+        """Return the rows of the same candidate with results, and how many results they have."""
         kinds, counts = self.driver.kinds, self.answers.counts
         alike = [one for one in counts if kinds[one] == kinds[row]]
         return alike, sum(counts[one] for one in alike)
@@ -198,7 +198,7 @@ class Reasons:
         return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
 
     def _best_so_far(self) -> str:
-        """The measured row of the best estimate, in words."""
+        """Name the measured row of the best estimate."""
         answers = self._noise_answers
         best = answers.recommended_arm
         if best is None:
@@ -212,7 +212,7 @@ class Reasons:
         return answers_of(self.driver, self.state, view)
 
     def _worth(self, note: Mapping[str, float]) -> str:
-        """With costs the index alone does not decide: say what the row gains for its cost."""
+        """Say what the row gains for its cost: with costs the index alone does not decide."""
         value = self._index(note).value
         if "cost" not in note or value is None:
             return ""

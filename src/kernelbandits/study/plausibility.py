@@ -60,22 +60,23 @@ Remembered = list[tuple[Trial, float | None]]
 
 
 def remember_latest(state: State) -> Remembered:
-    """The last results of a study as they are now, which takes a tell little of its time to write.
+    """Return the last results of a study as they are now.
 
-    `list_values` makes the values of it that `remark_results` compares with.
+    A tell does this while nobody else can write, so it is quick. `list_values` makes the values of
+    it that `remark_results` compares with.
     """
     return [(trial, trial.value) for trial in state.results[-LATEST:]]
 
 
 def list_values(latest: Remembered) -> list[Measured]:
-    """The values among some results."""
+    """List the values among some results."""
     return [
         Measured(trial.number, trial.row, value) for trial, value in latest if value is not None
     ]
 
 
 def latest_values(state: State) -> list[Measured]:
-    """The last values of a study, in the order in which they were told."""
+    """Return the last values of a study, in the order in which they were told."""
     return list_values(remember_latest(state))
 
 
@@ -118,14 +119,14 @@ def remark_unusual(
 
 
 def rest(every: Sequence[Measured], place: int) -> list[float]:
-    """The values before one of them, the latest of them, and those after it if these are few."""
+    """Return the latest values before one of them, and those after it if these are few."""
     earlier = every[max(0, place - LATEST) : place]
     later = every[place + 1 : place + 1 + LATEST - len(earlier)]
     return [one.value for one in (*earlier, *later)]
 
 
 def is_unusual(value: float, others: Sequence[float]) -> bool:
-    """Whether a value is far from all others, or would lie among them but for a decimal point."""
+    """Tell whether a value is far from all others, or far by a decimal point alone."""
     if len(others) < FEWEST:
         return False
     low, high = min(others), max(others)
@@ -147,7 +148,7 @@ def is_unusual(value: float, others: Sequence[float]) -> bool:
 
 
 def is_within_decades(value: float, others: Sequence[float]) -> bool:
-    """Whether a value is no farther from results of one sign, in logarithms, than they span.
+    """Tell whether a value is no farther from results of one sign, in logarithms, than they span.
 
     Yields, counts and concentrations often differ by factors. Among 0.2, 1 and 4 a result of 20 is
     the next factor of five and nothing unusual, though it is four times as large as their range.
@@ -160,10 +161,10 @@ def is_within_decades(value: float, others: Sequence[float]) -> bool:
 
 
 def intended_value(value: float, others: Sequence[float]) -> float | None:
-    """The value with its decimal point moved, if only that lies among the others.
+    """Return the value with its decimal point moved, if only that lies among the others; else None.
 
-    Asked only where all of them have one sign and the others vary by less than their size: among
-    values that differ by factors of ten, one more factor of ten is nothing unusual.
+    That is tried only where all of them have one sign and the others vary by less than their size:
+    among values that differ by factors of ten, one more factor of ten is nothing unusual.
     """
     low, high, middle = min(others), max(others), statistics.median(others)
     one_sign = (low > 0 and value > 0) or (high < 0 and value < 0)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def check_values(
     targets: Sequence[Target], values: Any, sem: Any, missing: Any, note: Any, by: Any
 ) -> dict[str, Any]:
-    """What an event says of the values of several targets, checked."""
+    """Check and return what an event says of the values of several targets."""
     names = [one.name for one in targets]
     given = {} if values is None else values
     checks.needs(
@@ -66,7 +66,7 @@ def tell_values(
     before: Sequence[Draft] = (),
     repeats: str | None = None,
 ) -> tuple[list[Draft], list[Told]]:
-    """All values as events, or an error for the first that cannot be stored."""
+    """Turn all values into events, or raise an error for the first that cannot be stored."""
     teller = TargetTeller(state, place, worker, before, repeats)
     told = [teller.tell(with_own_trial(state, place, line)) for line in lines]
     return teller.drafts, told
@@ -124,7 +124,7 @@ class TargetTeller(Teller):
         return Told(*said, *concerned, corrected=kind == "corrected")
 
     def _new_errors(self, one: Keyed, trial: int) -> dict[str, float]:
-        """The standard errors that a line adds to stored values; others are refused."""
+        """Return the standard errors that a line adds to stored values; others are refused."""
         known = self.state.trials.get(trial)
         stored = {} if known is None else known.sems
         told: Mapping[str, float] = one.remark.get("sems", {})
@@ -139,14 +139,14 @@ class TargetTeller(Teller):
         return {name: sem for name, sem in told.items() if stored.get(name) != sem}
 
     def _new_missing(self, one: Keyed, trial: int) -> set[str]:
-        """The targets that a line calls missing, and that were not before."""
+        """Return the targets that a line calls missing, and that were not before."""
         known = self.state.trials.get(trial)
         return {*one.remark.get("missing", ())} - (known.missing if known else set())
 
     def _check_free(
         self, one: Keyed, trial: int, others: Mapping[str, float], fresh: Mapping[str, float]
     ) -> str:
-        """The kind of event that these values are; refused where the trial has others."""
+        """Return the kind of event that these values make; refuse them if the trial has others."""
         state = self.state.trials.get(trial)
         if state is not None and state.state == "failed":
             raise AlreadyTold(trial, None, where(one.result))
@@ -161,7 +161,7 @@ class TargetTeller(Teller):
         raise TargetsDiffer(trial, others, where(one.result), bool(one.table))
 
     def _stored_trial(self, one: Keyed) -> tuple[int, int] | None:
-        """The trial that has the values of a line already, some or all of them.
+        """Return the trial that has the values of a line already, some or all of them.
 
         Only lines of a table that name a candidate and no trial are looked for.
         """
@@ -188,7 +188,7 @@ class TargetTeller(Teller):
         raise TargetsDiffer(complete[0].number, other, where(result), True)
 
     def _place_values(self, one: Keyed) -> tuple[int, int]:
-        """Trial and row; a row that nobody asked for makes a trial of its own."""
+        """Return trial and row of a line; an unasked row makes a trial of its own."""
         result = one.result
         if result.trial is None and result.row is not None:
             opened = self._open_for(result, one.remark["values"])
@@ -196,7 +196,10 @@ class TargetTeller(Teller):
         return self._place(result)
 
     def _open_for(self, result: Result, told: Mapping[str, float]) -> tuple[int, int] | None:
-        """The oldest pending trial of a candidate, without a worker, that lacks these targets."""
+        """Return the oldest pending trial of a candidate that lacks these targets.
+
+        Trials that a worker has asked for are left out.
+        """
         for trial in self.state.pending.values():
             same = trial.worker is None and self._may_mean(result, trial.row)
             if same and not {*told} & {*self.values[trial.number]}:
@@ -204,7 +207,7 @@ class TargetTeller(Teller):
         return None
 
     def _again_values(self, one: Keyed, event: Event) -> Told:
-        """The same call again counts once; the same key for something else is refused."""
+        """Answer a repeated call, which counts once; refuse its key for something else."""
         trial, row = event.trial or 0, event.row or 0
         # A line of a table without a key of its own has one that is made of its values.
         same = one.table is not None or event.body.get("values") == one.remark["values"]
@@ -270,7 +273,7 @@ def find_measured(state: State, trial: int) -> Trial:
 
 
 def latest_targets(state: State) -> list[tuple[int, dict[str, float]]]:
-    """The last trials with values of targets, as they are now."""
+    """Return the last trials with values of targets, as they are now."""
     measured = [trial for trial in state.trials.values() if trial.values]
     return [(trial.number, dict(trial.values)) for trial in measured[-LATEST:]]
 

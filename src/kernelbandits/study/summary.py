@@ -71,7 +71,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
 
 
 def count_candidates(place: Place) -> dict[str, Any]:
-    """How many rows and candidates there are; a space has points, if it is finite."""
+    """Count rows and candidates; a space has points, if it is finite."""
     if place.space is None:
         allowed, rows = int(place.allowed_rows.sum()), place.table_rows
         different = len(np.unique(place.first_rows[rows]))
@@ -86,7 +86,7 @@ def describe_place(place: Place) -> str:
 
 
 def repeats_sentence(state: State, place: Place) -> str:
-    """When a candidate is measured again, in words."""
+    """Say when a candidate is measured again."""
     settings = state.settings
     if place.space is None:
         return settings.repeats_sentence
@@ -189,14 +189,14 @@ def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver
 
 
 def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explained:
-    """The explanation, with what restricted the choice: its batch, and rows that others took."""
+    """Return the explanation with what restricted the choice: its batch, rows taken by others."""
     batch, taken = Batch.of(body), describe_taken(body.get(TAKEN, ()))
     said = [explained.sentence, batch.sentence if batch else "", taken]
     return replace(explained, sentence=" ".join(filter(None, said)))
 
 
 def learnt_from(state: State) -> tuple[Any, ...]:
-    """All that the policy of a study depends on."""
+    """Return all that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
     return state.settings, state.scale, state.table, results
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def state_of_target(state: State, target: Target) -> State:
-    """The results of one target, as a study of this target alone would have them.
+    """Return the results of one target, as a study of this target alone would have them.
 
     Every trial with a value of the target counts, whether or not the others are there.
     """
@@ -73,7 +73,7 @@ class TargetModels:
 
 
 def answer_target(state: State, place: Place, target: Target) -> Answers:
-    """Answers about one target, by a model of its own."""
+    """Return answers about one target, by a model of its own."""
     alone = state_of_target(state, target)
     driver = build_driver(place, alone.settings)
     driver.follow(alone)
@@ -81,7 +81,7 @@ def answer_target(state: State, place: Place, target: Target) -> Answers:
 
 
 def describe_targets(answers: Answers) -> tuple[TargetStatus, ...]:
-    """Each target: its results, its range, and what its model says of the row recommended."""
+    """Describe each target: its results, its range, and its estimate at the row recommended."""
     state, best = answers.state, answers.recommended_arm
     found = []
     for target, own in TargetModels.of(state, answers.candidates):
@@ -118,10 +118,10 @@ def describe_target(
 
 
 def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
-    """The Pareto front of what was measured: candidates that no other one exceeds in all targets.
+    """Return the Pareto front of what was measured.
 
-    A candidate that was measured several times has the means of its values. The most desirable
-    one comes first.
+    These are the candidates that no other one exceeds in all targets. A candidate that was measured
+    several times has the means of its values. The most desirable one comes first.
     """
     targets, kinds = state.settings.several, place.first_rows
     groups: dict[int, list[Trial]] = {}
