@@ -74,8 +74,8 @@ class Answers:
     @property
     def allowed_count(self) -> float:
         """How many different candidates are allowed."""
-        kinds = self.driver.kinds[self.driver.rows][self.allowed_arms]
-        return len(set(kinds.tolist()))
+        first_rows = self.driver.first_rows[self.driver.rows][self.allowed_arms]
+        return len(set(first_rows.tolist()))
 
     @property
     def all_measured(self) -> bool:
@@ -105,10 +105,10 @@ class Answers:
     @cached_property
     def measured_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows describe a candidate that has a value."""
-        kinds = self.driver.kinds
-        measured = np.zeros(len(kinds), dtype=np.bool_)
-        measured[kinds[list(self.counts)]] = True
-        return measured[kinds]
+        first_rows = self.driver.first_rows
+        measured = np.zeros(len(first_rows), dtype=np.bool_)
+        measured[first_rows[list(self.counts)]] = True
+        return measured[first_rows]
 
     def _greatest(self, arms: Indices) -> int:
         """Return the arm of the greatest estimate among some arms.
@@ -170,16 +170,16 @@ class Answers:
 
     def _different(self, here: int) -> Indices:
         """Return an arm for each candidate that is allowed and estimated; `here` for its own."""
-        kinds = self.driver.kinds[self.driver.rows]
+        first_rows = self.driver.first_rows[self.driver.rows]
         arms = self.estimated_arms
-        rest = arms[kinds[arms] != kinds[here]]
-        _, first = np.unique(kinds[rest], return_index=True)
+        rest = arms[first_rows[arms] != first_rows[here]]
+        _, first = np.unique(first_rows[rest], return_index=True)
         return np.sort(np.append(rest[first], here))
 
     @property
     def comparison(self) -> str:
         """How many candidates were compared, in words, if not all of them."""
-        n = len(np.unique(self.driver.kinds[self.driver.rows][self.allowed_arms]))
+        n = len(np.unique(self.driver.first_rows[self.driver.rows][self.allowed_arms]))
         among = ""
         if len(self.estimated_arms) < len(self.allowed_arms):
             among = f" in a working set of {len(self.estimated_arms)} rows"
@@ -211,8 +211,8 @@ class Answers:
 
     def count_results(self, arm: int) -> int:
         """Count how often the candidate of an arm was measured, in whichever of its rows."""
-        kinds, row = self.driver.kinds, self.row(arm)
-        return sum(n for one, n in self.counts.items() if kinds[one] == kinds[row])
+        first_rows, row = self.driver.first_rows, self.row(arm)
+        return sum(n for one, n in self.counts.items() if first_rows[one] == first_rows[row])
 
     @cached_property
     def caution(self) -> str:
@@ -250,10 +250,10 @@ class Answers:
         """Tell whether its one result is so far from all others that it may be a slip."""
         if self.count_results(arm) != 1:
             return False
-        kinds, row = self.driver.kinds, self.row(arm)
+        first_rows, row = self.driver.first_rows, self.row(arm)
         known = latest_values(self.state)
-        own = [one.value for one in known if kinds[one.row] == kinds[row]]
-        others = [one.value for one in known if kinds[one.row] != kinds[row]]
+        own = [one.value for one in known if first_rows[one.row] == first_rows[row]]
+        others = [one.value for one in known if first_rows[one.row] != first_rows[row]]
         return bool(own) and is_unusual(own[0], others)
 
     def noise_at(self, arm: int) -> float:
@@ -295,9 +295,9 @@ class Answers:
     def chances(self, here: int, other: int) -> tuple[float, float]:
         """Return for each of two arms the probability that its candidate is the best."""
         kept, draws = self.draw_functions_near(here)
-        kinds = self.driver.kinds[self.driver.rows]
-        best = kinds[kept[draws.argmax(1)]]
-        return float((best == kinds[here]).mean()), float((best == kinds[other]).mean())
+        first_rows = self.driver.first_rows[self.driver.rows]
+        best = first_rows[kept[draws.argmax(1)]]
+        return float((best == first_rows[here]).mean()), float((best == first_rows[other]).mean())
 
     def draw_losses(self, arm: int) -> Array:
         """Return max f - f(arm) in each of the functions drawn, in the target's units."""

@@ -151,7 +151,7 @@ def plan_ask(
             plan.revision = driver.policy.revision
         body["decided"], body["lease"] = len(state.events), asker.lease or state.settings.lease
         body |= {"crowd": len(waiting)} if waiting else {}
-        plan.asks.append(PlannedAsk(row, body, *driver.describe_row(row, waiting, state)))
+        plan.asks.append(PlannedAsk(row, body, *driver.is_free_and_fresh(row, waiting, state)))
         waiting.append(imagine_trial(number, plan.asks[-1]))
     # Rows of `before` were chosen with its fits, so these are stored too, even if void by now.
     plan.fits = [*before.fits, *(fit for fit in driver.draft_fits(state) if fit not in before.fits)]
@@ -174,10 +174,12 @@ def list_abandoned(state: State, plan: AskPlan) -> list[Trial]:
     return [one for one in (*state.abandoned.values(), *ended) if one.number not in offered]
 
 
-def imagine_trial(number: int, one: PlannedAsk) -> Trial:
+def imagine_trial(number: int, planned: PlannedAsk) -> Trial:
     """Return the pending trial that a planned ask will be, whatever its number."""
-    event = Event(kind="asked", trial=number, row=one.row, body=one.body, seq=0, at=0.0, check="")
-    return Trial(number, one.row, "pending", asked=event)
+    event = Event(
+        kind="asked", trial=number, row=planned.row, body=planned.body, seq=0, at=0.0, check=""
+    )
+    return Trial(number, planned.row, "pending", asked=event)
 
 
 def reoffer_row(
@@ -239,7 +241,7 @@ def describe_choice(
 
 
 def keep_plan(
-    state: State, plan: AskPlan, asker: Asker, kinds: Indices, now: float
+    state: State, plan: AskPlan, asker: Asker, first_rows: Indices, now: float
 ) -> AskPlan | None:
     """Return what still holds of a plan on a newer state: the asks before the first conflict.
 
@@ -254,10 +256,10 @@ def keep_plan(
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
     gone = {trial.number for trial in plan.overdue}
-    pending, measured = find_taken(state, plan, kinds)
+    pending, measured = find_taken(state, plan, first_rows)
     kept: list[PlannedAsk] = []
     for one in plan.asks:
-        kind, again = int(kinds[one.row]), one.body.get("again")
+        kind, again = int(first_rows[one.row]), one.body.get("again")
         lost = again is not None and again not in state.abandoned and again not in gone
         if lost or (one.free and kind in pending) or (one.fresh and kind in measured):
             break
@@ -265,12 +267,12 @@ def keep_plan(
     return replace(plan, asks=kept)
 
 
-def find_taken(state: State, plan: AskPlan, kinds: Indices) -> tuple[set[int], set[int]]:
+def find_taken(state: State, plan: AskPlan, first_rows: Indices) -> tuple[set[int], set[int]]:
     """Return the candidates that are pending, and those with values where rows are not repeated."""
     gone = {trial.number for trial in plan.overdue}
     rows = [trial.row for number, trial in state.pending.items() if number not in gone]
     once = state.settings.repeats is False or state.settings.repeats_last
-    return set(kinds[rows].tolist()), set(kinds[[*state.counts]].tolist() if once else ())
+    return set(first_rows[rows].tolist()), set(first_rows[[*state.counts]].tolist() if once else ())
 
 
 def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | None:
@@ -283,7 +285,7 @@ def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | Non
     one = plan.asks[0]
     if len(plan.asks) > 1 or "again" in one.body or BATCH in one.body:
         return None
-    pending, measured = find_taken(state, plan, driver.kinds)
+    pending, measured = find_taken(state, plan, driver.first_rows)
     found = driver.choose_without(
         (pending if one.free else set()) | (measured if one.fresh else set())
     )
@@ -372,7 +374,7 @@ def exhaustion_notices(state: State, place: Place) -> list[str]:
     return [f"all {count} of the space are measured; further suggestions repeat them"]
 
 
-def suggestion(
+def make_suggestion(
     event: Event,
     candidates: Place,
     sign: float,
@@ -386,7 +388,7 @@ def suggestion(
     """
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
     x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
-    told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
+    told = {name: convert_note(name, value, scale) for name, value in trial.note.items()}
     return Suggestion(
         trial.number,
         candidates.number(trial.row),
@@ -403,7 +405,7 @@ def suggestion(
     )
 
 
-def in_own_units(name: str, value: float, scale: Scale) -> float:
+def convert_note(name: str, value: float, scale: Scale) -> float:
     if name in OWN_UNITS:
         return float(scale.outward(value))
     return float(scale.length(value)) if name in LENGTHS else value
@@ -486,7 +488,7 @@ def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, An
     return details | ({} if name is None else {"by": name})
 
 
-def mark_missing(state: State, samples: Indices, trial: int | None, row: int | None) -> Trial:
+def find_pending_trial(state: State, samples: Indices, trial: int | None, row: int | None) -> Trial:
     """Return the pending trial that ends without a value: by its number, or the oldest of a row."""
     for one in state.pending.values():
         if one.number == trial or (row is not None and samples[one.row] == samples[row]):
@@ -541,7 +543,7 @@ class Teller:
         self, state: State, place: Place, worker: str | None, before: Sequence[Draft] = ()
     ) -> None:
         self.state, self.place, self.worker = state, place, worker
-        self.kinds, self.samples = place.first_rows, place.samples
+        self.first_rows, self.samples = place.first_rows, place.samples
         """Equal for rows of the same candidate, and for rows of the same sample of it."""
         self.drafts: list[Draft] = [*before]
         self.next = state.last_trial
@@ -556,11 +558,11 @@ class Teller:
             self._correct(step.line, step.stored) if step.corrects else repeat_stored(step.stored)
         )
 
-    def _correct(self, one: Keyed, trial: Trial) -> Told:
+    def _correct(self, line: Keyed, trial: Trial) -> Told:
         # The key of an earlier value of the same line is taken.
-        key = one.key if one.key not in self.state.keys else f"{one.key}/{one.table}"
-        reason, value = f"corrected in {one.result.place}", one.result.value
-        body = {**one.remark, "was": trial.value, "reason": reason, "table": one.table}
+        key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
+        reason, value = f"corrected in {line.result.place}", line.result.value
+        body = {**line.remark, "was": trial.value, "reason": reason, "table": line.table}
         event = self._add(
             kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
         )
@@ -569,28 +571,28 @@ class Teller:
             trial.number, trial.row, value, True, shown, event.seq, corrected=True, was=trial.value
         )
 
-    def _add(self, **said: Any) -> Event:
+    def _add(self, **fields: Any) -> Event:
         """Add an event; return it as it will be stored, without time and checksum."""
-        self.drafts.append(Draft(**said, worker=self.worker))
+        self.drafts.append(Draft(**fields, worker=self.worker))
         seq = len(self.state.events) + len(self.drafts)
-        return Event(**said, worker=self.worker, seq=seq, at=0.0, check="")
+        return Event(**fields, worker=self.worker, seq=seq, at=0.0, check="")
 
-    def tell(self, one: Keyed) -> Told:
-        before = self.keys.get(one.key) or self.state.keys.get(one.key)
+    def tell(self, line: Keyed) -> Told:
+        before = self.keys.get(line.key) or self.state.keys.get(line.key)
         if before is not None:
-            return self._again(before, one)
-        trial, row = self._place(one.result)
+            return self._answer_repeated(before, line)
+        trial, row = self._place(line.result)
         stored = self._stored_result(trial)
         if stored is not None:
-            return self._repeat_or_refuse(one, stored)
-        missing = bool(one.remark.get("missing"))
-        kind = "missing" if missing else "failed" if one.result.failed else "told"
-        value = one.result.value
-        body = {**one.remark, **({"table": one.table} if one.table else {})}
-        event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
-        self.keys[one.key] = self.trials[trial] = event
-        said = (trial, row, value, True, one.given_key, event.seq)
-        concerned = self._pending_trials_of(one.result, trial)
+            return self._repeat_or_refuse(line, stored)
+        missing = bool(line.remark.get("missing"))
+        kind = "missing" if missing else "failed" if line.result.failed else "told"
+        value = line.result.value
+        body = {**line.remark, **({"table": line.table} if line.table else {})}
+        event = self._add(kind=kind, trial=trial, row=row, value=value, key=line.key, body=body)
+        self.keys[line.key] = self.trials[trial] = event
+        said = (trial, row, value, True, line.given_key, event.seq)
+        concerned = self._pending_trials_of(line.result, trial)
         error = None if value is None else body.get("sem")
         return Told(*said, *concerned, sem=error, missing=missing)
 
@@ -598,13 +600,13 @@ class Teller:
         """Return trial and row of a result; an unasked row makes a trial of its own."""
         if result.trial is None:
             assert result.row is not None
-            return self._open(result) or self._new_trial(result.row)
+            return self._find_open_trial(result) or self._new_trial(result.row)
         known = self.state.trials.get(result.trial)
         if known is None:
             raise StudyConflict(
-                f"tell needs a trial that was asked for, got trial {result.trial}{where(result)}. "
-                f"To store a result of a {self.place.noun} that nobody asked for, tell the "
-                f"{self.place.noun} instead of a trial."
+                f"tell needs a trial that was asked for, got trial {result.trial}"
+                f"{describe_source(result)}. To store a result of a {self.place.noun} that nobody "
+                f"asked for, tell the {self.place.noun} instead of a trial."
             )
         check_candidate(result, known, self.place)
         if known.state == "withdrawn":
@@ -620,10 +622,10 @@ class Teller:
 
         The row must be of its sample or, if it names no sample, of its candidate.
         """
-        alike = self.kinds if result.any_sample else self.samples
+        alike = self.first_rows if result.any_sample else self.samples
         return bool(alike[result.row or 0] == alike[row or 0])
 
-    def _open(self, result: Result) -> tuple[int, int] | None:
+    def _find_open_trial(self, result: Result) -> tuple[int, int] | None:
         """Return the oldest pending trial without a worker to which the result of a row belongs.
 
         The result is taken as the result of that trial.
@@ -649,7 +651,8 @@ class Teller:
         waiting = tuple(
             one.number
             for one in self.state.pending.values()
-            if one.number not in self.trials and self.kinds[one.row] == self.kinds[result.row]
+            if one.number not in self.trials
+            and self.first_rows[one.row] == self.first_rows[result.row]
         )
         return (trial if known and known.asked else None), waiting
 
@@ -660,32 +663,32 @@ class Teller:
             known.told if known and known.state in ("told", "failed") else None
         )
 
-    def _repeat_or_refuse(self, one: Keyed, stored: Event) -> Told:
+    def _repeat_or_refuse(self, line: Keyed, stored: Event) -> Told:
         """Take a second result that is the same and came with a table as no news; refuse others."""
         trial = self.state.trials.get(stored.trial or 0)
         value = trial.value if trial and trial.told is stored else stored.value
-        if one.table and value == one.result.value:
+        if line.table and value == line.result.value:
             return Told(stored.trial or 0, stored.row or 0, value, False, None, stored.seq)
-        raise AlreadyTold(stored.trial or 0, value, where(one.result))
+        raise AlreadyTold(stored.trial or 0, value, describe_source(line.result))
 
-    def _again(self, event: Event, one: Keyed) -> Told:
+    def _answer_repeated(self, event: Event, line: Keyed) -> Told:
         """Answer a repeated call, which counts once; refuse its key for something else."""
-        result = one.result
+        result = line.result
         same = (
             event.kind in ("told", "failed", "corrected")
             and event.value == result.value
             and result.trial in (None, event.trial)
         )
         if not same or not (result.row is None or self._may_mean(result, event.row)):
-            raise key_conflict("tell", one.given_key, event, where(result))
-        accepted = one.table is None or event.body.get("table") == one.table
+            raise key_conflict("tell", line.given_key, event, describe_source(result))
+        accepted = line.table is None or event.body.get("table") == line.table
         corrected = accepted and event.kind == "corrected"
         return Told(
             event.trial or 0,
             event.row or 0,
             event.value,
             accepted,
-            one.given_key,
+            line.given_key,
             event.seq,
             *self._pending_trials_of(result, event.trial or 0),
             corrected=corrected,
@@ -699,7 +702,7 @@ def repeat_stored(trial: Trial) -> Told:
     return Told(trial.number, trial.row, trial.value, False, None, seq)
 
 
-def where(result: Result) -> str:
+def describe_source(result: Result) -> str:
     return f" ({result.place})" if result.place else ""
 
 

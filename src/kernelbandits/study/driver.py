@@ -69,13 +69,13 @@ class Driver:
         self.table = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
-        self._kinds = candidates.first_rows
+        self._first_rows = candidates.first_rows
         self._begin(settings, spread or settings.spread or 1.0)
 
     @property
-    def kinds(self) -> Indices:
+    def first_rows(self) -> Indices:
         """For each row the first row of the same candidate."""
-        return self._kinds
+        return self._first_rows
 
     @property
     def rows(self) -> Indices:
@@ -256,7 +256,7 @@ class Driver:
         spread only rows that are far from those before. Rows that were `taken` by others before
         the choice was written are left out.
         """
-        free = self._free(pending, state)
+        free = self._free_arms(pending, state)
         if batch is not None:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.table, there)
@@ -275,7 +275,7 @@ class Driver:
         if self._last_round is None:
             return None
         t, waiting, free = self._last_round
-        left_out = self._alike(list(taken))[free]
+        left_out = self._alike_arms(list(taken))[free]
         if left_out.all():
             return None
         with self._listening():
@@ -283,13 +283,13 @@ class Driver:
         assert choice.arm is not None
         return int(self.rows[choice.arm]), choice, self.rows[free[left_out]].tolist()
 
-    def _free(self, pending: Sequence[Trial], state: State) -> Indices:
+    def _free_arms(self, pending: Sequence[Trial], state: State) -> Indices:
         """Return the arms that may be suggested.
 
         They are allowed and, while there are others, neither pending nor failing.
         """
-        busy = self._alike([trial.row for trial in pending])
-        open_ = self._open(state, busy)
+        busy = self._alike_arms([trial.row for trial in pending])
+        open_ = self._open_arms(state, busy)
         idle = open_ & ~busy
         if not idle.any() and self.settings.repeats is False:
             raise StudyConflict(
@@ -297,7 +297,7 @@ class Driver:
             )
         if not idle.any():
             return np.flatnonzero(self._least_pending(open_, pending))
-        sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
+        sound = idle if self.policy.learns_failures else idle & ~self._failing_arms(state)
         return np.flatnonzero(sound if sound.any() else idle)
 
     def _least_pending(self, allowed: Mask, pending: Sequence[Trial]) -> Mask:
@@ -305,43 +305,45 @@ class Driver:
 
         More rows were asked for than there are: they are spread, not given to one row.
         """
-        kinds, times = np.unique(self.kinds[[trial.row for trial in pending]], return_counts=True)
-        every = np.zeros(int(self.kinds.max()) + 1, dtype=np.intp)
-        every[kinds] = times
-        here = every[self.kinds[self.rows]]
+        first_rows, times = np.unique(
+            self.first_rows[[trial.row for trial in pending]], return_counts=True
+        )
+        every = np.zeros(int(self.first_rows.max()) + 1, dtype=np.intp)
+        every[first_rows] = times
+        here = every[self.first_rows[self.rows]]
         fewest = here[allowed].min() if allowed.any() else 0
         return np.asarray(allowed & (here == fewest))
 
-    def _open(self, state: State, busy: Mask) -> Mask:
+    def _open_arms(self, state: State, busy: Mask) -> Mask:
         """Tell which arms are allowed, and without a value where rows are not repeated now."""
         allowed = self.table.allowed_rows[self.rows]
         if self.settings.repeats is not False and not self.settings.repeats_last:
             return allowed
-        fresh = allowed & ~self._alike(list(state.counts))
+        fresh = allowed & ~self._alike_arms(list(state.counts))
         if self.settings.repeats is False:
             return fresh
         # A row that always fails never gets a value. It is not asked for while untried rows are
         # left, and does not keep the study from repeating others when none is left.
-        untried = fresh & ~self._failing(state)
+        untried = fresh & ~self._failing_arms(state)
         return untried if (untried & ~busy).any() else allowed
 
-    def _failing(self, state: State) -> Mask:
+    def _failing_arms(self, state: State) -> Mask:
         """Tell which arms are of candidates that failed more often than they gave values."""
         balance = dict[int, int]()
         for row, count in (
             *state.failures.items(),
             *((row, -count) for row, count in state.counts.items()),
         ):
-            balance[int(self.kinds[row])] = balance.get(int(self.kinds[row]), 0) + count
+            balance[int(self.first_rows[row])] = balance.get(int(self.first_rows[row]), 0) + count
         return np.isin(
-            self.kinds[self.rows], [kind for kind, surplus in balance.items() if surplus > 0]
+            self.first_rows[self.rows], [kind for kind, surplus in balance.items() if surplus > 0]
         )
 
-    def _alike(self, rows: list[int]) -> Mask:
+    def _alike_arms(self, rows: list[int]) -> Mask:
         """Tell which arms are the same candidate as one of these rows."""
-        named = np.zeros(len(self.kinds), dtype=np.bool_)
-        named[self.kinds[rows]] = True
-        return named[self.kinds[self.rows]]
+        named = np.zeros(len(self.first_rows), dtype=np.bool_)
+        named[self.first_rows[rows]] = True
+        return named[self.first_rows[self.rows]]
 
     def may_offer(
         self,
@@ -352,20 +354,22 @@ class Driver:
     ) -> bool:
         """Tell whether the row of a trial that was abandoned may be suggested again."""
         arm = self.arm(trial.row)
-        busy = self._alike([one.row for one in pending])
-        if arm < 0 or busy[arm] or not self._open(state, busy)[arm]:
+        busy = self._alike_arms([one.row for one in pending])
+        if arm < 0 or busy[arm] or not self._open_arms(state, busy)[arm]:
             return False
         if batch is None:
             return True
-        free = self._free(pending, state)
+        free = self._free_arms(pending, state)
         there = [one.row for one in pending]
         return arm in batch.find_arms(free, self.rows[free], self.table, there)
 
-    def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
+    def is_free_and_fresh(
+        self, row: int, pending: Sequence[Trial], state: State
+    ) -> tuple[bool, bool]:
         """Tell whether the candidate of a row is not pending, and whether it has no value."""
-        kind = self.kinds[row]
-        busy = self.kinds[[trial.row for trial in pending]] == kind if pending else np.False_
-        measured = self.kinds[list(state.counts)] == kind if state.counts else np.False_
+        kind = self.first_rows[row]
+        busy = self.first_rows[[trial.row for trial in pending]] == kind if pending else np.False_
+        measured = self.first_rows[list(state.counts)] == kind if state.counts else np.False_
         return not busy.any(), not measured.any()
 
     def reasons(self, state: State) -> Reasons:
@@ -445,7 +449,7 @@ class SpaceDriver(Driver):
         self._begin(settings, spread or settings.spread or 1.0)
 
     @property
-    def kinds(self) -> Indices:
+    def first_rows(self) -> Indices:
         return self.places.first_rows
 
     @property

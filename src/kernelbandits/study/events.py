@@ -279,7 +279,7 @@ class State:
         lacking = [name for name in ASKED if name not in event.body]
         if lacking:
             raise ValueError(f"it lacks {', '.join(lacking)}")
-        trial = Trial(*place(event), "pending", asked=event)
+        trial = Trial(*trial_and_row(event), "pending", asked=event)
         self.trials[trial.number] = self.pending[trial.number] = trial
         if trial.again is not None:
             trial.offers = self._find_trial(trial.again, trial.row).offers + 1
@@ -289,7 +289,7 @@ class State:
         if "values" in event.body:
             self._apply_values(event)
             return
-        number, row = place(event)
+        number, row = trial_and_row(event)
         trial = self._open_trial(number, row)
         self.pending.pop(number, None)
         self.abandoned.pop(number, None)
@@ -309,7 +309,7 @@ class State:
 
     def _apply_values(self, event: Event) -> None:
         """Add some values of several targets: the trial has a result when all of them are there."""
-        number, row = place(event)
+        number, row = trial_and_row(event)
         trial = self._open_trial(number, row)
         trial.values |= event.body["values"]
         trial.sems |= event.body.get("sems", {})
@@ -330,7 +330,7 @@ class State:
 
     def _apply_missing(self, event: Event) -> None:
         """End a trial without a value and without a failure: its row may be asked for again."""
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         self.pending.pop(trial.number, None)
         self.abandoned.pop(trial.number, None)
         if trial.state not in RESULTS:
@@ -357,7 +357,7 @@ class State:
         return count
 
     def _apply_corrected(self, event: Event) -> None:
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         if "values" in event.body:
             self._apply_values(event)
             self.version += 1
@@ -369,7 +369,7 @@ class State:
         self.version += 1
 
     def _apply_withdrawn(self, event: Event) -> None:
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._count(trial, "withdrawn", None)
         self.taken_back = True
@@ -379,12 +379,12 @@ class State:
     def _count(
         self, trial: Trial, state: str, value: float | None, sem: float | None = None
     ) -> None:
-        add(self.counts, trial.row, (value is not None) - (trial.value is not None))
-        add(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
+        add_count(self.counts, trial.row, (value is not None) - (trial.value is not None))
+        add_count(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
         trial.state, trial.value, trial.sem = state, value, None if value is None else sem
 
     def _apply_released(self, event: Event) -> None:
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         if trial.state in RESULTS:
             return
         self.pending.pop(trial.number, None)
@@ -434,7 +434,7 @@ def events_before(events: Sequence[Event], asked: Event) -> list[Event]:
     return [*events[:decided], *own]
 
 
-def add(counts: dict[int, int], row: int, more: int) -> None:
+def add_count(counts: dict[int, int], row: int, more: int) -> None:
     """Add to the count of a row, or subtract from it; a row with none is left out."""
     if not more:
         return
@@ -444,7 +444,7 @@ def add(counts: dict[int, int], row: int, more: int) -> None:
         del counts[row]
 
 
-def place(event: Event) -> tuple[int, int]:
+def trial_and_row(event: Event) -> tuple[int, int]:
     """Return trial and row of an ask or a result."""
     if event.trial is None or event.row is None:
         raise ValueError("it has no trial or no row")

@@ -129,8 +129,8 @@ class Reasons:
 
     def _results_of(self, row: int) -> tuple[list[int], int]:
         """Return the rows of the same candidate with results, and how many results they have."""
-        kinds, counts = self.driver.kinds, self.answers.counts
-        alike = [one for one in counts if kinds[one] == kinds[row]]
+        first_rows, counts = self.driver.first_rows, self.answers.counts
+        alike = [one for one in counts if first_rows[one] == first_rows[row]]
         return alike, sum(counts[one] for one in alike)
 
     def _choice_sentence(self, row: int, note: Mapping[str, float]) -> str:
@@ -232,8 +232,8 @@ class Reasons:
 
     def _rival(self, row: int) -> str:
         arm = self.answers.greedy
-        rival, kinds = self.answers.row(arm), self.driver.kinds
-        if kinds[rival] == kinds[row]:
+        rival, first_rows = self.answers.row(arm), self.driver.first_rows
+        if first_rows[rival] == first_rows[row]:
             return f"It has the {self._best_word} estimate."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
         candidate = describe_candidate(self.answers.candidates.x(rival))
@@ -255,7 +255,7 @@ class Reasons:
             one.view.include(best)
         rival, index = answers.row(best), self._index(note)
         chance, rival_chance = self._noise_answers.chances(arm, best)
-        beside = self._beside(row, chance, rival, rival_chance)
+        comparison = self._compare_with(row, chance, rival, rival_chance)
         return Explained(
             trial=trial.number,
             row=answers.candidates.number(row),
@@ -274,7 +274,9 @@ class Reasons:
             greedy_chance=rival_chance,
             results=sum(self.answers.counts.values()),
             pending=pending,
-            sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
+            sentence=" ".join(
+                filter(None, (self.sentence(row, note), comparison, answers.caution))
+            ),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),
             gain=gain_of(note, self.scale),
@@ -282,10 +284,10 @@ class Reasons:
             caution=answers.caution,
         )
 
-    def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
+    def _compare_with(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
         if not self.answers.has_results:
             return "There was no result yet."
-        if self.driver.kinds[row] == self.driver.kinds[rival]:
+        if self.driver.first_rows[row] == self.driver.first_rows[rival]:
             return f"Its probability of being the best was {format_share(chance)}."
         return (
             f"Its probability of being the best was {format_share(chance)}, "

@@ -37,7 +37,7 @@ def digest_results(
     model = [revision, whole, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
     digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
-    parts = [describe_result(trial, place) for trial in state.results if trial.value is not None]
+    parts = [pack_result(trial, place) for trial in state.results if trial.value is not None]
     found, known = dict[int, str](), 0
     for number in sorted(number for number in numbers if number <= len(parts)):
         digest.update(b"".join(parts[known:number]))
@@ -45,7 +45,7 @@ def digest_results(
     return found
 
 
-def describe_result(trial: Trial, place: Place) -> bytes:
+def pack_result(trial: Trial, place: Place) -> bytes:
     """Return the bytes by which a result enters a digest."""
     said = place.identify(trial.row) + pack_number(trial.value)
     return said if trial.sem is None else said + b"sem" + pack_number(trial.sem)
@@ -72,7 +72,7 @@ def draft_fit(number: int, digest: str, revision: int, fit: Fit) -> Draft:
     return Draft(kind="fitted", body=body)
 
 
-def describe_difference(before: Fit, made: Fit) -> str:
+def compare_fits(before: Fit, made: Fit) -> str:
     """Say how far a fit that was made again is from the stored one; "" if all numbers are equal."""
     if before == made:
         return ""

@@ -25,7 +25,7 @@ from kernelbandits.insight.variance_shares import share_variance
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
-from kernelbandits.study.plausibility import is_unusual, latest_values, rest
+from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
 from kernelbandits.study.values import Readable, Row
 from kernelbandits.tables.candidates import Candidates
 
@@ -170,14 +170,14 @@ def check_model(answers: Answers) -> Check:
     replicated = 0 if model is None else int((model.observations.counts > 1).sum())
     columns = () if model is None or skill is None else rank_columns(answers, model)
     outliers = () if model is None else list_outliers(answers, model, far)
-    strays = list_strays(answers, {one.trial for one in outliers})
-    verdict = judge(skill)
+    isolated = list_far_results(answers, {one.trial for one in outliers})
+    verdict = judge_skill(skill)
     sentences = [
-        describe_skill(answers, model, held_out, skill, bool(outliers or strays)),
+        describe_skill(answers, model, held_out, skill, bool(outliers or isolated)),
         describe_coverage(held_out, coverage),
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
-        *strays[:MOST_NAMED],
+        *isolated[:MOST_NAMED],
         describe_columns(verdict, columns, column_noun(answers)),
         describe_noise(answers, noise, replicated),
     ]
@@ -208,7 +208,7 @@ def is_noise_known(answers: Answers, skill: float | None) -> bool:
     return skill is not None or not answers.driver.policy.fits_scales
 
 
-def judge(skill: float | None) -> str:
+def judge_skill(skill: float | None) -> str:
     if skill is None:
         return "unknown"
     return "good" if skill >= GOOD else "useful" if skill >= USEFUL else "poor"
@@ -279,18 +279,18 @@ def list_outliers(
     return tuple(found)
 
 
-def list_strays(answers: Answers, named: Collection[int]) -> list[str]:
+def list_far_results(answers: Answers, named: Collection[int]) -> list[str]:
     """Name results far from all others, those of the same candidate included.
 
     Among repeated measurements a wrong result raises the fitted noise, and the mean of its
     candidate is then no longer far from what the others predict.
     """
-    every, kinds = latest_values(answers.state), answers.candidates.first_rows
-    counts = Counter(int(kinds[one.row]) for one in every)
+    every, first_rows = latest_values(answers.state), answers.candidates.first_rows
+    counts = Counter(int(first_rows[one.row]) for one in every)
     found = []
     for i, one in enumerate(every):
-        others = rest(every, i)
-        repeated = counts[int(kinds[one.row])] > 1 and one.trial not in named
+        others = other_values(every, i)
+        repeated = counts[int(first_rows[one.row])] > 1 and one.trial not in named
         if repeated and is_unusual(one.value, others):
             found.append(
                 f"Trial {one.trial} ({answers.candidates.name(one.row)}, {one.value:.6g}) is far "

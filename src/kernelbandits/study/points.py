@@ -302,12 +302,14 @@ def find_space(given: Any) -> MixedBox | None:
     return None
 
 
-def is_bound(one: Any) -> bool:
+def is_bound(given: Any) -> bool:
     """Tell whether this is a variable, or a tuple (low, high) with low < high."""
-    if isinstance(one, Variable):
+    if isinstance(given, Variable):
         return True
-    pair = isinstance(one, tuple) and len(one) == 2 and all(checks.is_number(end) for end in one)
-    return pair and one[0] < one[1]
+    pair = (
+        isinstance(given, tuple) and len(given) == 2 and all(checks.is_number(end) for end in given)
+    )
+    return pair and given[0] < given[1]
 
 
 def with_names(space: MixedBox | Box) -> MixedBox:

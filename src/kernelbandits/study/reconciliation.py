@@ -127,39 +127,39 @@ class ResultComparison:
 
     def __init__(self, state: State, place: Place, repeats: str | None) -> None:
         self.state, self.place, self.repeats = state, place, repeats
-        self.kinds, self.samples = place.first_rows, place.samples
+        self.first_rows, self.samples = place.first_rows, place.samples
         self.matched: set[int] = set()
         """Trials that lines name, or are known to belong to."""
         self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
 
     def find_alike(self, any_sample: bool, row: int | None) -> Alike:
         """Return the group in which a row is compared: its candidate, or its sample."""
-        return any_sample, int((self.kinds if any_sample else self.samples)[row or 0])
+        return any_sample, int((self.first_rows if any_sample else self.samples)[row or 0])
 
-    def compare_trial(self, line: Keyed, known: Trial) -> TellStep:
+    def compare_trial(self, line: Keyed, stored: Trial) -> TellStep:
         """Decide what becomes of a line whose trial is known, by its number or by its key."""
-        check_candidate(line.result, known, self.place)
-        self.matched.add(known.number)
+        check_candidate(line.result, stored, self.place)
+        self.matched.add(stored.number)
         before, value = self.state.keys.get(line.key), line.result.value
-        if known.state in ("told", "failed"):
-            values = {known.value} if before is None else {known.value, before.value}
+        if stored.state in ("told", "failed"):
+            values = {stored.value} if before is None else {stored.value, before.value}
             if value not in values:
-                return self._take_other_value(line, known)
+                return self._take_other_value(line, stored)
             if before is not None and value != before.value:
                 # The value of this key was corrected since, to the one that the line has now.
-                return TellStep(line, known)
+                return TellStep(line, stored)
         if before is None or line.named:
             return TellStep(line)
         # The same line again. Its result may have been stored as a trial of its own.
-        return TellStep(replace(line, result=replace(line.result, trial=None, row=known.row)))
+        return TellStep(replace(line, result=replace(line.result, trial=None, row=stored.row)))
 
-    def _take_other_value(self, line: Keyed, known: Trial) -> TellStep:
+    def _take_other_value(self, line: Keyed, stored: Trial) -> TellStep:
         if self.repeats == REPLICATES and line.key not in self.state.keys:
-            again = replace(line.result, trial=None, row=known.row)
+            again = replace(line.result, trial=None, row=stored.row)
             return TellStep(replace(line, result=again))
         if self.repeats != CORRECTED:
-            self.differences.append((line, [known]))
-        return TellStep(line, known, corrects=True)
+            self.differences.append((line, [stored]))
+        return TellStep(line, stored, corrects=True)
 
     def compare_rows(
         self, lines: Sequence[Keyed], alike: Alike, stored: list[Trial]
@@ -276,15 +276,15 @@ def check_call(
         )
 
 
-def check_candidate(result: Result, known: Trial, place: Place) -> None:
+def check_candidate(result: Result, trial: Trial, place: Place) -> None:
     """Check that a result that names a trial and a candidate has the candidate of that trial."""
     if result.trial is None or result.row is None:
         return
     alike = place.first_rows if result.any_sample else place.samples
-    if alike[result.row] != alike[known.row]:
+    if alike[result.row] != alike[trial.row]:
         where = f" ({result.place})" if result.place else ""
         raise StudyConflict(
-            f"tell needs {place.name(known.row)} for trial {known.number}, "
+            f"tell needs {place.name(trial.row)} for trial {trial.number}, "
             f"got {place.name(result.row)}{where}"
         )
 

@@ -112,7 +112,7 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     if policy != before.policy:
         given = {"kernel": None if policy == AUTO else from_stored(before.kernel)} | given
         given = {**dict.fromkeys(OF_AUTO), **given, REVISION: revision_of(policy)}
-    given["settings"] = settings_taken(policy, from_stored(before.settings)) | dict(
+    given["settings"] = select_settings(policy, from_stored(before.settings)) | dict(
         given.get("settings") or {}
     )
     if policy == AUTO and given.get("goal", before.goal) is None:
@@ -208,7 +208,7 @@ def split_policy(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def settings_taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def select_settings(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some settings that a policy has."""
     known = parameters_of(Auto) if policy == AUTO else policy_entry(policy).parameters
     return {name: value for name, value in settings.items() if name in known}

@@ -133,7 +133,7 @@ class StudySession:
                     # A call that is repeated with its key.
                     return [*asker.find_held(self.state, now), *written][: asker.n]
                 # Others may have written since the plan met its conflict.
-                plan = plan and decisions.keep_plan(self.state, plan, asker, self.kinds, now)
+                plan = plan and decisions.keep_plan(self.state, plan, asker, self.first_rows, now)
                 known = len(plan.asks) if plan else 0
                 plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
                 each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
@@ -176,7 +176,7 @@ class StudySession:
         def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
             if asker.find_written(state):
                 return [], plan
-            kept = decisions.keep_plan(state, plan, asker, self.kinds, now)
+            kept = decisions.keep_plan(state, plan, asker, self.first_rows, now)
             if kept is not None and len(kept.asks) == len(plan.asks):
                 return decisions.draft_asks(state, plan, asker), kept
             other = decisions.choose_instead(state, plan, self.driver) if kept and quick else None
@@ -197,7 +197,7 @@ class StudySession:
                 return [], asker.find_held(state, now)
             if self.driver.find_due_fit(state):
                 return [], []
-            kept = plan and decisions.keep_plan(state, plan, asker, self.kinds, now)
+            kept = plan and decisions.keep_plan(state, plan, asker, self.first_rows, now)
             made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
             return decisions.draft_asks(state, made, asker), made.held
 
@@ -205,7 +205,7 @@ class StudySession:
         return [*held, *asker.find_written(self.state)][: asker.n]
 
     @property
-    def kinds(self) -> Any:
+    def first_rows(self) -> Any:
         """For each row the first row of the same candidate."""
         return self.candidates.first_rows
 

@@ -184,7 +184,7 @@ def write_sheet(
     header = [*layout.identifying, *to_fill]
     rows = [
         [study, trial.number, *layout.identify(trial.row, place).values()]
-        + [known_values(trial, layout).get(column) for column in to_fill]
+        + [stored_values(trial, layout).get(column) for column in to_fill]
         for trial in trials
     ]
     suffix = Path(path).suffix.lower()
@@ -197,7 +197,7 @@ def write_sheet(
         replace_file(path, page.encode(), owner=OWNER, force=force)
 
 
-def known_values(trial: Trial, layout: SheetLayout) -> dict[str, Any]:
+def stored_values(trial: Trial, layout: SheetLayout) -> dict[str, Any]:
     """Return column -> what was told already of several targets."""
     values = {layout.targets[name]: y for name, y in trial.values.items()}
     errors = {layout.errors[name]: sem for name, sem in trial.sems.items()}
@@ -340,7 +340,7 @@ class TrialSheetReader:
         found = {name: self._cell(i, column) for name, column in columns.items()}
         return {name: text for name, text in found.items() if text}
 
-    def _read_missing(self, i: int, trial: Trial, found: Result) -> Result | None:
+    def _read_missing(self, i: int, trial: Trial, result: Result) -> Result | None:
         """Return the end of a trial of one target without a value; None if it ended so already."""
         if trial.state == MISSING:
             return None
@@ -349,7 +349,7 @@ class TrialSheetReader:
             self._refuse(
                 f"a value {at}, because trial {trial.number} is {trial.state}", repr(MISSING)
             )
-        return found
+        return result
 
     def _refuse_values(self, i: int, trial: Trial, written: Mapping[str, str]) -> None:
         """Refuse values of a measurement that failed, except those that were told before."""
@@ -408,15 +408,15 @@ class TrialSheetReader:
         raise StudyConflict(f"{self.table.source} needs {needed}, got {got}. Nothing was stored")
 
 
-def is_same(there: Any, text: str, number: float) -> bool:
+def is_same(written: Any, text: str, number: float) -> bool:
     """Tell whether a cell still has the value that was written there, up to rounding and case."""
-    if isinstance(there, bool) or not isinstance(there, (int, float)):
-        name = plain(text_of(there))
+    if isinstance(written, bool) or not isinstance(written, (int, float)):
+        name = plain(text_of(written))
         # A spreadsheet writes the name 007 as the number 7.
         same_number = NUMBER.fullmatch(name) is not None and float(name) == number
         return same_number or name.casefold() == text.casefold()
     if math.isnan(number):
         return False
     digits = len(text.lower().partition("e")[0].lstrip("+-0.,").replace(".", "").replace(",", ""))
-    rounded = float(f"{there:.{max(digits, LEAST_DIGITS) - 1}e}")
-    return math.isclose(there, number, rel_tol=ROUNDED) or math.isclose(rounded, number)
+    rounded = float(f"{written:.{max(digits, LEAST_DIGITS) - 1}e}")
+    return math.isclose(written, number, rel_tol=ROUNDED) or math.isclose(rounded, number)

@@ -219,7 +219,7 @@ class Study:
                 if isinstance(place, Candidates)
                 else {}
             )
-            return study._if_created(body, scales)
+            return study._check_created(body, scales)
         planned = budget_notices(chosen, driver.policy)
         for notice in (*place.notices, *said, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
@@ -236,7 +236,7 @@ class Study:
         """
         return cls(Log.open(where, writable=writable, patience=patience))
 
-    def _if_created(self, body: Mapping[str, Any], scales: Mapping[str, str]) -> Study:
+    def _check_created(self, body: Mapping[str, Any], scales: Mapping[str, str]) -> Study:
         """Return the study itself, unless it was created with another table or other settings.
 
         The revision is that of the release which created it, and no difference. Columns that are
@@ -389,7 +389,7 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
-        found = [decisions.suggestion(event, self._place, *more) for event in events]
+        found = [decisions.make_suggestion(event, self._place, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -534,7 +534,7 @@ class Study:
         place = None if row is None else decisions.check_row(row, len(self._place))
 
         def draft(state: State) -> list[Draft]:
-            found = decisions.mark_missing(state, self._place.samples, number, place)
+            found = decisions.find_pending_trial(state, self._place.samples, number, place)
             said: Any = {"trial": found.number, "row": found.row, "worker": worker}
             return [Draft(kind="missing", key=call.key, body=details, **said)]
 
@@ -845,7 +845,7 @@ class Study:
         )
         return [*([pending] if waiting else []), *remark_forbidden(self.candidates, rows)]
 
-    def _shown(self, events: Iterable[Event]) -> list[Event]:
+    def _show_events(self, events: Iterable[Event]) -> list[Event]:
         """Return events as users know them: with the keys that they gave.
 
         A point of a space has no row, and stands in the body.
@@ -983,7 +983,7 @@ class Study:
             self._session.refresh()
             state = self._session.state
             left = next(state.undoable(), None) is not None
-            return self._shown(decisions.choose_undone(state, 1)) if left else []
+            return self._show_events(decisions.choose_undone(state, 1)) if left else []
 
     def _find_written(self, call: Call) -> list[Event]:
         """Return the events of a call that is repeated with its user's key; [] if it is new."""
@@ -991,7 +991,7 @@ class Study:
             return []
         with self._session.lock:
             self._session.refresh()
-            return self._shown(call.find_written(self._session.state))
+            return self._show_events(call.find_written(self._session.state))
 
     def _write_once(self, call: Call, draft: Callable[[State], list[Draft]]) -> list[Event]:
         """Write the events of a call, once, and return them.
@@ -1004,7 +1004,7 @@ class Study:
 
         with self._session.lock:
             self._session.write(decide)
-            return self._shown(call.find_written(self._session.state))
+            return self._show_events(call.find_written(self._session.state))
 
     def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
@@ -1143,7 +1143,7 @@ class Study:
             self._session.refresh()
             events = self._session.state.events
             # Events are numbered from 1 without gaps.
-            return self._shown(events[after:])
+            return self._show_events(events[after:])
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a DataFrame with one row for each trial."""
@@ -1292,9 +1292,9 @@ def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tasks if name not in others}
 
 
-def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:
+def budget_notices(settings: Settings, policy: Policy, results: int = 0) -> list[str]:
     """Say so if the budget ends before the policy can choose by any of the results known."""
-    if settings.rounds is None or max(settings.rounds, known) > policy.initial_size:
+    if settings.rounds is None or max(settings.rounds, results) > policy.initial_size:
         return []
     design = f"the initial design has {policy.initial_size}"
     return [

@@ -38,7 +38,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     state, candidates = answers.state, answers.candidates
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in STATES}
-    kinds = answers.driver.kinds
+    first_rows = answers.driver.first_rows
     waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
     return Status(
         place=place,
@@ -46,7 +46,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         direction=state.settings.direction,
         **counts,
         **count_candidates(candidates),
-        measured=len({kinds[row] for row in state.counts}),
+        measured=len({first_rows[row] for row in state.counts}),
         best=answers.best(),
         stop=stop(answers),
         centre=answers.scale.centre,
@@ -164,13 +164,13 @@ def explain_trial(state: State, places: PlaceHistory, number: int, driver: Drive
     A driver that has learnt all results of the state explains the last choice too, if no result
     came since. Any other choice needs a policy that learns the results of its time again.
     """
-    trial = asked_trial(state, number, "explain")
+    trial = find_asked_trial(state, number, "explain")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
     candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
-        return as_stored(trial, before, candidates).explained
-    if not driver.has_learnt(state) or learnt_from(before) != learnt_from(state):
+        return stored_replay(trial, before, candidates).explained
+    if not driver.has_learnt(state) or policy_inputs(before) != policy_inputs(state):
         driver = build_driver(candidates, before.settings)
         driver.follow(before)
     explained = Reasons(driver, before).explain(trial, len(before.pending))
@@ -195,7 +195,7 @@ def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explaine
     return replace(explained, sentence=" ".join(filter(None, said)))
 
 
-def learnt_from(state: State) -> tuple[Any, ...]:
+def policy_inputs(state: State) -> tuple[Any, ...]:
     """Return all that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
     return state.settings, state.scale, state.table, results
@@ -206,12 +206,12 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
 
     A choice of another revision of the policy is shown as stored.
     """
-    trial = asked_trial(state, number, "replay")
+    trial = find_asked_trial(state, number, "replay")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
     candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
-        return as_stored(trial, before, candidates)
+        return stored_replay(trial, before, candidates)
     driver = build_driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
@@ -242,7 +242,7 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     )
 
 
-def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
+def stored_replay(trial: Trial, before: State, candidates: Place) -> Replayed:
     """Return a choice of a revision that this release does not have, as it was stored."""
     policy = before.settings.policy
     why = (
@@ -262,7 +262,7 @@ def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
     )
 
 
-def asked_trial(state: State, number: int, owner: str) -> Trial:
+def find_asked_trial(state: State, number: int, owner: str) -> Trial:
     """Return the trial as it was asked for, even if the ask was undone later."""
     for event in state.events:
         if event.kind == "asked" and event.trial == number:

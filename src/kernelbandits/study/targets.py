@@ -124,9 +124,9 @@ class Target:
             return self.aim - far, self.aim + far
         return (low, high) if low < high else (low - 0.5, low + 0.5)
 
-    def desirability(self, y: float, known: Range | None = None) -> float:
+    def desirability(self, y: float, measured: Range | None = None) -> float:
         """Return the desirability d of a value, in the range given or known from the results."""
-        low, high = self.range or known or (0.0, 1.0)
+        low, high = self.range or measured or (0.0, 1.0)
         if self.aim is not None:
             side = low if y < self.aim else high
             share = 1 - (y - self.aim) / (side - self.aim)
