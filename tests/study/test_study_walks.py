@@ -79,7 +79,7 @@ def describe(study: kb.Study, now: float) -> dict[str, Any]:
         state, driver, decisions.Asker(2, None, None, make_call("ask", None), None), now
     )
     return {
-        "state": repr(checkup.summary(state)),
+        "state": repr(checkup.summarise_state(state)),
         "undoable": [event.seq for event in state.undoable()],
         "estimates": (repr(table.to_dict("list")), table.attrs),
         "best": repr(study.best()),

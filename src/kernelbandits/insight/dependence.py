@@ -94,7 +94,7 @@ class PartialDependence:
         )
 
     def describe(self, place: int) -> str:
-        """0.62 [0.55, 0.69] at 45"""
+        """Return the average at a value in words: 0.62 [0.55, 0.69] at 45."""
         known = format_interval(self.mean[place], self.low[place], self.high[place])
         return f"{known} at {format_coordinate(self.values[place])}"
 

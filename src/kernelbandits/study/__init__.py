@@ -38,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`Check` is imported when it is first used: its module imports all policies."""
+    """Import `Check` when it is first used, because its module imports all policies."""
     if name != "Check":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kernelbandits.study.model_check import Check

@@ -74,8 +74,8 @@ class Answers:
     @property
     def allowed_count(self) -> float:
         """How many different candidates are allowed."""
-        kinds = self.driver.kinds[self.driver.rows][self.allowed_arms]
-        return len(set(kinds.tolist()))
+        first_rows = self.driver.first_rows[self.driver.rows][self.allowed_arms]
+        return len(set(first_rows.tolist()))
 
     @property
     def all_measured(self) -> bool:
@@ -105,15 +105,16 @@ class Answers:
     @cached_property
     def measured_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows describe a candidate that has a value."""
-        kinds = self.driver.kinds
-        measured = np.zeros(len(kinds), dtype=np.bool_)
-        measured[kinds[list(self.counts)]] = True
-        return measured[kinds]
+        first_rows = self.driver.first_rows
+        measured = np.zeros(len(first_rows), dtype=np.bool_)
+        measured[first_rows[list(self.counts)]] = True
+        return measured[first_rows]
 
     def _greatest(self, arms: Indices) -> int:
-        """Of some arms that of the greatest estimate.
+        """Return the arm of the greatest estimate among some arms.
 
-        Of equal ones the first whose row was measured, or else whose candidate was, in another row.
+        Of equal ones it is the first whose row was measured, or else whose candidate was, in
+        another row.
         """
         mean = self.view.mean[arms]
         size = abs(float(mean.max())) + float(np.ptp(mean))
@@ -126,7 +127,7 @@ class Answers:
         return int(self.driver.rows[arm])
 
     def name(self, arm: int) -> str:
-        """How a sentence names the candidate of an arm: row 3, or temperature = 30."""
+        """Return the candidate of an arm as a sentence names it: row 3, or temperature = 30."""
         return self.candidates.name(self.row(arm))
 
     def mean(self, arm: int) -> float:
@@ -136,7 +137,7 @@ class Answers:
         return float(self.scale.length(self.view.sd[arm]))
 
     def interval(self, arm: int) -> tuple[float, float]:
-        """95 % of the posterior of f there."""
+        """Return the 95 % interval of f at an arm, in the target's units."""
         low, high = sorted(self.scale.outward(end[arm]) for end in (self.view.low, self.view.high))
         return float(low), float(high)
 
@@ -151,7 +152,7 @@ class Answers:
         return self._draws[here]
 
     def _limit_leads(self, kept: Indices, draws: Array) -> Array:
-        """Draws of f in which unmeasured rows exceed the best measured one by less.
+        """Return the draws of f with smaller leads of unmeasured rows over the best measured one.
 
         An estimate that is better than the best measured row counts in full: only what a draw adds
         to both is limited. Whether a measured row is the best in a function stays as it was.
@@ -168,24 +169,24 @@ class Answers:
         return np.where(~measured & (draws > known), known + leads, draws)
 
     def _different(self, here: int) -> Indices:
-        """One arm for each candidate allowed, and `here` for its own."""
-        kinds = self.driver.kinds[self.driver.rows]
+        """Return an arm for each candidate that is allowed and estimated; `here` for its own."""
+        first_rows = self.driver.first_rows[self.driver.rows]
         arms = self.estimated_arms
-        rest = arms[kinds[arms] != kinds[here]]
-        _, first = np.unique(kinds[rest], return_index=True)
+        rest = arms[first_rows[arms] != first_rows[here]]
+        _, first = np.unique(first_rows[rest], return_index=True)
         return np.sort(np.append(rest[first], here))
 
     @property
     def comparison(self) -> str:
         """How many candidates were compared, in words, if not all of them."""
-        n = len(np.unique(self.driver.kinds[self.driver.rows][self.allowed_arms]))
+        n = len(np.unique(self.driver.first_rows[self.driver.rows][self.allowed_arms]))
         among = ""
         if len(self.estimated_arms) < len(self.allowed_arms):
             among = f" in a working set of {len(self.estimated_arms)} rows"
         return f" (of the {COMPARED} most promising{among})" if n > COMPARED else ""
 
     def best(self) -> Best | None:
-        """The row to recommend: of those measured, that of the best estimate."""
+        """Return the row to recommend: of those measured, that of the best estimate."""
         arm = self.recommended_arm
         if arm is None:
             return None
@@ -209,19 +210,19 @@ class Answers:
         )
 
     def count_results(self, arm: int) -> int:
-        """How often the candidate of an arm was measured, in whichever of its rows."""
-        kinds, row = self.driver.kinds, self.row(arm)
-        return sum(n for one, n in self.counts.items() if kinds[one] == kinds[row])
+        """Count how often the candidate of an arm was measured, in whichever of its rows."""
+        first_rows, row = self.driver.first_rows, self.row(arm)
+        return sum(n for one, n in self.counts.items() if first_rows[one] == first_rows[row])
 
     @cached_property
     def caution(self) -> str:
-        """Say that the model is no better than the mean of the results; "" if it is."""
+        """That the model is no better than the mean of the results, in words; else ""."""
         if self.describe_early():
             return ""
         return describe_poor_model(self.driver.leave_one_out(self.view.policy))
 
     def may_be_luck(self, arm: int) -> bool:
-        """Whether this arm, measured once, may be ahead of the other measured ones by luck.
+        """Tell whether this arm, measured once, may be ahead of the other measured ones by luck.
 
         It may if another measured candidate is better with a probability of at least a third.
         """
@@ -231,7 +232,10 @@ class Answers:
 
     @single_threaded
     def probability_of_luck(self, arm: int) -> float:
-        """P(f of another measured candidate > f of this arm): the arm leads by its noise alone."""
+        """Return the probability that the arm is ahead of the measured ones by its noise alone:
+
+        P(f of another measured candidate > f of this arm).
+        """
         different = self._different(arm)
         measured = self.measured_rows[self.driver.rows[different]]
         others = different[measured & (different != arm)]
@@ -243,20 +247,20 @@ class Answers:
         return float((draws[:, 1:].max(1) > draws[:, 0]).mean())
 
     def stands_alone(self, arm: int) -> bool:
-        """Whether its one result is so far from all others that it may be a slip of the pen."""
+        """Tell whether its one result is so far from all others that it may be a slip."""
         if self.count_results(arm) != 1:
             return False
-        kinds, row = self.driver.kinds, self.row(arm)
+        first_rows, row = self.driver.first_rows, self.row(arm)
         known = latest_values(self.state)
-        own = [one.value for one in known if kinds[one.row] == kinds[row]]
-        others = [one.value for one in known if kinds[one.row] != kinds[row]]
+        own = [one.value for one in known if first_rows[one.row] == first_rows[row]]
+        others = [one.value for one in known if first_rows[one.row] != first_rows[row]]
         return bool(own) and is_unusual(own[0], others)
 
     def noise_at(self, arm: int) -> float:
-        """The standard deviation of one result of an arm, given or fitted, in the target's units.
+        """Return the standard deviation of one result of an arm, in the target's units.
 
-        It is 0 where it is negligible against the spread of the results, and where the policy has
-        no model of the noise.
+        It was given or fitted. It is 0 where it is negligible against the spread of the results,
+        and where the policy has no model of the noise.
         """
         model = fitted_model(self.driver.policy)
         if model is None or model.standardised_noise < NEGLIGIBLE_NOISE:
@@ -276,7 +280,7 @@ class Answers:
         return f"{format_count(count, 'result')} so far; {reason}"
 
     def find_untested(self) -> Untested | None:
-        """The row of the best estimate of all, where that was never measured."""
+        """Return the row of the best estimate of all, if it was never measured; else None."""
         arm, row = self.greedy, self.row(self.greedy)
         if self.recommended_arm is None or self.measured_rows[row]:
             return None
@@ -289,29 +293,32 @@ class Answers:
         return "higher" if self.scale.sign > 0 else "lower"
 
     def chances(self, here: int, other: int) -> tuple[float, float]:
-        """Of two arms to be the best candidate."""
+        """Return for each of two arms the probability that its candidate is the best."""
         kept, draws = self.draw_functions_near(here)
-        kinds = self.driver.kinds[self.driver.rows]
-        best = kinds[kept[draws.argmax(1)]]
-        return float((best == kinds[here]).mean()), float((best == kinds[other]).mean())
+        first_rows = self.driver.first_rows[self.driver.rows]
+        best = first_rows[kept[draws.argmax(1)]]
+        return float((best == first_rows[here]).mean()), float((best == first_rows[other]).mean())
 
     def draw_losses(self, arm: int) -> Array:
-        """max f - f(arm) in each of the functions drawn, in the target's units."""
+        """Return max f - f(arm) in each of the functions drawn, in the target's units."""
         kept, draws = self.draw_functions_near(arm)
         losses: Array = draws.max(1) - draws[:, np.flatnonzero(kept == arm)[0]]
         return np.asarray(self.scale.length(losses))
 
     def improvement(self, arm: int) -> float:
-        """E[max f - f(arm)]: what stopping now with this arm loses on average."""
+        """Return what stopping now with this arm loses on average, E[max f - f(arm)]."""
         return float(self.draw_losses(arm).mean())
 
     def probability_within(self, arm: int, tolerance: float) -> float:
-        """P(max f - f(arm) <= tolerance): that stopping now with this arm loses no more."""
+        """Return the probability that stopping now with this arm loses no more than the tolerance:
+
+        P(max f - f(arm) <= tolerance).
+        """
         return float((self.draw_losses(arm) <= tolerance).mean())
 
 
 def are_different(values: Iterable[float]) -> bool:
-    """Whether not all values are the same; of many, the first two mostly say it."""
+    """Tell whether not all values are the same; of many, the first two mostly say it."""
     rest = iter(values)
     first = next(rest)
     return any(value != first for value in rest)
@@ -371,7 +378,10 @@ class SpaceAnswers(Answers):
         return self._draws[here]
 
     def chances(self, here: int, other: int) -> tuple[float, float]:
-        """Of two points that no other is better by more than a tenth of the noise."""
+        """Return for each of two points the probability that it is the best.
+
+        A point is the best if no other is better by more than a tenth of the noise.
+        """
         # Neighbours of a point of a space are about as good, so an exact tie is no question here.
         kept, draws = self.draw_functions_near(here)
         model = fitted_model(self.driver.policy)
@@ -380,7 +390,7 @@ class SpaceAnswers(Answers):
         return shares[here], shares.get(other, 0.0)
 
     def find_untested(self) -> Untested | None:
-        """The point of the best estimate in the space, where that was never measured."""
+        """Return the point of the best estimate of all, if it was never measured; else None."""
         policy, known = self.driver.policy, self.points.find(self.highest)
         if known is not None and self.counts.get(known):
             return None
@@ -397,6 +407,6 @@ class SpaceAnswers(Answers):
 
 
 def answers_of(driver: Driver, state: State, view: PosteriorView | None = None) -> Answers:
-    """The answers of a study over a table or a space."""
+    """Return the answers of a study over a table or a space."""
     made = Answers if driver.policy.finite else SpaceAnswers
     return made(driver, state, view)

@@ -53,7 +53,7 @@ class Batch:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Batch | None:
-        """What was demanded of the batch of a stored ask; None if nothing was."""
+        """Return what was demanded of the batch of a stored ask; None if nothing was."""
         given = body.get(BATCH)
         return given and cls(**{**given, "columns": tuple(given["columns"])})
 
@@ -70,7 +70,7 @@ class Batch:
         return " ".join(said)
 
     def after(self, held: Sequence[int], chosen: Sequence[int], place: Place) -> Batch:
-        """The same for the next row, after rows that a worker holds and those chosen now."""
+        """Return the demands on the next row, after rows that a worker holds and those chosen."""
         rows = [*held, *chosen]
         if not self.columns or not rows:
             return replace(self, before=len(chosen))
@@ -87,14 +87,14 @@ class Batch:
     def find_arms(
         self, arms: Indices, rows: Indices, table: Candidates, pending: Sequence[int]
     ) -> Indices:
-        """Of some free arms, which are these rows of a table, those that the batch may have."""
+        """Return those of the free arms that the batch may have; `rows` are their rows."""
         fits = self._find_equal(rows, table)
         if self.spread and self.before:
             fits &= self._find_far(rows, fits, table.points, pending[-self.before :])
         return arms[fits]
 
     def _find_equal(self, rows: Indices, table: Candidates) -> npt.NDArray[np.bool_]:
-        """Which rows have the values of the batch, or values that enough candidates have."""
+        """Tell which rows have the values of the batch or, while it has none, frequent values."""
         fits = np.ones(len(rows), dtype=np.bool_)
         if not self.columns:
             return fits
@@ -110,7 +110,7 @@ class Batch:
         return fits
 
     def _find_frequent(self, rows: Indices, table: Candidates) -> npt.NDArray[np.bool_]:
-        """Which rows have values that enough different candidates have."""
+        """Tell which rows have values that enough different candidates have."""
         codes = np.zeros(len(rows), dtype=np.int64)
         for name in self.columns:
             own = np.unique(cells_of(table, name, rows), return_inverse=True)[1]
@@ -136,7 +136,7 @@ class Batch:
         points: Array,
         chosen: Sequence[int],
     ) -> npt.NDArray[np.bool_]:
-        """Which rows are at least half as far from those chosen as n rows can be from each other.
+        """Tell which rows are at least half as far from those chosen as n rows can be apart.
 
         There is always one: of n rows that far apart, each row chosen is near to one at most.
         """
@@ -149,7 +149,7 @@ class Batch:
 
 
 def farthest_distance(points: Array, n: int) -> float:
-    """How far apart n of the points can be, found by taking the farthest point again and again.
+    """Return how far apart n of the points can be, taking the farthest point again and again.
 
     The first point is taken first. All n are at least so far from each other; no n points are
     more than twice as far.
@@ -168,9 +168,9 @@ def farthest_distance(points: Array, n: int) -> float:
 def check_batch(
     names: str | Iterable[str] | None, spread: Any, n: int, place: Place
 ) -> Batch | None:
-    """What is demanded of a batch of n: columns or variables that it shares, and that it spreads.
+    """Check and return what is demanded of a batch of n; None if nothing is.
 
-    None if nothing is.
+    That is which columns or variables it shares, and whether it spreads.
     """
     checks.needs(isinstance(spread, bool), "ask", "spread true or false", spread)
     given = [names] if isinstance(names, str) else list(names or ())
@@ -188,7 +188,7 @@ def check_batch(
 
 
 def cells_of(table: Candidates, name: str, rows: Indices) -> npt.NDArray[Any]:
-    """The cells of some rows in one column."""
+    """Return the cells of some rows in one column."""
     cells = table.columns[name]
     if isinstance(cells, np.ndarray):
         return cells[rows]
@@ -196,7 +196,7 @@ def cells_of(table: Candidates, name: str, rows: Indices) -> npt.NDArray[Any]:
 
 
 def values_of(place: Place, row: int, columns: Sequence[str]) -> dict[str, Any]:
-    """The values of a row, or of a point, in some columns."""
+    """Return the values of a row, or of a point, in some columns."""
     if place.space is not None:
         x = place.x(row)
         return {name: x[name] for name in columns}

@@ -68,24 +68,24 @@ class Call:
         return [replace(one, body={**one.body, SAID: self.digest}) for one in drafts]
 
 
-def make_call(owner: str, key: Any, said: Mapping[str, Any] | None = None) -> Call:
+def make_call(owner: str, key: Any, arguments: Mapping[str, Any] | None = None) -> Call:
     """Return the call of an operation with the key of its user, or with one that nobody else has.
 
     The operation stands in front of the key, so that a tell and an ask may have the same one. A
     tell has the bare key: a line of a file is known by it too.
 
-    said: all arguments that decide what the call does. None if they are compared otherwise.
+    arguments: all that decide what the call does. None if they are compared otherwise.
     """
     given = check_name("key", key)
     if given is None:
         return Call(owner, uuid.uuid4().hex)
     name = escape_key(given) if owner == "tell" else f"{owner}:{escape_key(given)}"
-    return Call(owner, name, given, None if said is None else digest_of(said))
+    return Call(owner, name, given, None if arguments is None else digest_arguments(arguments))
 
 
-def digest_of(said: Mapping[str, Any]) -> str:
+def digest_arguments(arguments: Mapping[str, Any]) -> str:
     """Return a digest of some arguments; 1 and 1.0 are the same number."""
-    text = json.dumps(dict(said), default=plain_value, skipkeys=True)
+    text = json.dumps(dict(arguments), default=plain_value, skipkeys=True)
     text = json.dumps(json.loads(text, parse_int=float), sort_keys=True)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 

@@ -39,7 +39,7 @@ def check_fit(driver: Driver, state: State) -> list[Finding]:
     made = fresh.policy.made_fits.get(number)
     if made is None:
         return [Finding(False, "fit", f"no fit is due after {format_count(number, 'result')}")]
-    difference = fits.describe_difference(known[number], made)
+    difference = fits.compare_fits(known[number], made)
     same = f"the fit to {format_count(number, 'result')} was made again"
     verdict = difference or "all numbers are the same"
     return [Finding(True, "fit", f"{same}: {verdict}")]
@@ -47,7 +47,7 @@ def check_fit(driver: Driver, state: State) -> list[Finding]:
 
 def check_state(state: State) -> Finding:
     fresh = State.of(state.events)
-    same = summary(fresh) == summary(state)
+    same = summarise_state(fresh) == summarise_state(state)
     there = "are" if same else "are not"
     return Finding(
         same,
@@ -57,8 +57,8 @@ def check_state(state: State) -> Finding:
     )
 
 
-def summary(state: State) -> list[Any]:
-    """All that a fold says."""
+def summarise_state(state: State) -> list[Any]:
+    """Return all that a fold says, to compare it with that of another fold."""
     trials = [(one.number, one.row, one.state, one.value) for one in state.trials.values()]
     order = [one.number for one in state.results]
     waiting = [sorted(state.pending), sorted(state.abandoned)]

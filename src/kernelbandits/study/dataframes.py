@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
-    """One row for each trial, in their order; points of a space have no column "row"."""
+    """Return one row for each trial, in their order; points of a space have no column "row"."""
     import pandas as pd
 
     sign = state.settings.sign
@@ -81,7 +81,7 @@ def add_targets(
 def front_frame(
     points: Sequence[FrontPoint], place: Place, targets: Sequence[Target]
 ) -> pd.DataFrame:
-    """One row for each candidate on the front."""
+    """Return one row for each candidate on the front."""
     import pandas as pd
 
     names = name_in_export([*place.labels, *place.chosen])
@@ -99,7 +99,7 @@ def front_frame(
 
 
 def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
-    """Standard errors, notes, and who measured; an export has those columns that are not empty."""
+    """List standard errors, notes, and who measured; an export leaves out empty columns."""
     bodies = [trial.told.body if trial.told else {} for trial in trials]
     return {
         "sem": [trial.sem for trial in trials],
@@ -109,7 +109,7 @@ def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
 
 
 def point_column(points: Points, name: str, rows: Sequence[int]) -> pd.Series[Any]:
-    """The values of one variable at some points."""
+    """Return the values of one variable at some points."""
     import pandas as pd
 
     # Values of choices as objects: pandas would make a missing value of None.
@@ -138,7 +138,7 @@ def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
 
 
 def estimates_frame(answers: Answers) -> pd.DataFrame:
-    """One row for each different candidate: what was measured there and what is known of it.
+    """Return one row for each different candidate: what was measured there and what is known of it.
 
     Rows of the table that describe the same candidate are one row here, with the results of all of
     them; `row` is the first one that is allowed. `attrs["caution"]` says why the estimates are to
@@ -186,7 +186,7 @@ def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[i
 
 
 def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
-    """One row for each point of a space that has results or is pending, with what is known there.
+    """Return one row for each point of a space that has results or is pending, with its estimate.
 
     Columns and `attrs` are those of a table, without row and allowed.
     """
@@ -229,7 +229,7 @@ def row_estimates(answers: Answers) -> Array:
 
 
 def count_results(state: State, candidates: Candidates) -> tuple[Indices, Array]:
-    """The number of results of every different candidate, and the mean of their values.
+    """Count the results of every different candidate, and average their values.
 
     The mean is nan where there is no value.
     """

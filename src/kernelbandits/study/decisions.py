@@ -69,7 +69,7 @@ class Asker:
         return f"{self.key}/settings"
 
     def find_held(self, state: State, now: float) -> list[Event]:
-        """The asks that the worker still has, from earlier calls."""
+        """Return the asks that the worker still has, from earlier calls."""
         if self.worker is None:
             return []
         trials = [trial for trial in state.pending.values() if trial.worker == self.worker]
@@ -77,7 +77,7 @@ class Asker:
         return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
 
     def find_written(self, state: State) -> list[Event]:
-        """The asks that this call has written already."""
+        """Return the asks that this call has written already."""
         return self.call.find_written(state, self.n)
 
 
@@ -151,7 +151,7 @@ def plan_ask(
             plan.revision = driver.policy.revision
         body["decided"], body["lease"] = len(state.events), asker.lease or state.settings.lease
         body |= {"crowd": len(waiting)} if waiting else {}
-        plan.asks.append(PlannedAsk(row, body, *driver.describe_row(row, waiting, state)))
+        plan.asks.append(PlannedAsk(row, body, *driver.is_free_and_fresh(row, waiting, state)))
         waiting.append(imagine_trial(number, plan.asks[-1]))
     # Rows of `before` were chosen with its fits, so these are stored too, even if void by now.
     plan.fits = [*before.fits, *(fit for fit in driver.draft_fits(state) if fit not in before.fits)]
@@ -159,7 +159,7 @@ def plan_ask(
 
 
 def list_waiting(state: State, plan: AskPlan) -> list[Trial]:
-    """The trials that are pending once the ended leases and the asks of a plan are written."""
+    """List the trials that are pending once the ended leases and the asks of a plan are written."""
     gone = {trial.number for trial in plan.overdue}
     return [
         *(trial for number, trial in state.pending.items() if number not in gone),
@@ -168,16 +168,18 @@ def list_waiting(state: State, plan: AskPlan) -> list[Trial]:
 
 
 def list_abandoned(state: State, plan: AskPlan) -> list[Trial]:
-    """The trials whose rows may be offered again, without those that the plan offers already."""
+    """List the trials whose rows may be offered again, without those that the plan offers."""
     ended = (trial for trial in plan.overdue if trial.offers < OFFERS)
     offered = {one.body.get("again") for one in plan.asks}
     return [one for one in (*state.abandoned.values(), *ended) if one.number not in offered]
 
 
-def imagine_trial(number: int, one: PlannedAsk) -> Trial:
-    """The pending trial that a planned ask will be, whatever its number."""
-    event = Event(kind="asked", trial=number, row=one.row, body=one.body, seq=0, at=0.0, check="")
-    return Trial(number, one.row, "pending", asked=event)
+def imagine_trial(number: int, planned: PlannedAsk) -> Trial:
+    """Return the pending trial that a planned ask will be, whatever its number."""
+    event = Event(
+        kind="asked", trial=number, row=planned.row, body=planned.body, seq=0, at=0.0, check=""
+    )
+    return Trial(number, planned.row, "pending", asked=event)
 
 
 def reoffer_row(
@@ -188,7 +190,10 @@ def reoffer_row(
     asker: Asker,
     batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]] | None:
-    """A row that was abandoned, with what was noted and said of it; the asker's own first."""
+    """Return an abandoned row, with what was noted and said of it; None if none may be offered.
+
+    The asker's own rows come first.
+    """
     abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
     while abandoned:
         trial = abandoned.pop(0)
@@ -214,7 +219,7 @@ def choose_row(
     number: int,
     batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]]:
-    """The policy's choice in a round, and why, in the units of now."""
+    """Let the policy choose a row; return it, and what its event says of it in the units of now."""
     row, choice = driver.choose(number, waiting, state, batch)
     return row, {
         **describe_choice(driver, state, row, choice, batch.sentence if batch else ""),
@@ -229,16 +234,16 @@ def choose_row(
 def describe_choice(
     driver: Driver, state: State, row: int, choice: Choice, more: str
 ) -> dict[str, Any]:
-    """What the event of an ask says of a choice: its note, and why it was made."""
+    """Return what the event of an ask says of a choice: its note, and why it was made."""
     note = {name: float(value) for name, value in choice.note.items()}
     why = " ".join(filter(None, (driver.reasons(state).sentence(row, note), more)))
     return {"note": {name: plain(value) for name, value in note.items()}, "why": why}
 
 
 def keep_plan(
-    state: State, plan: AskPlan, asker: Asker, kinds: Indices, now: float
+    state: State, plan: AskPlan, asker: Asker, first_rows: Indices, now: float
 ) -> AskPlan | None:
-    """What still holds of a plan on a newer state: the asks before the first conflict.
+    """Return what still holds of a plan on a newer state: the asks before the first conflict.
 
     Each row must still be free, as it was when it was chosen. None if nothing is left of the plan,
     because the settings, the table, the pending rows of the worker, or the ended leases are others
@@ -251,10 +256,10 @@ def keep_plan(
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
     gone = {trial.number for trial in plan.overdue}
-    pending, measured = find_taken(state, plan, kinds)
+    pending, measured = find_taken(state, plan, first_rows)
     kept: list[PlannedAsk] = []
     for one in plan.asks:
-        kind, again = int(kinds[one.row]), one.body.get("again")
+        kind, again = int(first_rows[one.row]), one.body.get("again")
         lost = again is not None and again not in state.abandoned and again not in gone
         if lost or (one.free and kind in pending) or (one.fresh and kind in measured):
             break
@@ -262,16 +267,16 @@ def keep_plan(
     return replace(plan, asks=kept)
 
 
-def find_taken(state: State, plan: AskPlan, kinds: Indices) -> tuple[set[int], set[int]]:
-    """The candidates that are pending, and those with values where rows are not repeated."""
+def find_taken(state: State, plan: AskPlan, first_rows: Indices) -> tuple[set[int], set[int]]:
+    """Return the candidates that are pending, and those with values where rows are not repeated."""
     gone = {trial.number for trial in plan.overdue}
     rows = [trial.row for number, trial in state.pending.items() if number not in gone]
     once = state.settings.repeats is False or state.settings.repeats_last
-    return set(kinds[rows].tolist()), set(kinds[[*state.counts]].tolist() if once else ())
+    return set(first_rows[rows].tolist()), set(first_rows[[*state.counts]].tolist() if once else ())
 
 
 def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | None:
-    """A plan of one row that somebody else took, with the best of the rows that are still free.
+    """Replace the row of a plan that somebody else took by the best of the rows still free.
 
     The policy has learnt nothing since the plan was made: the choice is decided on the same event
     as the one before, among fewer rows. The rows that it was not among are stored with it, and
@@ -280,7 +285,7 @@ def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | Non
     one = plan.asks[0]
     if len(plan.asks) > 1 or "again" in one.body or BATCH in one.body:
         return None
-    pending, measured = find_taken(state, plan, driver.kinds)
+    pending, measured = find_taken(state, plan, driver.first_rows)
     found = driver.choose_without(
         (pending if one.free else set()) | (measured if one.fresh else set())
     )
@@ -304,7 +309,7 @@ def describe_taken(rows: Sequence[int]) -> str:
 
 
 def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
-    """The events of a plan: ended leases, fits, a new revision of the policy, asks."""
+    """Return the events of a plan: ended leases, fits, a new revision of the policy, asks."""
     drafts = [
         Draft(
             kind="released",
@@ -331,7 +336,7 @@ def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
 
 
 def draft_new_fits(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
-    """The events of the fits of a plan that nobody else has stored."""
+    """Return the events of the fits of a plan that nobody else has stored."""
     if not plan.fits:
         return []
     stored = {(event.body["results"], event.body["digest"]) for event in state.fits}
@@ -343,7 +348,7 @@ def draft_new_fits(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
 
 
 def revision_notice(event: Event) -> str:
-    """What the settings event of a new revision means, in words."""
+    """Say what the settings event of a new revision means."""
     policy, now = (event.body["settings"][name] for name in ("policy", "revision"))
     return (
         f"this release has revision {now} of {policy}, and the rows so far were chosen by revision "
@@ -369,7 +374,7 @@ def exhaustion_notices(state: State, place: Place) -> list[str]:
     return [f"all {count} of the space are measured; further suggestions repeat them"]
 
 
-def suggestion(
+def make_suggestion(
     event: Event,
     candidates: Place,
     sign: float,
@@ -383,7 +388,7 @@ def suggestion(
     """
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
     x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
-    told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
+    told = {name: convert_note(name, value, scale) for name, value in trial.note.items()}
     return Suggestion(
         trial.number,
         candidates.number(trial.row),
@@ -400,7 +405,7 @@ def suggestion(
     )
 
 
-def in_own_units(name: str, value: float, scale: Scale) -> float:
+def convert_note(name: str, value: float, scale: Scale) -> float:
     if name in OWN_UNITS:
         return float(scale.outward(value))
     return float(scale.length(value)) if name in LENGTHS else value
@@ -435,7 +440,7 @@ class Keyed:
 def check_result(
     trial: Any, value: Any, row: Any, failed: Any, place: Place, x: Any = None
 ) -> Result:
-    """One result: a trial, a row or a point, and a value or that it failed."""
+    """Check and return one result: a trial, a row or a point, and a value or that it failed."""
     other = "row=" if place.space is None else "x="
     checks.needs(
         place.space is None or row is None,
@@ -469,7 +474,7 @@ def check_result(
 
 
 def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, Any]:
-    """What else an event says of a result: its standard error, a note, and who measured it."""
+    """Check and return what else an event says of a result: its standard error, a note, by whom."""
     details: dict[str, Any] = {}
     if sem is not None:
         checks.needs(values == 1, "tell", "sem with one value, not with replicates", sem)
@@ -483,8 +488,8 @@ def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, An
     return details | ({} if name is None else {"by": name})
 
 
-def mark_missing(state: State, samples: Indices, trial: int | None, row: int | None) -> Trial:
-    """The pending trial that ends without a value: by its number, or the oldest of a row."""
+def find_pending_trial(state: State, samples: Indices, trial: int | None, row: int | None) -> Trial:
+    """Return the pending trial that ends without a value: by its number, or the oldest of a row."""
     for one in state.pending.values():
         if one.number == trial or (row is not None and samples[one.row] == samples[row]):
             return one
@@ -522,7 +527,7 @@ def tell(
     worker: str | None,
     before: Sequence[Draft] = (),
 ) -> tuple[list[Draft], list[Told]]:
-    """All results as events, or an error for the first that cannot be stored.
+    """Turn all results into events, or raise an error for the first that cannot be stored.
 
     before: events that are written first, such as a point off the table.
     """
@@ -538,7 +543,7 @@ class Teller:
         self, state: State, place: Place, worker: str | None, before: Sequence[Draft] = ()
     ) -> None:
         self.state, self.place, self.worker = state, place, worker
-        self.kinds, self.samples = place.first_rows, place.samples
+        self.first_rows, self.samples = place.first_rows, place.samples
         """Equal for rows of the same candidate, and for rows of the same sample of it."""
         self.drafts: list[Draft] = [*before]
         self.next = state.last_trial
@@ -553,11 +558,11 @@ class Teller:
             self._correct(step.line, step.stored) if step.corrects else repeat_stored(step.stored)
         )
 
-    def _correct(self, one: Keyed, trial: Trial) -> Told:
+    def _correct(self, line: Keyed, trial: Trial) -> Told:
         # The key of an earlier value of the same line is taken.
-        key = one.key if one.key not in self.state.keys else f"{one.key}/{one.table}"
-        reason, value = f"corrected in {one.result.place}", one.result.value
-        body = {**one.remark, "was": trial.value, "reason": reason, "table": one.table}
+        key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
+        reason, value = f"corrected in {line.result.place}", line.result.value
+        body = {**line.remark, "was": trial.value, "reason": reason, "table": line.table}
         event = self._add(
             kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
         )
@@ -566,42 +571,42 @@ class Teller:
             trial.number, trial.row, value, True, shown, event.seq, corrected=True, was=trial.value
         )
 
-    def _add(self, **said: Any) -> Event:
-        """The event as it will be stored after those that are there, without time and checksum."""
-        self.drafts.append(Draft(**said, worker=self.worker))
+    def _add(self, **fields: Any) -> Event:
+        """Add an event; return it as it will be stored, without time and checksum."""
+        self.drafts.append(Draft(**fields, worker=self.worker))
         seq = len(self.state.events) + len(self.drafts)
-        return Event(**said, worker=self.worker, seq=seq, at=0.0, check="")
+        return Event(**fields, worker=self.worker, seq=seq, at=0.0, check="")
 
-    def tell(self, one: Keyed) -> Told:
-        before = self.keys.get(one.key) or self.state.keys.get(one.key)
+    def tell(self, line: Keyed) -> Told:
+        before = self.keys.get(line.key) or self.state.keys.get(line.key)
         if before is not None:
-            return self._again(before, one)
-        trial, row = self._place(one.result)
+            return self._answer_repeated(before, line)
+        trial, row = self._place(line.result)
         stored = self._stored_result(trial)
         if stored is not None:
-            return self._repeat_or_refuse(one, stored)
-        missing = bool(one.remark.get("missing"))
-        kind = "missing" if missing else "failed" if one.result.failed else "told"
-        value = one.result.value
-        body = {**one.remark, **({"table": one.table} if one.table else {})}
-        event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
-        self.keys[one.key] = self.trials[trial] = event
-        said = (trial, row, value, True, one.given_key, event.seq)
-        concerned = self._pending_trials_of(one.result, trial)
+            return self._repeat_or_refuse(line, stored)
+        missing = bool(line.remark.get("missing"))
+        kind = "missing" if missing else "failed" if line.result.failed else "told"
+        value = line.result.value
+        body = {**line.remark, **({"table": line.table} if line.table else {})}
+        event = self._add(kind=kind, trial=trial, row=row, value=value, key=line.key, body=body)
+        self.keys[line.key] = self.trials[trial] = event
+        said = (trial, row, value, True, line.given_key, event.seq)
+        concerned = self._pending_trials_of(line.result, trial)
         error = None if value is None else body.get("sem")
         return Told(*said, *concerned, sem=error, missing=missing)
 
     def _place(self, result: Result) -> tuple[int, int]:
-        """Trial and row; a row that nobody asked for makes a trial of its own."""
+        """Return trial and row of a result; an unasked row makes a trial of its own."""
         if result.trial is None:
             assert result.row is not None
-            return self._open(result) or self._new_trial(result.row)
+            return self._find_open_trial(result) or self._new_trial(result.row)
         known = self.state.trials.get(result.trial)
         if known is None:
             raise StudyConflict(
-                f"tell needs a trial that was asked for, got trial {result.trial}{where(result)}. "
-                f"To store a result of a {self.place.noun} that nobody asked for, tell the "
-                f"{self.place.noun} instead of a trial."
+                f"tell needs a trial that was asked for, got trial {result.trial}"
+                f"{describe_source(result)}. To store a result of a {self.place.noun} that nobody "
+                f"asked for, tell the {self.place.noun} instead of a trial."
             )
         check_candidate(result, known, self.place)
         if known.state == "withdrawn":
@@ -613,12 +618,14 @@ class Teller:
         return known.number, known.row
 
     def _may_mean(self, result: Result, row: int | None) -> bool:
-        """Whether a result may belong to a row: one of its sample or, if it names no sample, one of
-        its candidate."""
-        alike = self.kinds if result.any_sample else self.samples
+        """Tell whether a result may belong to a row.
+
+        The row must be of its sample or, if it names no sample, of its candidate.
+        """
+        alike = self.first_rows if result.any_sample else self.samples
         return bool(alike[result.row or 0] == alike[row or 0])
 
-    def _open(self, result: Result) -> tuple[int, int] | None:
+    def _find_open_trial(self, result: Result) -> tuple[int, int] | None:
         """Return the oldest pending trial without a worker to which the result of a row belongs.
 
         The result is taken as the result of that trial.
@@ -644,43 +651,44 @@ class Teller:
         waiting = tuple(
             one.number
             for one in self.state.pending.values()
-            if one.number not in self.trials and self.kinds[one.row] == self.kinds[result.row]
+            if one.number not in self.trials
+            and self.first_rows[one.row] == self.first_rows[result.row]
         )
         return (trial if known and known.asked else None), waiting
 
     def _stored_result(self, trial: int) -> Event | None:
-        """The result that a trial has."""
+        """Return the result that a trial has; None if it has none."""
         known = self.state.trials.get(trial)
         return self.trials.get(trial) or (
             known.told if known and known.state in ("told", "failed") else None
         )
 
-    def _repeat_or_refuse(self, one: Keyed, stored: Event) -> Told:
-        """A second result: no news if it is the same and came with a table, else refused."""
+    def _repeat_or_refuse(self, line: Keyed, stored: Event) -> Told:
+        """Take a second result that is the same and came with a table as no news; refuse others."""
         trial = self.state.trials.get(stored.trial or 0)
         value = trial.value if trial and trial.told is stored else stored.value
-        if one.table and value == one.result.value:
+        if line.table and value == line.result.value:
             return Told(stored.trial or 0, stored.row or 0, value, False, None, stored.seq)
-        raise AlreadyTold(stored.trial or 0, value, where(one.result))
+        raise AlreadyTold(stored.trial or 0, value, describe_source(line.result))
 
-    def _again(self, event: Event, one: Keyed) -> Told:
-        """The same call again counts once; the same key for something else is refused."""
-        result = one.result
+    def _answer_repeated(self, event: Event, line: Keyed) -> Told:
+        """Answer a repeated call, which counts once; refuse its key for something else."""
+        result = line.result
         same = (
             event.kind in ("told", "failed", "corrected")
             and event.value == result.value
             and result.trial in (None, event.trial)
         )
         if not same or not (result.row is None or self._may_mean(result, event.row)):
-            raise key_conflict("tell", one.given_key, event, where(result))
-        accepted = one.table is None or event.body.get("table") == one.table
+            raise key_conflict("tell", line.given_key, event, describe_source(result))
+        accepted = line.table is None or event.body.get("table") == line.table
         corrected = accepted and event.kind == "corrected"
         return Told(
             event.trial or 0,
             event.row or 0,
             event.value,
             accepted,
-            one.given_key,
+            line.given_key,
             event.seq,
             *self._pending_trials_of(result, event.trial or 0),
             corrected=corrected,
@@ -689,17 +697,17 @@ class Teller:
 
 
 def repeat_stored(trial: Trial) -> Told:
-    """The stored result of a trial, which a line of a table says again."""
+    """Return the stored result of a trial, which a line of a table says again."""
     seq = trial.told.seq if trial.told else 0
     return Told(trial.number, trial.row, trial.value, False, None, seq)
 
 
-def where(result: Result) -> str:
+def describe_source(result: Result) -> str:
     return f" ({result.place})" if result.place else ""
 
 
 def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
-    """The event of a new centre and spread, if events that were written change them.
+    """Return the event of a new centre and spread, if events that were written change them.
 
     The first results and corrections of them do; later results do not, unless all before them
     were equal.
@@ -725,7 +733,7 @@ CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")
 def add_point(
     place: Candidates, x: Mapping[str, Any], key: str
 ) -> tuple[Candidates, int, list[Draft], list[str]]:
-    """The table with a candidate: its row, the event of a point off the table, and notices.
+    """Return the table with a candidate, its row, the event of a point off the table, and notices.
 
     There is no event if a row of the table is this candidate.
     """
@@ -762,7 +770,7 @@ def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
 
 
 def find_use(state: State, added: Event, undone: Collection[int]) -> Event | None:
-    """The first event that needs the rows of an addition, when some events are undone too."""
+    """Return the first event that needs the rows of an addition once some events are undone."""
     gone = {event.body["of"] for event in state.events if event.kind == "undone"} | {*undone}
     for event in state.events[added.seq :]:
         if event.seq in gone or event.kind in ("fitted", "settings", "undone"):
@@ -775,10 +783,10 @@ def find_use(state: State, added: Event, undone: Collection[int]) -> Event | Non
 
 
 def find_unused_points(state: State, undone: Collection[int]) -> list[Event]:
-    """The points off the table that no result needs when some events are undone, the last first.
+    """Return the points off the table that no result needs when some events are undone.
 
-    A point was added with its result, so it goes with the result. A point before rows that stay has
-    to stay too, because it would change their numbers.
+    The last one comes first. A point was added with its result, so it goes with the result. A point
+    before rows that stay has to stay too, because it would change their numbers.
     """
     found: list[Event] = []
     for event in reversed([one for one in state.changes if one.kind == "added"]):
@@ -824,8 +832,10 @@ def trial_with_result(owner: str, state: State, trial: int) -> Trial:
 
 
 def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
-    """The trial that is meant by the label of its row: the only one that was asked for, if it is to
-    be explained, or the only one with a result."""
+    """Return the trial that is meant by the label of its row.
+
+    It is the only one that was asked for, if it is to be explained, or the only one with a result.
+    """
     asked, needed = owner == "explain", "a result"
     if asked:
         needed = "an ask"
@@ -864,7 +874,7 @@ def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
 
 
 def choose_undone(state: State, n: int) -> list[Event]:
-    """The events of the last n steps that can be undone, the last first.
+    """Return the events of the last n steps that can be undone, the last first.
 
     A step is what one command wrote: all rows of an ask, all lines of a file.
     """
@@ -910,7 +920,7 @@ def check_last_step(state: State, event: int) -> None:
 
 
 def command_of(event: Event) -> str | None:
-    """What all events of one command have in common, and no others; None if there is nothing."""
+    """Return what all events of one command, and no others, have in common; None if nothing."""
     if event.key is None or "table" in event.body:
         return event.body.get("table")
     return event.key.partition("/")[0]

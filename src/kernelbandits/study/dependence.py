@@ -124,7 +124,7 @@ def column_values(table: Candidates, name: str, most: int) -> list[tuple[Any, Ar
 
 
 def count_levels(answers: Answers, name: str) -> int:
-    """How many values a choice has; 0 for a number."""
+    """Count the values of a choice; 0 for a number."""
     place = answers.candidates
     if name not in place.categories:
         return 0

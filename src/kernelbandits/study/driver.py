@@ -69,13 +69,13 @@ class Driver:
         self.table = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
-        self._kinds = candidates.first_rows
+        self._first_rows = candidates.first_rows
         self._begin(settings, spread or settings.spread or 1.0)
 
     @property
-    def kinds(self) -> Indices:
+    def first_rows(self) -> Indices:
         """For each row the first row of the same candidate."""
-        return self._kinds
+        return self._first_rows
 
     @property
     def rows(self) -> Indices:
@@ -138,7 +138,7 @@ class Driver:
         self.version, self.learnt = state.version, len(state.results)
 
     def has_learnt(self, state: State) -> bool:
-        """Whether it knows all results of the state, and nothing else."""
+        """Tell whether it knows all results of the state, and nothing else."""
         return self.version == state.version and self.learnt == len(state.results)
 
     def follow_without_fits(self, state: State, number: int) -> None:
@@ -157,9 +157,10 @@ class Driver:
             self._fits_seen = len(state.fits)
 
     def find_fitter(self, state: State, since: float) -> str | None:
-        """The worker whose result made a fit due that is not stored yet; None if no fit is due.
+        """Return the worker whose result made a fit due that is not stored yet.
 
-        None too if that result came before `since`: then whoever told it makes no fit.
+        None if no fit is due, or if that result came before `since`: then whoever told it makes no
+        fit.
         """
         due = self.find_due_fit(state)
         if not due:
@@ -171,7 +172,7 @@ class Driver:
         return told.worker if told is not None and told.at > since else None
 
     def find_due_fit(self, state: State) -> int:
-        """The number of values at which a fit is due that is not stored yet; 0 if none is."""
+        """Return the number of values at which a fit is due and not stored yet; 0 if none is."""
         if not self.policy.fits_scales or not state.results:
             return 0
         known = self.policy.n_rewards if state.version == self.version else 0
@@ -180,7 +181,7 @@ class Driver:
         return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:
-        """The fits that were made here and are not stored yet, as events."""
+        """Return the fits that were made here and are not stored yet, as events."""
         if not self.policy.made_fits:
             return []
         made, revision = self.policy.made_fits, self.policy.revision
@@ -198,7 +199,10 @@ class Driver:
             self.policy.tell_in_blocks([*self.pairs(fresh, scale)])
 
     def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float | None]]:
-        """Some results as the policy learns them; None for a failure, if it learns from these."""
+        """Yield some results as the policy learns them.
+
+        A failure is None, and is left out if the policy does not learn from failures.
+        """
         for trial in trials:
             if trial.value is not None and self.knows(trial.row):
                 reward = scale.inward(trial.value)
@@ -209,14 +213,14 @@ class Driver:
                 yield self.choice(trial), None
 
     def knows(self, row: int) -> bool:
-        """Whether a row is an arm of the policy."""
+        """Tell whether a row is an arm of the policy."""
         return bool(self._arm[row] >= 0)
 
     def arm(self, row: int) -> int:
         return int(self._arm[row])
 
     def choice(self, trial: Trial) -> Choice:
-        """The choice that the policy made, or would have to make, for this trial."""
+        """Return the choice that the policy made, or would have to make, for this trial."""
         # The same object for the same trial: by it the policy knows what was pending before.
         known = self._choices.get(id(trial))
         if known is None or known[0] is not trial:
@@ -225,7 +229,7 @@ class Driver:
         return known[1]
 
     def _choices_of(self, pending: Sequence[Trial]) -> list[Choice]:
-        """The choices of pending trials; in a batch, those of the ask before and one more."""
+        """Return the choices of pending trials; a batch adds one to those of the ask before."""
         known, choices = self._waiting
         if len(known) > len(pending) or not all(map(operator.is_, known, pending)):
             known, choices = [], []
@@ -246,13 +250,13 @@ class Driver:
         batch: Batch | None = None,
         taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
-        """Row and choice of round t, with these results pending.
+        """Return row and choice of round t, with these results pending.
 
         Of a batch that shares a value only rows with this value are chosen, and of one that is
         spread only rows that are far from those before. Rows that were `taken` by others before
         the choice was written are left out.
         """
-        free = self._free(pending, state)
+        free = self._free_arms(pending, state)
         if batch is not None:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.table, there)
@@ -262,7 +266,7 @@ class Driver:
         return chosen[:2]
 
     def choose_without(self, taken: Iterable[int]) -> tuple[int, Choice, list[int]] | None:
-        """Row and choice of the last round, without rows that others have taken since.
+        """Return row and choice of the last round, without rows that others have taken since.
 
         The policy knows what it knew then, and a policy that keeps its scores chooses again in
         little time. The last part of the answer are the rows that were free before. None if no
@@ -271,7 +275,7 @@ class Driver:
         if self._last_round is None:
             return None
         t, waiting, free = self._last_round
-        left_out = self._alike(list(taken))[free]
+        left_out = self._alike_arms(list(taken))[free]
         if left_out.all():
             return None
         with self._listening():
@@ -279,13 +283,13 @@ class Driver:
         assert choice.arm is not None
         return int(self.rows[choice.arm]), choice, self.rows[free[left_out]].tolist()
 
-    def _free(self, pending: Sequence[Trial], state: State) -> Indices:
+    def _free_arms(self, pending: Sequence[Trial], state: State) -> Indices:
         """Return the arms that may be suggested.
 
         They are allowed and, while there are others, neither pending nor failing.
         """
-        busy = self._alike([trial.row for trial in pending])
-        open_ = self._open(state, busy)
+        busy = self._alike_arms([trial.row for trial in pending])
+        open_ = self._open_arms(state, busy)
         idle = open_ & ~busy
         if not idle.any() and self.settings.repeats is False:
             raise StudyConflict(
@@ -293,51 +297,53 @@ class Driver:
             )
         if not idle.any():
             return np.flatnonzero(self._least_pending(open_, pending))
-        sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
+        sound = idle if self.policy.learns_failures else idle & ~self._failing_arms(state)
         return np.flatnonzero(sound if sound.any() else idle)
 
     def _least_pending(self, allowed: Mask, pending: Sequence[Trial]) -> Mask:
-        """Of some arms those whose candidate is pending least often.
+        """Tell which of some arms have the candidates that are pending least often.
 
         More rows were asked for than there are: they are spread, not given to one row.
         """
-        kinds, times = np.unique(self.kinds[[trial.row for trial in pending]], return_counts=True)
-        every = np.zeros(int(self.kinds.max()) + 1, dtype=np.intp)
-        every[kinds] = times
-        here = every[self.kinds[self.rows]]
+        first_rows, times = np.unique(
+            self.first_rows[[trial.row for trial in pending]], return_counts=True
+        )
+        every = np.zeros(int(self.first_rows.max()) + 1, dtype=np.intp)
+        every[first_rows] = times
+        here = every[self.first_rows[self.rows]]
         fewest = here[allowed].min() if allowed.any() else 0
         return np.asarray(allowed & (here == fewest))
 
-    def _open(self, state: State, busy: Mask) -> Mask:
-        """Which arms are allowed, and without a value where rows are not repeated now."""
+    def _open_arms(self, state: State, busy: Mask) -> Mask:
+        """Tell which arms are allowed, and without a value where rows are not repeated now."""
         allowed = self.table.allowed_rows[self.rows]
         if self.settings.repeats is not False and not self.settings.repeats_last:
             return allowed
-        fresh = allowed & ~self._alike(list(state.counts))
+        fresh = allowed & ~self._alike_arms(list(state.counts))
         if self.settings.repeats is False:
             return fresh
         # A row that always fails never gets a value. It is not asked for while untried rows are
         # left, and does not keep the study from repeating others when none is left.
-        untried = fresh & ~self._failing(state)
+        untried = fresh & ~self._failing_arms(state)
         return untried if (untried & ~busy).any() else allowed
 
-    def _failing(self, state: State) -> Mask:
-        """Which arms are of candidates that failed more often than they gave values."""
+    def _failing_arms(self, state: State) -> Mask:
+        """Tell which arms are of candidates that failed more often than they gave values."""
         balance = dict[int, int]()
         for row, count in (
             *state.failures.items(),
             *((row, -count) for row, count in state.counts.items()),
         ):
-            balance[int(self.kinds[row])] = balance.get(int(self.kinds[row]), 0) + count
+            balance[int(self.first_rows[row])] = balance.get(int(self.first_rows[row]), 0) + count
         return np.isin(
-            self.kinds[self.rows], [kind for kind, surplus in balance.items() if surplus > 0]
+            self.first_rows[self.rows], [kind for kind, surplus in balance.items() if surplus > 0]
         )
 
-    def _alike(self, rows: list[int]) -> Mask:
-        """Which arms are the same candidate as one of these rows."""
-        named = np.zeros(len(self.kinds), dtype=np.bool_)
-        named[self.kinds[rows]] = True
-        return named[self.kinds[self.rows]]
+    def _alike_arms(self, rows: list[int]) -> Mask:
+        """Tell which arms are the same candidate as one of these rows."""
+        named = np.zeros(len(self.first_rows), dtype=np.bool_)
+        named[self.first_rows[rows]] = True
+        return named[self.first_rows[self.rows]]
 
     def may_offer(
         self,
@@ -346,26 +352,28 @@ class Driver:
         state: State,
         batch: Batch | None = None,
     ) -> bool:
-        """Whether the row of a trial that was abandoned may be suggested again."""
+        """Tell whether the row of a trial that was abandoned may be suggested again."""
         arm = self.arm(trial.row)
-        busy = self._alike([one.row for one in pending])
-        if arm < 0 or busy[arm] or not self._open(state, busy)[arm]:
+        busy = self._alike_arms([one.row for one in pending])
+        if arm < 0 or busy[arm] or not self._open_arms(state, busy)[arm]:
             return False
         if batch is None:
             return True
-        free = self._free(pending, state)
+        free = self._free_arms(pending, state)
         there = [one.row for one in pending]
         return arm in batch.find_arms(free, self.rows[free], self.table, there)
 
-    def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
-        """Whether no trial of the candidate of a row is pending, and whether it has no value."""
-        kind = self.kinds[row]
-        busy = self.kinds[[trial.row for trial in pending]] == kind if pending else np.False_
-        measured = self.kinds[list(state.counts)] == kind if state.counts else np.False_
+    def is_free_and_fresh(
+        self, row: int, pending: Sequence[Trial], state: State
+    ) -> tuple[bool, bool]:
+        """Tell whether the candidate of a row is not pending, and whether it has no value."""
+        kind = self.first_rows[row]
+        busy = self.first_rows[[trial.row for trial in pending]] == kind if pending else np.False_
+        measured = self.first_rows[list(state.counts)] == kind if state.counts else np.False_
         return not busy.any(), not measured.any()
 
     def reasons(self, state: State) -> Reasons:
-        """Why rows are chosen, by the results of a state that the policy has learnt."""
+        """Return why rows are chosen, by the results of a state that the policy has learnt."""
         if self._reasons is None or self._reasons.state is not state:
             from kernelbandits.study.explaining import Reasons
 
@@ -386,13 +394,14 @@ class Driver:
         return policy.ask(t, self.streams, **given)
 
     def estimates(self) -> tuple[Array, Array]:
-        """Mean and sd of every arm, in the policy's units."""
+        """Return mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
 
     def compared_estimates(self) -> tuple[Any, ...]:
-        """Mean and sd of the arms that the policy compares, and their numbers if they are few.
+        """Return mean and sd of the arms that the policy compares.
 
-        Those of all arms of a very large table take a while, and follow from these.
+        Before them come the numbers of these arms, if they are few of a very large table: the
+        estimates of all its arms take a while, and follow from these.
         """
         working = self.policy.working
         if working is None:
@@ -400,17 +409,17 @@ class Driver:
         return working.numbers, self.policy.posterior.mean, self.policy.posterior.sd
 
     def coordinates(self, row: int) -> Array:
-        """The point of a row as the policy sees it."""
+        """Return the point of a row as the policy sees it."""
         point: Array = self.policy.domain.points[self.arm(row)]
         return point
 
     def all_points(self) -> Array:
-        """The points of all arms; of a space, points spread over it."""
+        """Return the points of all arms; of a space, points spread over it."""
         points: Array = self.policy.domain.points
         return points
 
     def covariance(self, arms: Indices) -> Array:
-        """Of f at some arms, in the policy's units squared."""
+        """Return the covariance of f at some arms, in the policy's units squared."""
         return self.policy.covariance(arms)
 
     def leave_one_out(self, policy: Policy | None = None) -> LeaveOneOut | None:
@@ -440,7 +449,7 @@ class SpaceDriver(Driver):
         self._begin(settings, spread or settings.spread or 1.0)
 
     @property
-    def kinds(self) -> Indices:
+    def first_rows(self) -> Indices:
         return self.places.first_rows
 
     @property
@@ -472,7 +481,7 @@ class SpaceDriver(Driver):
         batch: Batch | None = None,
         taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
-        """Point and choice of round t, with these results pending; no point is ever `taken`."""
+        """Return point and choice of round t, with these results pending; none is ever `taken`."""
         used = {trial.row for trial in pending}
         used |= set(state.counts) if self.settings.repeats is False else set()
         part = None
@@ -502,7 +511,7 @@ class SpaceDriver(Driver):
             )
 
     def _choose_instead(self, used: set[int], choice: Choice, part: Part | None) -> Choice:
-        """The most promising point that is free; the choice itself if none is."""
+        """Return the most promising point that is free; the choice itself if none is."""
         whole, taken = self.places.space, [self.places.points[row] for row in used]
         space = whole if part is None else part.box
         rows = space.all_rows() if space.count <= MOST_LISTED else space.cover().points
@@ -538,13 +547,13 @@ class SpaceDriver(Driver):
         return self.places.space.cover().points
 
     def estimates(self) -> tuple[Array, Array]:
-        """Mean and sd of every point met so far, in the policy's units."""
+        """Return mean and sd of every point met so far, in the policy's units."""
         mean, sd = self.policy.posterior.at(self.places.points)
         return self.policy.units.original(mean), self.policy.units.original_sd(mean, sd)
 
 
 def build_driver(place: Place, settings: Settings, spread: float | None = None) -> Driver:
-    """The driver of a table or of a space, for results of this spread if there are any yet."""
+    """Build the driver of a table or of a space, for results of this spread if there are any."""
     if isinstance(place, Candidates):
         return Driver(place, settings, spread)
     return SpaceDriver(place, settings, spread)

@@ -58,7 +58,7 @@ class Trial:
         return {name: float(value) for name, value in given.items()}
 
     def scale(self, sign: float) -> Scale:
-        """The units of its note."""
+        """Return the units of its note."""
         centre, spread = self.asked.body["scale"] if self.asked else (0.0, 1.0)
         return Scale(centre, spread, sign)
 
@@ -72,7 +72,7 @@ class Trial:
         return self.asked.at + self.asked.body["lease"] if self.asked else 0.0
 
     def is_overdue(self, now: float) -> bool:
-        """Whether its lease has run out; not where some of its values have come."""
+        """Tell whether its lease has run out; not where some of its values have come."""
         return self.until < now and not self.values
 
     @property
@@ -179,7 +179,7 @@ class State:
         return True
 
     def precedes_first_values(self, event: Event) -> bool:
-        """Whether a new result takes its place among those that set centre and spread."""
+        """Tell whether a new result takes its place among those that set centre and spread."""
         if not event.body.get(IN_ORDER):
             return False
         values = [trial for trial in self.results if trial.value is not None]
@@ -187,7 +187,7 @@ class State:
         return any((event.trial or 0) < trial.number for trial in first)
 
     def undoable(self) -> Iterator[Event]:
-        """The events that can be undone one after the other, the last first.
+        """Yield the events that can be undone one after the other, the last first.
 
         An ask can be undone when the results of its trial have been, unless the trial was released:
         then it is not pending, also if a late result came and was undone.
@@ -229,7 +229,10 @@ class State:
             trial.value, trial.sem = value, error
 
     def _refold(self) -> None:
-        """What undid an ask has its trial, so that no number comes twice."""
+        """Fold all events anew, without those that were undone.
+
+        The event that undid an ask has the number of its trial, so no number comes twice.
+        """
         undone = {event.body["of"] for event in self.events if event.kind == "undone"}
         folded = State(version=self.version + 1, first_result=self.first_result)
         for event in self.events:
@@ -276,7 +279,7 @@ class State:
         lacking = [name for name in ASKED if name not in event.body]
         if lacking:
             raise ValueError(f"it lacks {', '.join(lacking)}")
-        trial = Trial(*place(event), "pending", asked=event)
+        trial = Trial(*trial_and_row(event), "pending", asked=event)
         self.trials[trial.number] = self.pending[trial.number] = trial
         if trial.again is not None:
             trial.offers = self._find_trial(trial.again, trial.row).offers + 1
@@ -286,7 +289,7 @@ class State:
         if "values" in event.body:
             self._apply_values(event)
             return
-        number, row = place(event)
+        number, row = trial_and_row(event)
         trial = self._open_trial(number, row)
         self.pending.pop(number, None)
         self.abandoned.pop(number, None)
@@ -298,15 +301,15 @@ class State:
     _apply_failed = _apply_told
 
     def _open_trial(self, number: int, row: int) -> Trial:
-        """The trial of a result; a result that nobody had asked for makes one of its own."""
+        """Return the trial of a result; a result that nobody had asked for makes one of its own."""
         trial = self.trials.get(number)
         if trial is None:
             trial = self.trials[number] = Trial(number, row, "pending")
         return trial
 
     def _apply_values(self, event: Event) -> None:
-        """Some values of several targets: the trial has a result when all of them are there."""
-        number, row = place(event)
+        """Add some values of several targets: the trial has a result when all of them are there."""
+        number, row = trial_and_row(event)
         trial = self._open_trial(number, row)
         trial.values |= event.body["values"]
         trial.sems |= event.body.get("sems", {})
@@ -326,15 +329,15 @@ class State:
             self.pending[number] = trial
 
     def _apply_missing(self, event: Event) -> None:
-        """There is no value, and the measurement did not fail: its row may be asked for again."""
-        trial = self._find_trial(*place(event))
+        """End a trial without a value and without a failure: its row may be asked for again."""
+        trial = self._find_trial(*trial_and_row(event))
         self.pending.pop(trial.number, None)
         self.abandoned.pop(trial.number, None)
         if trial.state not in RESULTS:
             trial.state = "missing"
 
     def _settle(self, trial: Trial, event: Event) -> None:
-        """The place of its result among the others is that of the first."""
+        """Insert a trial among the results; its place is that of its first result."""
         if trial.state in RESULTS:
             return
         trial.told = event
@@ -344,7 +347,7 @@ class State:
         self.version += after > 0
 
     def _count_after(self, number: int) -> int:
-        """How many of the last results count in the order of trials, and come after this trial."""
+        """Count the last results that stand in the order of trials and come after this trial."""
         count = 0
         for trial in reversed(self.results):
             ordered = trial.told is not None and trial.told.body.get(IN_ORDER)
@@ -354,7 +357,7 @@ class State:
         return count
 
     def _apply_corrected(self, event: Event) -> None:
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         if "values" in event.body:
             self._apply_values(event)
             self.version += 1
@@ -366,7 +369,7 @@ class State:
         self.version += 1
 
     def _apply_withdrawn(self, event: Event) -> None:
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._count(trial, "withdrawn", None)
         self.taken_back = True
@@ -376,12 +379,12 @@ class State:
     def _count(
         self, trial: Trial, state: str, value: float | None, sem: float | None = None
     ) -> None:
-        add(self.counts, trial.row, (value is not None) - (trial.value is not None))
-        add(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
+        add_count(self.counts, trial.row, (value is not None) - (trial.value is not None))
+        add_count(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
         trial.state, trial.value, trial.sem = state, value, None if value is None else sem
 
     def _apply_released(self, event: Event) -> None:
-        trial = self._find_trial(*place(event))
+        trial = self._find_trial(*trial_and_row(event))
         if trial.state in RESULTS:
             return
         self.pending.pop(trial.number, None)
@@ -390,7 +393,7 @@ class State:
             self.abandoned[trial.number] = trial
 
     def _apply_undone(self, event: Event) -> None:
-        """What it undid is left out of the fold."""
+        """Note that a result was taken back; what was undone is left out of the fold."""
         self.taken_back |= event.body["kind"] == "told"
 
     def _apply_added(self, event: Event) -> None:
@@ -400,28 +403,28 @@ class State:
     _apply_forbidden = _apply_allowed = _apply_added
 
     def _apply_fitted(self, event: Event) -> None:
-        """A fit changes no result; whether it counts is decided where it is used."""
+        """Keep a fit, which changes no result; whether it counts is decided where it is used."""
         self.fits.append(event)
 
     def _apply_noted(self, event: Event) -> None:
-        """A remark changes nothing, but says that events may be missing."""
+        """Note that the log was salvaged: a remark changes nothing, but events may be missing."""
         self.salvaged = True
 
     def _find_trial(self, number: int, row: int) -> Trial:
-        """A trial; in a log that was salvaged it may be met here for the first time."""
+        """Return a trial; in a log that was salvaged it may appear here for the first time."""
         if self.salvaged:
             return self.trials.setdefault(number, Trial(number, row, "released"))
         return self.trials[number]
 
 
 def is_automatic(event: Event) -> bool:
-    """Whether the study wrote this by itself, settings or a point: nobody can undo it."""
+    """Tell whether the study wrote this by itself, settings or a point: nobody can undo it."""
     body = event.body
     return bool(body.get("auto") or body.get("off_table")) or REVISED in body
 
 
 def events_before(events: Sequence[Event], asked: Event) -> list[Event]:
-    """What was known when an ask was decided.
+    """Return what was known when an ask was decided.
 
     These are all events up to the one that it names, and the earlier events of the same call: asks
     are decided together, without the lock, and written in one transaction.
@@ -431,8 +434,8 @@ def events_before(events: Sequence[Event], asked: Event) -> list[Event]:
     return [*events[:decided], *own]
 
 
-def add(counts: dict[int, int], row: int, more: int) -> None:
-    """Some more or less, and no row that has none."""
+def add_count(counts: dict[int, int], row: int, more: int) -> None:
+    """Add to the count of a row, or subtract from it; a row with none is left out."""
     if not more:
         return
     found = counts.get(row, 0) + more
@@ -441,8 +444,8 @@ def add(counts: dict[int, int], row: int, more: int) -> None:
         del counts[row]
 
 
-def place(event: Event) -> tuple[int, int]:
-    """Trial and row of an ask or a result."""
+def trial_and_row(event: Event) -> tuple[int, int]:
+    """Return trial and row of an ask or a result."""
     if event.trial is None or event.row is None:
         raise ValueError("it has no trial or no row")
     return event.trial, event.row

@@ -53,7 +53,7 @@ def index_of(note: Mapping[str, float], scale: Scale, units: Standard) -> Index:
 
 
 def index_reach(note: Mapping[str, float], units: Standard) -> float:
-    """By how much the index exceeds the estimate, in the units of the note.
+    """Return by how much the index exceeds the estimate, in the units of the note.
 
     It is weight * width * sd. Where results are transformed, that is added to the transformed
     estimate, and the sum is transformed back.
@@ -71,13 +71,13 @@ def index_reach(note: Mapping[str, float], units: Standard) -> float:
 
 
 def gain_of(note: Mapping[str, float], scale: Scale) -> float | None:
-    """What the policy expected the result to add to the best estimate; None for other rules."""
+    """Return what the result was expected to add to the best estimate; None for other rules."""
     found = note.get("gain")
     return None if found is None else float(scale.length(found))
 
 
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
-    """The improvement that the policy expected of the row; None for rules that play an index."""
+    """Return the improvement that the policy expected of the row; None for rules with an index."""
     found = note.get("improvement")
     return None if found is None else float(scale.length(found))
 
@@ -128,9 +128,9 @@ class Reasons:
         return f"Row {row} was measured {times} before{which}"
 
     def _results_of(self, row: int) -> tuple[list[int], int]:
-        """The rows of the same candidate that have results, and how many results they have."""
-        kinds, counts = self.driver.kinds, self.answers.counts
-        alike = [one for one in counts if kinds[one] == kinds[row]]
+        """Return the rows of the same candidate with results, and how many results they have."""
+        first_rows, counts = self.driver.first_rows, self.answers.counts
+        alike = [one for one in counts if first_rows[one] == first_rows[row]]
         return alike, sum(counts[one] for one in alike)
 
     def _choice_sentence(self, row: int, note: Mapping[str, float]) -> str:
@@ -198,7 +198,7 @@ class Reasons:
         return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
 
     def _best_so_far(self) -> str:
-        """The measured row of the best estimate, in words."""
+        """Name the measured row of the best estimate."""
         answers = self._noise_answers
         best = answers.recommended_arm
         if best is None:
@@ -212,7 +212,7 @@ class Reasons:
         return answers_of(self.driver, self.state, view)
 
     def _worth(self, note: Mapping[str, float]) -> str:
-        """With costs the index alone does not decide: say what the row gains for its cost."""
+        """Say what the row gains for its cost: with costs the index alone does not decide."""
         value = self._index(note).value
         if "cost" not in note or value is None:
             return ""
@@ -232,8 +232,8 @@ class Reasons:
 
     def _rival(self, row: int) -> str:
         arm = self.answers.greedy
-        rival, kinds = self.answers.row(arm), self.driver.kinds
-        if kinds[rival] == kinds[row]:
+        rival, first_rows = self.answers.row(arm), self.driver.first_rows
+        if first_rows[rival] == first_rows[row]:
             return f"It has the {self._best_word} estimate."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
         candidate = describe_candidate(self.answers.candidates.x(rival))
@@ -255,7 +255,7 @@ class Reasons:
             one.view.include(best)
         rival, index = answers.row(best), self._index(note)
         chance, rival_chance = self._noise_answers.chances(arm, best)
-        beside = self._beside(row, chance, rival, rival_chance)
+        comparison = self._compare_with(row, chance, rival, rival_chance)
         return Explained(
             trial=trial.number,
             row=answers.candidates.number(row),
@@ -274,7 +274,9 @@ class Reasons:
             greedy_chance=rival_chance,
             results=sum(self.answers.counts.values()),
             pending=pending,
-            sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
+            sentence=" ".join(
+                filter(None, (self.sentence(row, note), comparison, answers.caution))
+            ),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),
             gain=gain_of(note, self.scale),
@@ -282,10 +284,10 @@ class Reasons:
             caution=answers.caution,
         )
 
-    def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
+    def _compare_with(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
         if not self.answers.has_results:
             return "There was no result yet."
-        if self.driver.kinds[row] == self.driver.kinds[rival]:
+        if self.driver.first_rows[row] == self.driver.first_rows[rival]:
             return f"Its probability of being the best was {format_share(chance)}."
         return (
             f"Its probability of being the best was {format_share(chance)}, "

@@ -31,7 +31,7 @@ PACKAGES = {WORKBOOK: ("openpyxl", "excel"), PARQUET: ("pyarrow", "parquet")}
 
 
 def check_export(path: str | Path, force: bool) -> str:
-    """The format that the name of a file asks for, if it can be written there."""
+    """Check that a file can be written, and return the format that its name asks for."""
     check_output("an export", path, force)
     suffix = Path(path).suffix.lower()
     needed = "a name that ends in .csv, .xlsx or .parquet"
@@ -56,7 +56,7 @@ def export_study(study: Study, path: str | Path, force: bool) -> None:
 
 
 def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
-    """The sheets of a workbook: trials, candidates or space, estimates, and what they are."""
+    """List the sheets of a workbook: trials, candidates or space, estimates, and what they are."""
     place, estimates = study._place, study.estimates()
     wanted = [Target(**body) for body in study.settings["targets"] or ()]
     targets = {f"target {one.name}": one.sentence for one in wanted}
@@ -84,7 +84,7 @@ def frame_sheet(name: str, frame: pd.DataFrame) -> Sheet:
 
 
 def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:
-    """The estimates with what the table calls each row, right after the row."""
+    """Insert what the table calls each row into the estimates, right after the row."""
     shown = name_in_export([*place.labels, *place.chosen])
     for name in reversed(place.labels):
         estimates.insert(1, shown[name], [place.label(row)[name] for row in estimates["row"]])
@@ -92,13 +92,13 @@ def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:
 
 
 def candidates_sheet(candidates: Candidates) -> Sheet:
-    """The whole table, from which the same study can be created again."""
+    """Return a sheet of the whole table, from which the same study can be created again."""
     lists = candidates.lists
     return Sheet(SHEET, list(lists), [*zip(*lists.values(), strict=True)])
 
 
 def space_sheet(points: Points) -> Sheet:
-    """The variables of a space, and its constraints."""
+    """Return a sheet of the variables of a space, and its constraints."""
     from kernelbandits.study.points import describe_variable
 
     rows = [[name, describe_variable(variable)] for name, variable in points.columns.items()]

@@ -31,13 +31,13 @@ MODEL = ("policy", "settings", "noise", "goal")
 def digest_results(
     state: State, revision: int, place: Place, numbers: Collection[int]
 ) -> dict[int, str]:
-    """For each of some numbers of values: a digest of all that a fit to so many depends on."""
+    """Return for some numbers of values a digest of all that a fit to so many depends on."""
     body, scale = state.settings.body, state.scale
     whole = place.extent if place.space is None else place.fingerprint
     model = [revision, whole, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
     digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
-    parts = [describe_result(trial, place) for trial in state.results if trial.value is not None]
+    parts = [pack_result(trial, place) for trial in state.results if trial.value is not None]
     found, known = dict[int, str](), 0
     for number in sorted(number for number in numbers if number <= len(parts)):
         digest.update(b"".join(parts[known:number]))
@@ -45,8 +45,8 @@ def digest_results(
     return found
 
 
-def describe_result(trial: Trial, place: Place) -> bytes:
-    """What a digest has of a result."""
+def pack_result(trial: Trial, place: Place) -> bytes:
+    """Return the bytes by which a result enters a digest."""
     said = place.identify(trial.row) + pack_number(trial.value)
     return said if trial.sem is None else said + b"sem" + pack_number(trial.sem)
 
@@ -55,7 +55,7 @@ pack_number = struct.Struct("<d").pack
 
 
 def find_valid(state: State, revision: int, place: Place, above: int = 0) -> dict[int, Fit]:
-    """The stored fits to more than `above` values that still count, by their numbers of values."""
+    """Return the stored fits to more than `above` values that still count, by numbers of values."""
     stored = {
         (event.body["results"], event.body["digest"]): event
         for event in state.fits
@@ -67,13 +67,13 @@ def find_valid(state: State, revision: int, place: Place, above: int = 0) -> dic
 
 
 def draft_fit(number: int, digest: str, revision: int, fit: Fit) -> Draft:
-    """The event of a fit to so many values."""
+    """Return the event of a fit to so many values."""
     body = {"results": number, "digest": digest, "revision": revision, "fit": write_fit(fit)}
     return Draft(kind="fitted", body=body)
 
 
-def describe_difference(before: Fit, made: Fit) -> str:
-    """How far a fit that was made again is from the stored one; "" if all numbers are the same."""
+def compare_fits(before: Fit, made: Fit) -> str:
+    """Say how far a fit that was made again is from the stored one; "" if all numbers are equal."""
     if before == made:
         return ""
     if len(before.members) != len(made.members):

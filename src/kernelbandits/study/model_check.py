@@ -25,7 +25,7 @@ from kernelbandits.insight.variance_shares import share_variance
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
-from kernelbandits.study.plausibility import is_unusual, latest_values, rest
+from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
 from kernelbandits.study.values import Readable, Row
 from kernelbandits.tables.candidates import Candidates
 
@@ -149,7 +149,7 @@ class Check(Readable):
         return "variable" if space else "column"
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each measured candidate: measured, predicted from the others, residual."""
+        """Return a row for each measured candidate: measured, predicted from others, residual."""
         import pandas as pd
 
         fields = list(HeldOut.__dataclass_fields__)
@@ -170,14 +170,14 @@ def check_model(answers: Answers) -> Check:
     replicated = 0 if model is None else int((model.observations.counts > 1).sum())
     columns = () if model is None or skill is None else rank_columns(answers, model)
     outliers = () if model is None else list_outliers(answers, model, far)
-    strays = list_strays(answers, {one.trial for one in outliers})
-    verdict = judge(skill)
+    isolated = list_far_results(answers, {one.trial for one in outliers})
+    verdict = judge_skill(skill)
     sentences = [
-        describe_skill(answers, model, held_out, skill, bool(outliers or strays)),
+        describe_skill(answers, model, held_out, skill, bool(outliers or isolated)),
         describe_coverage(held_out, coverage),
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
-        *strays[:MOST_NAMED],
+        *isolated[:MOST_NAMED],
         describe_columns(verdict, columns, column_noun(answers)),
         describe_noise(answers, noise, replicated),
     ]
@@ -198,17 +198,17 @@ def check_model(answers: Answers) -> Check:
 
 
 def is_by_similarity(answers: Answers) -> bool:
-    """Whether the model sees the similarity of the candidates, and no columns."""
+    """Tell whether the model sees the similarity of the candidates, and no columns."""
     place = answers.candidates
     return isinstance(place, Candidates) and place.by_similarity
 
 
 def is_noise_known(answers: Answers, skill: float | None) -> bool:
-    """Whether the noise is more than an assumption: given, or fitted to results that differ."""
+    """Tell whether the noise is given, or fitted to results that differ, and not only assumed."""
     return skill is not None or not answers.driver.policy.fits_scales
 
 
-def judge(skill: float | None) -> str:
+def judge_skill(skill: float | None) -> str:
     if skill is None:
         return "unknown"
     return "good" if skill >= GOOD else "useful" if skill >= USEFUL else "poor"
@@ -220,7 +220,7 @@ def judge(skill: float | None) -> str:
 def list_held_out(
     answers: Answers, left_out: LeaveOneOut, outliers: Sequence[LeftOut]
 ) -> tuple[HeldOut, ...]:
-    """The predictions by candidate, in the target's units."""
+    """List the predictions by candidate, in the target's units."""
     measured = answers.scale.outward(left_out.measured)
     predicted, sd = answers.scale.outward(left_out.predicted), answers.scale.length(left_out.sd)
     low, high = np.sort([answers.scale.outward(end) for end in left_out.interval], axis=0)
@@ -246,7 +246,7 @@ def list_held_out(
 
 
 def trials_by_point(answers: Answers) -> dict[bytes, list[Trial]]:
-    """The trials with a value that the policy has learnt, by their point."""
+    """Return the trials with a value that the policy has learnt, by their point."""
     driver, found = answers.driver, dict[bytes, list[Trial]]()
     for trial in answers.state.results:
         if trial.value is not None and driver.knows(trial.row):
@@ -258,7 +258,7 @@ def trials_by_point(answers: Answers) -> dict[bytes, list[Trial]]:
 def list_outliers(
     answers: Answers, model: FittedModel, outliers: Sequence[LeftOut]
 ) -> tuple[Outlier, ...]:
-    """The results to look at: of each candidate far out, that farthest from the prediction."""
+    """List the results to look at: of each candidate far out, that farthest from the prediction."""
     trials, found = trials_by_point(answers), []
     for one in outliers:
         predicted = float(answers.scale.outward(one.predicted))
@@ -279,18 +279,18 @@ def list_outliers(
     return tuple(found)
 
 
-def list_strays(answers: Answers, named: Collection[int]) -> list[str]:
+def list_far_results(answers: Answers, named: Collection[int]) -> list[str]:
     """Name results far from all others, those of the same candidate included.
 
     Among repeated measurements a wrong result raises the fitted noise, and the mean of its
     candidate is then no longer far from what the others predict.
     """
-    every, kinds = latest_values(answers.state), answers.candidates.first_rows
-    counts = Counter(int(kinds[one.row]) for one in every)
+    every, first_rows = latest_values(answers.state), answers.candidates.first_rows
+    counts = Counter(int(first_rows[one.row]) for one in every)
     found = []
     for i, one in enumerate(every):
-        others = rest(every, i)
-        repeated = counts[int(kinds[one.row])] > 1 and one.trial not in named
+        others = other_values(every, i)
+        repeated = counts[int(first_rows[one.row])] > 1 and one.trial not in named
         if repeated and is_unusual(one.value, others):
             found.append(
                 f"Trial {one.trial} ({answers.candidates.name(one.row)}, {one.value:.6g}) is far "
@@ -310,7 +310,7 @@ def count_more(outliers: int) -> str:
 
 
 def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance, ...]:
-    """The columns that differ between candidates, the most relevant first."""
+    """Return the columns that differ between candidates, the most relevant first."""
     # A table without any column that varies has one block, of no column.
     blocks = dict(zip(answers.candidates.varying, answers.candidates.blocks, strict=False))
     sides = side_lengths(answers)
@@ -328,7 +328,7 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
 
 
 def side_lengths(answers: Answers) -> Array:
-    """The range of each coordinate; the columns of a table are scaled to [0, 1] already."""
+    """Return the range of each coordinate; the columns of a table are scaled to [0, 1] already."""
     space = answers.candidates.space
     if space is None:
         return np.ones(answers.driver.all_points().shape[1])
@@ -338,7 +338,7 @@ def side_lengths(answers: Answers) -> Array:
 def list_curves(
     answers: Answers, columns: Sequence[ColumnRelevance]
 ) -> tuple[PartialDependence, ...]:
-    """The partial dependence on the most relevant columns."""
+    """List the partial dependence on each of the most relevant columns."""
     model = model_of_answers(answers.driver.policy) if columns else None
     if model is None:
         return ()

@@ -58,7 +58,7 @@ def open_run(
     measurer: Measurer,
     deadline: float,
 ) -> Iterator[StudyRun]:
-    """A run on the study at this place, which is created if there is none.
+    """Open a run on the study at this place, which is created if there is none.
 
     A study that is there must have the same space or table and the same direction, and the target
     and the seed if they are given.
@@ -118,7 +118,7 @@ def check_same(
 
 
 def read_place(domain: Any, target: str | list[str]) -> Place:
-    """The space or the table of a domain, as a study has it."""
+    """Return the space or the table of a domain, as a study has it."""
     space = None if isinstance(domain, Arms) else find_space(domain)
     if space is not None:
         return Points(space)
@@ -131,7 +131,7 @@ def read_place(domain: Any, target: str | list[str]) -> Place:
 
 
 def listed_points(domain: Any) -> Any:
-    """What a study takes for a domain: the points of arms, unless they are known by similarity."""
+    """Return what a study takes for a domain: points, unless arms are known by similarity."""
     return domain.points if isinstance(domain, Arms) and not domain.features else domain
 
 
@@ -170,7 +170,7 @@ class StudyRun:
         )
 
     def find_pending(self) -> list[Trial]:
-        """The trials without a result that this run or earlier ones have asked for."""
+        """Return the trials without a result that this run or earlier ones have asked for."""
         # Whether their lease has ended does not matter while nobody else was given their points.
         return [trial for trial in self._state.pending.values() if trial.worker == WORKER]
 
@@ -228,7 +228,7 @@ class StudyRun:
             warnings.warn(text, DataNotice, stacklevel=4)
 
     def _take_over(self) -> list[Trial]:
-        """The trials of an interrupted run; an error if another run works on the study now."""
+        """Take over the trials of an interrupted run; refuse if another run works on it now."""
         found = self.find_pending()
         if self.asked and found:
             raise self._conflict(found[0].number)
@@ -308,7 +308,7 @@ class StudyRun:
             raise self._conflict(error.trial) from None
 
     def point_of(self, row: int) -> Any:
-        """What the objective gets."""
+        """Return the candidate of a row as the objective gets it."""
         x = self.study._place.x(row)
         if isinstance(self.domain, Box):
             return np.array(list(x.values()))
@@ -327,7 +327,7 @@ class StudyRun:
         return OptimizationTrial(trial.number, choice, trial.value, failure, x)
 
     def summarise(self) -> Outcome[Any]:
-        """The recommended point and its estimate; without any result there is none."""
+        """Return the recommended point and its estimate; an error if there is no result."""
         session = self.study._session
         with session.lock:
             answers = session.answers()

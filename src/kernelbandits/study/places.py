@@ -24,13 +24,13 @@ class PlaceHistory:
         self._now: tuple[tuple[int, ...], Place] = (), created
 
     def now(self, changes: Sequence[Event]) -> Place:
-        """The place after all changes that stand; the same object until they are others."""
+        """Return the place after all changes that stand; the same object until they are others."""
         place = self.at(changes)
         self._now = tuple(event.seq for event in changes), place
         return place
 
     def at(self, changes: Sequence[Event]) -> Place:
-        """The place at an earlier time, after the changes that stood then."""
+        """Return the place at an earlier time, after the changes that stood then."""
         numbers = tuple(event.seq for event in changes)
         known, place = self._now
         if numbers == known:
@@ -41,9 +41,9 @@ class PlaceHistory:
 
 
 def drop_lost_rows(created: Place, events: Sequence[Event]) -> list[Event]:
-    """The events of a salvaged study without those of rows whose addition is lost.
+    """Replace the events of rows whose addition is lost, in a salvaged study, by remarks.
 
-    Their candidates are unknown, so their results say nothing. They are taken for remarks.
+    Their candidates are unknown, so their results say nothing.
     """
     known = [range(len(created))]
     kept: list[Event] = []
@@ -58,7 +58,7 @@ def drop_lost_rows(created: Place, events: Sequence[Event]) -> list[Event]:
 
 
 def change_place(place: Place, changes: Sequence[Event]) -> Place:
-    """The place after some events; a space has none."""
+    """Return the place after some events; a space has none."""
     for event in changes:
         assert isinstance(place, Candidates)
         if event.kind == "added":

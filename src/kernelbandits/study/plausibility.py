@@ -60,72 +60,75 @@ Remembered = list[tuple[Trial, float | None]]
 
 
 def remember_latest(state: State) -> Remembered:
-    """The last results of a study as they are now, which takes a tell little of its time to write.
+    """Return the last results of a study as they are now.
 
-    `list_values` makes the values of it that `remark_results` compares with.
+    A tell does this while nobody else can write, so it is quick. `list_values` makes the values of
+    it that `remark_results` compares with.
     """
     return [(trial, trial.value) for trial in state.results[-LATEST:]]
 
 
 def list_values(latest: Remembered) -> list[Measured]:
-    """The values among some results."""
+    """List the values among some results."""
     return [
         Measured(trial.number, trial.row, value) for trial, value in latest if value is not None
     ]
 
 
 def latest_values(state: State) -> list[Measured]:
-    """The last values of a study, in the order in which they were told."""
+    """Return the last values of a study, in the order in which they were told."""
     return list_values(remember_latest(state))
 
 
 def remark_results(
-    known: Sequence[Measured], told: Sequence[Told], state: State, place: Place
+    earlier: Sequence[Measured], told: Sequence[Told], state: State, place: Place
 ) -> list[str]:
     """Return what is worth a word about the results just told, beside those known before."""
     settings = state.settings
-    before = {one.trial for one in known}
+    before = {one.trial for one in earlier}
     fresh = [
         Measured(one.trial, one.row or 0, one.value)
         for one in told
         if one.accepted and one.value is not None and one.trial not in before
     ]
     return [
-        *remark_unusual(known, fresh, state, place),
-        *remark_equal(known, fresh, settings),
-        *remark_noise(known, fresh, settings.noise, place),
+        *remark_unusual(earlier, fresh, state, place),
+        *remark_equal(earlier, fresh, settings),
+        *remark_noise(earlier, fresh, settings.noise, place),
     ]
 
 
 def remark_unusual(
-    known: Sequence[Measured], fresh: Sequence[Measured], state: State, place: Place
+    earlier: Sequence[Measured], fresh: Sequence[Measured], state: State, place: Place
 ) -> Iterator[str]:
     """Name values that are far from all others, or from what was expected of them.
 
     With few results an earlier one may turn out to be the unusual one, so all are looked at.
     """
-    every = [*known, *fresh]
-    news: Sequence[int] = range(len(known), len(every))
+    every = [*earlier, *fresh]
+    news: Sequence[int] = range(len(earlier), len(every))
     if len(every) <= ENOUGH + 1:
-        named = {i for i, one in enumerate(known) if is_unusual(one.value, rest(known, i))}
+        named = {
+            i for i, one in enumerate(earlier) if is_unusual(one.value, other_values(earlier, i))
+        }
         news = [i for i in range(len(every)) if i not in named]
     for i in news:
-        others = rest(every, i)
-        fresh_of_many = i >= len(known) and len(others) >= ENOUGH
+        others = other_values(every, i)
+        fresh_of_many = i >= len(earlier) and len(others) >= ENOUGH
         slip = describe_slip(every[i], state, place) if fresh_of_many else ""
         if slip or is_unusual(every[i].value, others):
             yield slip or describe_unusual(every[i], others, place)
 
 
-def rest(every: Sequence[Measured], place: int) -> list[float]:
-    """The values before one of them, the latest of them, and those after it if these are few."""
+def other_values(every: Sequence[Measured], place: int) -> list[float]:
+    """Return the latest values before one of them, and those after it if these are few."""
     earlier = every[max(0, place - LATEST) : place]
     later = every[place + 1 : place + 1 + LATEST - len(earlier)]
     return [one.value for one in (*earlier, *later)]
 
 
 def is_unusual(value: float, others: Sequence[float]) -> bool:
-    """Whether a value is far from all others, or would lie among them but for a decimal point."""
+    """Tell whether a value is far from all others, or far by a decimal point alone."""
     if len(others) < FEWEST:
         return False
     low, high = min(others), max(others)
@@ -147,7 +150,7 @@ def is_unusual(value: float, others: Sequence[float]) -> bool:
 
 
 def is_within_decades(value: float, others: Sequence[float]) -> bool:
-    """Whether a value is no farther from results of one sign, in logarithms, than they span.
+    """Tell whether a value is no farther from results of one sign, in logarithms, than they span.
 
     Yields, counts and concentrations often differ by factors. Among 0.2, 1 and 4 a result of 20 is
     the next factor of five and nothing unusual, though it is four times as large as their range.
@@ -160,10 +163,10 @@ def is_within_decades(value: float, others: Sequence[float]) -> bool:
 
 
 def intended_value(value: float, others: Sequence[float]) -> float | None:
-    """The value with its decimal point moved, if only that lies among the others.
+    """Return the value with its decimal point moved, if only that lies among the others; else None.
 
-    Asked only where all of them have one sign and the others vary by less than their size: among
-    values that differ by factors of ten, one more factor of ten is nothing unusual.
+    That is tried only where all of them have one sign and the others vary by less than their size:
+    among values that differ by factors of ten, one more factor of ten is nothing unusual.
     """
     low, high, middle = min(others), max(others), statistics.median(others)
     one_sign = (low > 0 and value > 0) or (high < 0 and value < 0)
@@ -186,19 +189,19 @@ def move_point(value: float, digits: int) -> float:
     return float(f"{value * 10.0**digits:.12g}")
 
 
-def describe_slip(one: Measured, state: State, place: Place) -> str:
+def describe_slip(result: Measured, state: State, place: Place) -> str:
     """Name a value that fits what was expected of it much better with its decimal point moved.
 
     "" if it does not. The estimate with which the row was suggested is stored with the ask, so no
     model is needed.
     """
-    expected = expect_result(state.trials[one.trial], state.settings.sign)
-    meant = None if expected is None else find_slip(one.value, expected)
+    expected = expect_result(state.trials[result.trial], state.settings.sign)
+    meant = None if expected is None else find_slip(result.value, expected)
     if expected is None or meant is None:
         return ""
     predicted = format_near(expected.mean, expected.sd)
     what = f"what the other results predicted for it ({predicted}, sd {expected.sd:.2g})"
-    return describe_mistake(one, what, meant, place)
+    return describe_mistake(result, what, meant, place)
 
 
 def expect_result(trial: Trial, sign: float) -> Expected | None:
@@ -233,30 +236,31 @@ def find_slip(value: float, expected: Expected) -> float | None:
     return max(gains, key=lambda moved: gains[moved], default=None)
 
 
-def describe_unusual(one: Measured, others: Sequence[float], place: Place) -> str:
+def describe_unusual(result: Measured, others: Sequence[float], place: Place) -> str:
     """Name the trial, its row, the others, and how to correct the value."""
     what = f"the other results ({min(others):g} to {max(others):g})"
-    return describe_mistake(one, what, intended_value(one.value, others), place)
+    return describe_mistake(result, what, intended_value(result.value, others), place)
 
 
-def describe_mistake(one: Measured, what: str, meant: float | None, place: Place) -> str:
+def describe_mistake(result: Measured, what: str, meant: float | None, place: Place) -> str:
     """Say from what a value is far, what was probably meant, and how to correct it."""
     question = "." if meant is None else f"; did you mean {meant:g}?"
     right = "VALUE" if meant is None else f"{meant:g}"
     return (
-        f"trial {one.trial} ({place.name(one.row)}): {one.value:g} is far from {what}{question} "
-        f"It counts as it is. If it was mistyped, correct it: study.correct({one.trial}, {right}), "
-        f"or kernelbandits study correct PLACE {one.trial} {right}"
+        f"trial {result.trial} ({place.name(result.row)}): {result.value:g} is far from {what}"
+        f"{question} It counts as it is. If it was mistyped, correct it: "
+        f"study.correct({result.trial}, {right}), "
+        f"or kernelbandits study correct PLACE {result.trial} {right}"
     )
 
 
 def remark_equal(
-    known: Sequence[Measured], fresh: Sequence[Measured], settings: Settings
+    earlier: Sequence[Measured], fresh: Sequence[Measured], settings: Settings
 ) -> Iterator[str]:
     """Say once, with the fifth result, that all results so far are equal."""
-    if not len(known) < FIRST <= len(known) + len(fresh):
+    if not len(earlier) < FIRST <= len(earlier) + len(fresh):
         return
-    values = [one.value for one in (*known, *fresh)]
+    values = [one.value for one in (*earlier, *fresh)]
     if len(set(values)) == 1 and settings.spread is None:
         yield (
             f"all {len(values)} results are {values[0]:g}, so the spread of {settings.target} is "
@@ -265,16 +269,16 @@ def remark_equal(
 
 
 def remark_noise(
-    known: Sequence[Measured], fresh: Sequence[Measured], noise: float | None, place: Place
+    earlier: Sequence[Measured], fresh: Sequence[Measured], noise: float | None, place: Place
 ) -> Iterator[str]:
     """Say which two results of one candidate differ by more than the noise that was given."""
     if noise is None:
         return
-    kinds = place.first_rows
-    last = {int(kinds[one.row]): one for one in known}
+    first_rows = place.first_rows
+    last = {int(first_rows[one.row]): one for one in earlier}
     for one in fresh:
-        other = last.get(int(kinds[one.row]))
-        last[int(kinds[one.row])] = one
+        other = last.get(int(first_rows[one.row]))
+        last[int(first_rows[one.row])] = one
         if other is not None and abs(one.value - other.value) > NOISES * math.sqrt(2) * noise:
             yield (
                 f"you gave a noise of {noise:g}, but {place.name(one.row)} gave {other.value:g} "

@@ -101,7 +101,7 @@ class Points:
         return tuple(tuple(range(place.start, place.stop)) for place in places)
 
     def describe(self) -> str:
-        """heat: 20 to 90; acid: citric, acetic; with ... and all constraints, in words."""
+        """Return the space in words: heat: 20 to 90; acid: citric, acetic; with all constraints."""
         variables = [f"{name}: {describe_variable(one)}" for name, one in self.columns.items()]
         rules = [f"with {one}" for one in self.body["constraints"]]
         return "; ".join([*variables, *rules])
@@ -113,7 +113,7 @@ class Points:
     # ------------------------------------------------------------------ points
 
     def add(self, x: Any, owner: str = "a study") -> int:
-        """The number of a point, which is remembered; an error if it is not in the space."""
+        """Return the number of a point, which is remembered; an error if it is not in the space."""
         # A point as it is stored is known by its text at once.
         known = self._numbers.get(json.dumps(x, default=repr)) if type(x) is dict else None
         if known is not None:
@@ -133,11 +133,11 @@ class Points:
         return self._numbers[text]
 
     def _find_shown(self, x: Any) -> int | None:
-        """The number of the one point that is shown to a user as this one, where it is no point
-        met itself.
+        """Return the number of the one point that is shown as this one but is not equal to it.
 
-        A suggestion is shown with six digits. Who tells these digits back means the point that was
-        suggested; the rounded one would be another point, and may break a constraint.
+        None if there is none. A suggestion is shown with six digits. Who tells these digits back
+        means the point that was suggested; the rounded one would be another point, and may break a
+        constraint.
         """
         if not isinstance(x, Mapping) or set(x) != set(self.chosen):
             return None
@@ -154,33 +154,33 @@ class Points:
         return found[0]
 
     def find(self, x: Any) -> int | None:
-        """The number of a point, if it was met."""
+        """Return the number of a point; None if it was not met."""
         return self._numbers.get(json.dumps(self.space.canonical(x)))
 
     def x(self, row: int) -> dict[str, Any]:
         return dict(self._points[row])
 
     def label(self, row: int | None) -> dict[str, str]:
-        """Points have no labels."""
+        """Return no labels: points have none."""
         return {}
 
     def row_with_label(self, name: str, text: str) -> int | None:
-        """Points have no labels."""
+        """Return None: points have no labels."""
         return None
 
     def number(self, row: int) -> None:
-        """What a user sees in place of the row of a table: nothing."""
+        """Return None, which a user sees in place of the row of a table."""
 
     def name(self, row: int) -> str:
-        """temperature = 30, solvent = DMF"""
+        """Return a point as a sentence names it: temperature = 30, solvent = DMF."""
         return describe_candidate(self._points[row])
 
     def identify(self, row: int) -> bytes:
-        """What a digest of results has of a point."""
+        """Return the bytes by which a point enters a digest of results."""
         return self._texts[row].encode()
 
     def key(self, row: int) -> str:
-        """By what a line of a file of results is known again."""
+        """Return the text by which a line of a file of results is known again."""
         return self._texts[row]
 
     @property
@@ -209,11 +209,11 @@ class Points:
     # ------------------------------------------------------------------ reading
 
     def row_of(self, x: Mapping[str, Any]) -> int:
-        """The number of a point whose values may be texts, as a file or a command has them."""
+        """Return the number of a point whose values may be texts, as in a file or a command."""
         return self.add(self.parse_point(x), "tell")
 
     def parse_point(self, x: Mapping[str, Any]) -> dict[str, Any]:
-        """A point whose values may be texts."""
+        """Read a point whose values may be texts."""
         for name in x:
             checks.needs(name in self.chosen, "tell", f"values of {self.chosen}", name)
         missing = [name for name in self.chosen if name not in x]
@@ -221,7 +221,7 @@ class Points:
         return {name: self.parse(name, x[name]) for name in self.chosen}
 
     def parse(self, name: str, value: Any) -> Any:
-        """A value of a variable; a text is compared with the texts of its values."""
+        """Read a value of a variable; a text is compared with the texts of its values."""
         variable = self.columns[name]
         if not isinstance(value, str) or variable.holds(value):
             return value
@@ -240,20 +240,20 @@ class Points:
     # ------------------------------------------------------------------ events
 
     def to_stored(self, draft: Draft) -> Draft:
-        """A draft with its point in the body, as it is stored."""
+        """Return a draft with its point in the body, as it is stored."""
         if draft.row is None:
             return draft
         return replace(draft, row=None, body={**draft.body, "x": self._points[draft.row]})
 
     def from_stored(self, event: Event) -> Event:
-        """An event with the number of its point."""
+        """Return an event with the number of its point."""
         if "x" not in event.body or event.row is not None:
             return event
         return replace(event, row=self.add(event.body["x"]))
 
 
 def show_values(x: Mapping[str, Any]) -> tuple[str, ...]:
-    """The values of a point as a user sees them."""
+    """Return the values of a point as a user sees them."""
     return tuple(map(format_cell, x.values()))
 
 
@@ -262,7 +262,7 @@ def floats_of(x: Mapping[str, Any]) -> list[float]:
 
 
 def describe_variable(variable: Variable) -> str:
-    """20 to 90, by its logarithm; or the values of a choice."""
+    """Return a variable in words: 20 to 90, by its logarithm; or the values of a choice."""
     known = variable.to_dict()
     if "values" in known:
         return ", ".join(map(str, known["values"]))
@@ -272,7 +272,7 @@ def describe_variable(variable: Variable) -> str:
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
-    """How a file or a command may write a value of a choice."""
+    """Return how a file or a command may write a value of a choice."""
     return ("", "None") if value is None else (str(value).strip(),)
 
 
@@ -284,7 +284,7 @@ def check_texts(name: str, values: Sequence[Any]) -> None:
 
 
 def find_space(given: Any) -> MixedBox | None:
-    """The space that a user gave in place of a table; None if it is no space.
+    """Return the space that a user gave in place of a table; None if it is no space.
 
     A space is a `MixedBox`, a `Box`, a dictionary of variables, a list of pairs that are tuples
     (low, high), a list of variables, or a file whose name ends in .toml or .json. An array, a
@@ -302,16 +302,18 @@ def find_space(given: Any) -> MixedBox | None:
     return None
 
 
-def is_bound(one: Any) -> bool:
-    """Whether this is a variable, or a tuple (low, high) with low < high."""
-    if isinstance(one, Variable):
+def is_bound(given: Any) -> bool:
+    """Tell whether this is a variable, or a tuple (low, high) with low < high."""
+    if isinstance(given, Variable):
         return True
-    pair = isinstance(one, tuple) and len(one) == 2 and all(checks.is_number(end) for end in one)
-    return pair and one[0] < one[1]
+    pair = (
+        isinstance(given, tuple) and len(given) == 2 and all(checks.is_number(end) for end in given)
+    )
+    return pair and given[0] < given[1]
 
 
 def with_names(space: MixedBox | Box) -> MixedBox:
-    """The space with a name for each variable: x1, x2, ... where it has none."""
+    """Return the space with a name for each variable: x1, x2, ... where it has none."""
     if isinstance(space, Box):
         ends = zip(space.lower, space.upper, strict=True)
         return MixedBox({f"x{i}": Real(low, high) for i, (low, high) in enumerate(ends, 1)})

@@ -110,7 +110,7 @@ def working_view(policy: Policy, posterior: Any, units: Standard) -> WorkingView
 
 
 def find_working_policy(driver: Driver, pending: Iterable[Trial] = ()) -> Policy | None:
-    """The policy with a working set of rows that are allowed; None if it has none.
+    """Return the policy with a working set of rows that are allowed; None if it has none.
 
     With the trials that were pending it is the policy that made the choice, whose posterior is
     known. To build another one on a million rows takes half a second.
@@ -178,7 +178,7 @@ def transformed_view(posterior: Any, units: Standard, points: Array) -> Posterio
 
 
 def space_view(posterior: Any, units: Standard, points: Array) -> PosteriorView:
-    """The same at some points of a space, which take the place of arms."""
+    """Return the posterior at some points of a space, which take the place of arms."""
     mean, sd = posterior.at(points) if len(points) else (np.zeros(0), np.zeros(0))
     return view_of(mean, sd, posterior, units, points)
 

@@ -64,7 +64,7 @@ class ResultsDiffer(AlreadyTold):
 
 
 def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> str:
-    """row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
+    """Say what differs: row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
     values = ", ".join(write_result(trial.value) for trial in stored)
@@ -78,7 +78,7 @@ def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> s
 def reconcile(
     state: State, place: Place, lines: Sequence[Keyed], repeats: str | None = None
 ) -> list[TellStep]:
-    """What becomes of each line, or an error that lists all differences.
+    """Decide what becomes of each line, or raise an error that lists all differences.
 
     Parameters
     ----------
@@ -127,45 +127,44 @@ class ResultComparison:
 
     def __init__(self, state: State, place: Place, repeats: str | None) -> None:
         self.state, self.place, self.repeats = state, place, repeats
-        self.kinds, self.samples = place.first_rows, place.samples
+        self.first_rows, self.samples = place.first_rows, place.samples
         self.matched: set[int] = set()
         """Trials that lines name, or are known to belong to."""
         self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
 
     def find_alike(self, any_sample: bool, row: int | None) -> Alike:
-        """The rows with which a row is compared, by what is meant by a result of it."""
-        return any_sample, int((self.kinds if any_sample else self.samples)[row or 0])
+        """Return the group in which a row is compared: its candidate, or its sample."""
+        return any_sample, int((self.first_rows if any_sample else self.samples)[row or 0])
 
-    def compare_trial(self, line: Keyed, known: Trial) -> TellStep:
-        """What becomes of a line whose trial is known, by its number or by its key."""
-        check_candidate(line.result, known, self.place)
-        self.matched.add(known.number)
+    def compare_trial(self, line: Keyed, stored: Trial) -> TellStep:
+        """Decide what becomes of a line whose trial is known, by its number or by its key."""
+        check_candidate(line.result, stored, self.place)
+        self.matched.add(stored.number)
         before, value = self.state.keys.get(line.key), line.result.value
-        if known.state in ("told", "failed"):
-            values = {known.value} if before is None else {known.value, before.value}
+        if stored.state in ("told", "failed"):
+            values = {stored.value} if before is None else {stored.value, before.value}
             if value not in values:
-                return self._take_other_value(line, known)
+                return self._take_other_value(line, stored)
             if before is not None and value != before.value:
                 # The value of this key was corrected since, to the one that the line has now.
-                return TellStep(line, known)
+                return TellStep(line, stored)
         if before is None or line.named:
             return TellStep(line)
         # The same line again. Its result may have been stored as a trial of its own.
-        return TellStep(replace(line, result=replace(line.result, trial=None, row=known.row)))
+        return TellStep(replace(line, result=replace(line.result, trial=None, row=stored.row)))
 
-    def _take_other_value(self, line: Keyed, known: Trial) -> TellStep:
+    def _take_other_value(self, line: Keyed, stored: Trial) -> TellStep:
         if self.repeats == REPLICATES and line.key not in self.state.keys:
-            again = replace(line.result, trial=None, row=known.row)
+            again = replace(line.result, trial=None, row=stored.row)
             return TellStep(replace(line, result=again))
         if self.repeats != CORRECTED:
-            self.differences.append((line, [known]))
-        return TellStep(line, known, corrects=True)
+            self.differences.append((line, [stored]))
+        return TellStep(line, stored, corrects=True)
 
     def compare_rows(
         self, lines: Sequence[Keyed], alike: Alike, stored: list[Trial]
     ) -> list[TellStep]:
-        """What becomes of the lines of one candidate or sample, beside its results that no line
-        names.
+        """Decide what becomes of the lines of a candidate or sample that name no trial.
 
         A line with the value of a stored result is that result. Others settle trials that are
         pending. If then both lines and stored results are left, they differ.
@@ -193,7 +192,10 @@ class ResultComparison:
         return [steps.get(i, TellStep(line)) for i, line in enumerate(lines)]
 
     def compare_error(self, step: TellStep) -> TellStep:
-        """The same step; a line whose standard error alone is new corrects the stored result."""
+        """Return the step; if the standard error of its line alone is new, it says so.
+
+        Where corrections are told, the line then corrects the stored result.
+        """
         line, error = step.line, step.line.remark.get("sem")
         known = step.stored or (None if line.table is None else stored_trial(self.state, line))
         if step.corrects or known is None or error is None:
@@ -206,7 +208,7 @@ class ResultComparison:
         return replace(step, other_error=True)
 
     def _count_pending(self, alike: Alike) -> int:
-        """How many pending trials of a candidate wait for a result that names its row only."""
+        """Count the pending trials of a candidate that a result may settle by its row alone."""
         return sum(
             trial.worker is None
             and trial.number not in self.matched
@@ -216,7 +218,7 @@ class ResultComparison:
 
 
 def with_own_trial(state: State, place: Place, line: Keyed) -> Keyed:
-    """A line of an export without its trial, if that is a trial of another study."""
+    """Return a line of an export without its trial, if that is a trial of another study."""
     result = line.result
     if result.exported is None or result.trial is None or result.row is None:
         return line
@@ -233,14 +235,14 @@ def with_own_trial(state: State, place: Place, line: Keyed) -> Keyed:
 
 
 def stored_trial(state: State, line: Keyed) -> Trial | None:
-    """The trial that a line is known to belong to, by its key or by its number."""
+    """Return the trial that a line is known to belong to, by its key or by its number."""
     event = state.keys.get(line.key)
     number = line.result.trial if event is None else event.trial
     return None if number is None else state.trials.get(number)
 
 
 def find_results(state: State, call: str | None) -> list[Trial]:
-    """The results that count: all of them, or those told by tables under the key of a call."""
+    """Return the results that count: all, or those told by tables under the key of a call."""
     if call is None:
         return state.results
     start = f"{call}/{MADE}"
@@ -274,21 +276,21 @@ def check_call(
         )
 
 
-def check_candidate(result: Result, known: Trial, place: Place) -> None:
-    """A result that names both a trial and a candidate needs the candidate of that trial."""
+def check_candidate(result: Result, trial: Trial, place: Place) -> None:
+    """Check that a result that names a trial and a candidate has the candidate of that trial."""
     if result.trial is None or result.row is None:
         return
     alike = place.first_rows if result.any_sample else place.samples
-    if alike[result.row] != alike[known.row]:
+    if alike[result.row] != alike[trial.row]:
         where = f" ({result.place})" if result.place else ""
         raise StudyConflict(
-            f"tell needs {place.name(known.row)} for trial {known.number}, "
+            f"tell needs {place.name(trial.row)} for trial {trial.number}, "
             f"got {place.name(result.row)}{where}"
         )
 
 
 def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -> None:
-    """Corrections need one stored result for each new value."""
+    """Check that corrections have one stored result for each new value."""
     if len(lines) != len(stored):
         raise StudyConflict(
             f"corrected needs as many new values as stored ones for each candidate, got "
@@ -319,7 +321,7 @@ def remark_stored(steps: Sequence[TellStep]) -> list[str]:
 
 
 def check_repeats(corrected: Any, replicates: Any) -> str | None:
-    """The way in which values that differ are taken."""
+    """Check and return the way in which values that differ are taken."""
     for name, given in ((CORRECTED, corrected), (REPLICATES, replicates)):
         if not isinstance(given, bool):
             raise ValueError(f"tell needs {name} true or false, got {given!r}")

@@ -55,7 +55,7 @@ REFUSED = {
 
 
 def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
-    """The policy, knowing nothing yet; it will see results in units of this spread."""
+    """Build the policy, knowing nothing yet; it will see results in units of this spread."""
     own = from_stored(settings.settings)
     if settings.policy != AUTO:
         kernel = from_stored(settings.kernel)
@@ -69,7 +69,7 @@ def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.
 
 
 def usual_kernel(domain: Arms | MixedBox) -> Kernel:
-    """The kernel of a named policy where none was given; a space has its coordinates unscaled."""
+    """Return the kernel of a named policy where none was given, in the units of the domain."""
     if isinstance(domain, Arms):
         return Linear() if domain.features else USUAL_KERNEL
     check_sides("Study", domain)
@@ -103,7 +103,7 @@ def check_policy(settings: Settings) -> None:
 
 
 def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
-    """The same with some settings changed; of the policy's own, those stay that it takes."""
+    """Return settings with some of them changed; of the policy's own, those stay that it takes."""
     known = [one.name for one in fields(before) if one.name not in (*FIXED, REVISION)]
     for name in changes:
         checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
@@ -112,7 +112,7 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     if policy != before.policy:
         given = {"kernel": None if policy == AUTO else from_stored(before.kernel)} | given
         given = {**dict.fromkeys(OF_AUTO), **given, REVISION: revision_of(policy)}
-    given["settings"] = settings_taken(policy, from_stored(before.settings)) | dict(
+    given["settings"] = select_settings(policy, from_stored(before.settings)) | dict(
         given.get("settings") or {}
     )
     if policy == AUTO and given.get("goal", before.goal) is None:
@@ -129,7 +129,7 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def make_settings(**settings: Any) -> Settings:
-    """Settings, with a sentence for names that there are not."""
+    """Make the settings of a new study; refuse a name that no setting has."""
     known = [one.name for one in fields(Settings) if one.name != REVISION]
     for name in settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
@@ -148,7 +148,7 @@ def make_settings(**settings: Any) -> Settings:
 
 
 def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
-    """The targets with other ranges, weights or limits; those that are not named stay."""
+    """Return the targets with other ranges, weights or limits; those that are not named stay."""
     known = {one.name: one for one in before.several}
     checks.needs(bool(known), "change", "a study of several targets", "one of a single target")
     fresh = {one.name: one for one in read_targets(given)}
@@ -157,7 +157,7 @@ def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
 
 
 def default_goal(policy: str, settings: Mapping[str, Any]) -> str | None:
-    """The goal where none was given: of auto "find", unless it has settings of "earn" alone."""
+    """Return the default goal: of auto "find", unless it has settings of "earn" alone."""
     if policy != AUTO:
         return None
     return EARN if isinstance(settings, Mapping) and set(EARNING) & set(settings) else FIND
@@ -178,7 +178,7 @@ def read_settings(given: Mapping[str, Any], policy: Any) -> dict[str, Any]:
 
 
 def revision_of(policy: str) -> int:
-    """The revision that a policy has in this release."""
+    """Return the revision that a policy has in this release."""
     return Auto.revision if policy == AUTO else policy_entry(policy).constructor.revision
 
 
@@ -193,7 +193,10 @@ def read_texts(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split_policy(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A policy with its settings in one text, "simple-bernoulli:p=0.25", as name and settings."""
+    """Split a policy that has its settings in its text into name and settings.
+
+    "simple-bernoulli:p=0.25" is an example. Other policies stay as they are.
+    """
     text = given.get("policy")
     if not isinstance(text, str) or not {":", "("} & set(text):
         return dict(given)
@@ -205,14 +208,14 @@ def split_policy(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def settings_taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some settings that a policy has."""
+def select_settings(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some settings that a policy has."""
     known = parameters_of(Auto) if policy == AUTO else policy_entry(policy).parameters
     return {name: value for name, value in settings.items() if name in known}
 
 
 def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto:
-    """Auto, with the settings that it knows; the seed is the study's."""
+    """Build Auto, and refuse settings that it does not know; the seed is the study's."""
     known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
     for name in settings:
         checks.needs(name in known, AUTO, f"settings among {', '.join(known)}", name)
@@ -220,14 +223,14 @@ def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto:
 
 
 def store_settings(given: Mapping[str, Any]) -> Settings:
-    """Settings as they are stored, after a check of what was given."""
+    """Check what was given, and return settings as they are stored."""
     live = Settings(**given)
     check_policy(live)
     return Settings(**{name: to_stored(name, value) for name, value in live.body.items()})
 
 
 def to_stored(name: str, value: Any) -> Any:
-    """As JSON has it, if the same value comes back."""
+    """Return a value as JSON has it, if the same value comes back."""
     if name == "targets":
         return value
     plain = to_plain(value)

@@ -66,7 +66,7 @@ class StudySession:
         return self._lock
 
     def read(self, events: Sequence[Event]) -> None:
-        """If it is interrupted halfway, the next call folds all anew."""
+        """Fold new events; if that is interrupted halfway, the next call folds all anew."""
         if events:
             try:
                 self.state.extend(self._with_rows(events))
@@ -76,7 +76,10 @@ class StudySession:
                 raise
 
     def _with_rows(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Events with the numbers that points of a space have in memory; of tables, as stored."""
+        """Return events as they are in memory.
+
+        A point of a space has a number. In a salvaged table, events of lost rows are remarks.
+        """
         place = self.places.created
         if place.space is not None:
             return [place.from_stored(event) for event in events]
@@ -87,7 +90,7 @@ class StudySession:
         return drop_lost_rows(place, [*known, *events])[len(known) :]
 
     def _to_stored(self, drafts: list[Draft]) -> list[Draft]:
-        """Drafts as they are written: with points in place of their numbers."""
+        """Return drafts as they are written: with points in place of their numbers."""
         place = self.places.created
         return drafts if place.space is None else [place.to_stored(draft) for draft in drafts]
 
@@ -101,7 +104,7 @@ class StudySession:
     def write(
         self, decide: Callable[[State, float], tuple[list[Draft], T]]
     ) -> tuple[list[Event], T]:
-        """One transaction: see what others wrote, decide, write all drafts or none.
+        """Write in one transaction: see what others wrote, decide, write all drafts or none.
 
         Only when they are stored, they count in memory.
         """
@@ -118,7 +121,10 @@ class StudySession:
             return events, answer
 
     def ask(self, asker: Asker) -> list[Event]:
-        """The asks of a call. Rows are chosen without the lock, so that nobody waits for them."""
+        """Write the asks of a call, and return them.
+
+        Rows are chosen without the lock, so that nobody waits for them.
+        """
         with self.lock:
             plan: AskPlan | None = None
             for attempt in range(1, MOST_ATTEMPTS):
@@ -127,7 +133,7 @@ class StudySession:
                     # A call that is repeated with its key.
                     return [*asker.find_held(self.state, now), *written][: asker.n]
                 # Others may have written since the plan met its conflict.
-                plan = plan and decisions.keep_plan(self.state, plan, asker, self.kinds, now)
+                plan = plan and decisions.keep_plan(self.state, plan, asker, self.first_rows, now)
                 known = len(plan.asks) if plan else 0
                 plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
                 each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
@@ -170,7 +176,7 @@ class StudySession:
         def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
             if asker.find_written(state):
                 return [], plan
-            kept = decisions.keep_plan(state, plan, asker, self.kinds, now)
+            kept = decisions.keep_plan(state, plan, asker, self.first_rows, now)
             if kept is not None and len(kept.asks) == len(plan.asks):
                 return decisions.draft_asks(state, plan, asker), kept
             other = decisions.choose_instead(state, plan, self.driver) if kept and quick else None
@@ -191,7 +197,7 @@ class StudySession:
                 return [], asker.find_held(state, now)
             if self.driver.find_due_fit(state):
                 return [], []
-            kept = plan and decisions.keep_plan(state, plan, asker, self.kinds, now)
+            kept = plan and decisions.keep_plan(state, plan, asker, self.first_rows, now)
             made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
             return decisions.draft_asks(state, made, asker), made.held
 
@@ -199,7 +205,7 @@ class StudySession:
         return [*held, *asker.find_written(self.state)][: asker.n]
 
     @property
-    def kinds(self) -> Any:
+    def first_rows(self) -> Any:
         """For each row the first row of the same candidate."""
         return self.candidates.first_rows
 
@@ -214,14 +220,14 @@ class StudySession:
         return self._driver
 
     def updated_driver(self) -> Driver:
-        """The policy with all results learnt."""
+        """Return the driver with all results learnt."""
         driver = self.driver
         with gc_paused:
             driver.follow(self.state)
         return driver
 
     def answers(self) -> Answers:
-        """What is known now; to be used under the lock."""
+        """Return what is known now; to be used under the lock."""
         from kernelbandits.study.answers import answers_of
 
         self.refresh()

@@ -118,7 +118,7 @@ class Settings:
         checks.needs(mapping, "Study", "settings as a mapping of names", self.settings)
 
     def claims_as(self, other: Settings) -> bool:
-        """Whether the theory says the same of both."""
+        """Tell whether the theory says the same of both."""
         return self == replace(
             other,
             lease=self.lease,
@@ -158,7 +158,7 @@ class Settings:
 
     @property
     def body(self) -> dict[str, Any]:
-        """Return all settings by name, as JSON has them."""
+        """All settings by name, as JSON has them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod

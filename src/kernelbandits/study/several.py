@@ -15,7 +15,7 @@ from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.calls import key_conflict
-from kernelbandits.study.decisions import Keyed, Teller, check_details, where
+from kernelbandits.study.decisions import Keyed, Teller, check_details, describe_source
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.plausibility import LATEST, intended_value, is_unusual
 from kernelbandits.study.reconciliation import CORRECTED, REPLICATES, with_own_trial
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def check_values(
     targets: Sequence[Target], values: Any, sem: Any, missing: Any, note: Any, by: Any
 ) -> dict[str, Any]:
-    """What an event says of the values of several targets, checked."""
+    """Check and return what an event says of the values of several targets."""
     names = [one.name for one in targets]
     given = {} if values is None else values
     checks.needs(
@@ -66,7 +66,7 @@ def tell_values(
     before: Sequence[Draft] = (),
     repeats: str | None = None,
 ) -> tuple[list[Draft], list[Told]]:
-    """All values as events, or an error for the first that cannot be stored."""
+    """Turn all values into events, or raise an error for the first that cannot be stored."""
     teller = TargetTeller(state, place, worker, before, repeats)
     told = [teller.tell(with_own_trial(state, place, line)) for line in lines]
     return teller.drafts, told
@@ -89,84 +89,84 @@ class TargetTeller(Teller):
             number: dict(trial.values) for number, trial in state.trials.items()
         }
 
-    def tell(self, one: Keyed) -> Told:
+    def tell(self, line: Keyed) -> Told:
         """Store values, a failure, or nothing if a table says again what is stored."""
-        if "values" not in one.remark:
-            return super().tell(one)
-        before = self.keys.get(one.key) or self.state.keys.get(one.key)
-        if before is not None and one.named and before.body.get("values") != one.remark["values"]:
+        if "values" not in line.remark:
+            return super().tell(line)
+        before = self.keys.get(line.key) or self.state.keys.get(line.key)
+        if before is not None and line.named and before.body.get("values") != line.remark["values"]:
             # The line of this key was filled in, or changed: its trial has what is new of it.
-            again = replace(one.result, trial=before.trial)
-            one = replace(one, key=f"{one.key}/{one.table}", result=again)
+            again = replace(line.result, trial=before.trial)
+            line = replace(line, key=f"{line.key}/{line.table}", result=again)
         elif before is not None:
-            return self._again_values(one, before)
-        stored = self._stored_trial(one)
-        trial, row = stored or self._place_values(one)
+            return self._answer_repeated_values(line, before)
+        stored = self._stored_trial(line)
+        trial, row = stored or self._place_values(line)
         known = self.values.setdefault(trial, {})
-        fresh = {name: y for name, y in one.remark["values"].items() if known.get(name) != y}
+        fresh = {name: y for name, y in line.remark["values"].items() if known.get(name) != y}
         others = {name: known[name] for name in fresh if name in known}
-        errors = self._new_errors(one, trial) if one.table else {}
-        if one.table and not (fresh or errors or self._new_missing(one, trial)):
+        errors = self._new_errors(line, trial) if line.table else {}
+        if line.table and not (fresh or errors or self._new_missing(line, trial)):
             return Told(trial, row, None, False, None, self._seq_of(trial))
-        kind = self._check_free(one, trial, others, fresh)
+        kind = self._check_free(line, trial, others, fresh)
         if errors and not fresh:
             # Only a correction makes the policy learn a stored result again.
             kind = "corrected"
-            one = replace(one, remark={**one.remark, "was": {}, "reason": "its standard error"})
-        body = {**one.remark, "values": fresh if one.table else one.remark["values"]}
-        body |= {"table": one.table} if one.table else {}
-        body |= {"was": others, "reason": f"corrected in {one.result.place}"} if others else {}
-        event = self._add(kind=kind, trial=trial, row=row, key=one.key, body=body)
-        self.keys[one.key] = self.trials[trial] = event
+            line = replace(line, remark={**line.remark, "was": {}, "reason": "its standard error"})
+        body = {**line.remark, "values": fresh if line.table else line.remark["values"]}
+        body |= {"table": line.table} if line.table else {}
+        body |= {"was": others, "reason": f"corrected in {line.result.place}"} if others else {}
+        event = self._add(kind=kind, trial=trial, row=row, key=line.key, body=body)
+        self.keys[line.key] = self.trials[trial] = event
         known |= fresh
-        concerned = self._pending_trials_of(one.result, trial)
-        said = (trial, row, None, True, one.given_key, event.seq)
+        concerned = self._pending_trials_of(line.result, trial)
+        said = (trial, row, None, True, line.given_key, event.seq)
         return Told(*said, *concerned, corrected=kind == "corrected")
 
-    def _new_errors(self, one: Keyed, trial: int) -> dict[str, float]:
-        """The standard errors that a line adds to stored values; others are refused."""
+    def _new_errors(self, line: Keyed, trial: int) -> dict[str, float]:
+        """Return the standard errors that a line adds to stored values; others are refused."""
         known = self.state.trials.get(trial)
         stored = {} if known is None else known.sems
-        told: Mapping[str, float] = one.remark.get("sems", {})
+        told: Mapping[str, float] = line.remark.get("sems", {})
         changed = [name for name, sem in told.items() if stored.get(name, sem) != sem]
         if changed and self.repeats != CORRECTED:
             name = changed[0]
             raise StudyConflict(
                 f"tell needs the standard error {stored[name]:g} of {name}, which trial {trial} "
-                f"has, got {told[name]:g}{where(one.result)}; tell the table with --corrected "
-                "(corrected=True) if it is right"
+                f"has, got {told[name]:g}{describe_source(line.result)}; tell the table with "
+                "--corrected (corrected=True) if it is right"
             )
         return {name: sem for name, sem in told.items() if stored.get(name) != sem}
 
-    def _new_missing(self, one: Keyed, trial: int) -> set[str]:
-        """The targets that a line calls missing, and that were not before."""
+    def _new_missing(self, line: Keyed, trial: int) -> set[str]:
+        """Return the targets that a line calls missing, and that were not before."""
         known = self.state.trials.get(trial)
-        return {*one.remark.get("missing", ())} - (known.missing if known else set())
+        return {*line.remark.get("missing", ())} - (known.missing if known else set())
 
     def _check_free(
-        self, one: Keyed, trial: int, others: Mapping[str, float], fresh: Mapping[str, float]
+        self, line: Keyed, trial: int, others: Mapping[str, float], fresh: Mapping[str, float]
     ) -> str:
-        """The kind of event that these values are; refused where the trial has others."""
+        """Return the kind of event that these values make; refuse them if the trial has others."""
         state = self.state.trials.get(trial)
         if state is not None and state.state == "failed":
-            raise AlreadyTold(trial, None, where(one.result))
-        told = {**one.remark["values"]}
-        if not one.table and len(fresh) < len(told):
+            raise AlreadyTold(trial, None, describe_source(line.result))
+        told = {**line.remark["values"]}
+        if not line.table and len(fresh) < len(told):
             # A single tell of what is stored already is a second result, as with one target.
             others = {name: y for name, y in self.values[trial].items() if name in told}
         if not others:
             return "told"
-        if self.repeats == CORRECTED and one.table:
+        if self.repeats == CORRECTED and line.table:
             return "corrected"
-        raise TargetsDiffer(trial, others, where(one.result), bool(one.table))
+        raise TargetsDiffer(trial, others, describe_source(line.result), bool(line.table))
 
-    def _stored_trial(self, one: Keyed) -> tuple[int, int] | None:
-        """The trial that has the values of a line already, some or all of them.
+    def _stored_trial(self, line: Keyed) -> tuple[int, int] | None:
+        """Return the trial that has the values of a line already, some or all of them.
 
         Only lines of a table that name a candidate and no trial are looked for.
         """
-        result, told = one.result, one.remark["values"]
-        if not one.table or result.trial is not None or result.row is None:
+        result, told = line.result, line.remark["values"]
+        if not line.table or result.trial is not None or result.row is None:
             return None
         alike = [
             trial
@@ -179,40 +179,45 @@ class TargetTeller(Teller):
             if shared and all(known[name] == told[name] for name in shared):
                 return trial.number, trial.row
         complete = [trial for trial in alike if trial.state in RESULTS]
-        waiting = self._open_for(result, told) is not None
+        waiting = self._find_trial_without(result, told) is not None
         if not complete or waiting or self.repeats == REPLICATES:
             return None
         if self.repeats == CORRECTED and len(complete) == 1:
             return complete[0].number, complete[0].row
         other = {name: y for name, y in complete[0].values.items() if name in told}
-        raise TargetsDiffer(complete[0].number, other, where(result), True)
+        raise TargetsDiffer(complete[0].number, other, describe_source(result), True)
 
-    def _place_values(self, one: Keyed) -> tuple[int, int]:
-        """Trial and row; a row that nobody asked for makes a trial of its own."""
-        result = one.result
+    def _place_values(self, line: Keyed) -> tuple[int, int]:
+        """Return trial and row of a line; an unasked row makes a trial of its own."""
+        result = line.result
         if result.trial is None and result.row is not None:
-            opened = self._open_for(result, one.remark["values"])
+            opened = self._find_trial_without(result, line.remark["values"])
             return opened or self._new_trial(result.row)
         return self._place(result)
 
-    def _open_for(self, result: Result, told: Mapping[str, float]) -> tuple[int, int] | None:
-        """The oldest pending trial of a candidate, without a worker, that lacks these targets."""
+    def _find_trial_without(
+        self, result: Result, told: Mapping[str, float]
+    ) -> tuple[int, int] | None:
+        """Return the oldest pending trial of a candidate that lacks these targets.
+
+        Trials that a worker has asked for are left out.
+        """
         for trial in self.state.pending.values():
             same = trial.worker is None and self._may_mean(result, trial.row)
             if same and not {*told} & {*self.values[trial.number]}:
                 return trial.number, trial.row
         return None
 
-    def _again_values(self, one: Keyed, event: Event) -> Told:
-        """The same call again counts once; the same key for something else is refused."""
+    def _answer_repeated_values(self, line: Keyed, event: Event) -> Told:
+        """Answer a repeated call, which counts once; refuse its key for something else."""
         trial, row = event.trial or 0, event.row or 0
         # A line of a table without a key of its own has one that is made of its values.
-        same = one.table is not None or event.body.get("values") == one.remark["values"]
-        same = same and (one.result.row is None or self._may_mean(one.result, row))
-        if not same or one.result.trial not in (None, trial):
-            raise key_conflict("tell", one.given_key, event, where(one.result))
-        accepted = one.table is None or event.body.get("table") == one.table
-        return Told(trial, row, None, accepted, one.given_key, event.seq)
+        same = line.table is not None or event.body.get("values") == line.remark["values"]
+        same = same and (line.result.row is None or self._may_mean(line.result, row))
+        if not same or line.result.trial not in (None, trial):
+            raise key_conflict("tell", line.given_key, event, describe_source(line.result))
+        accepted = line.table is None or event.body.get("table") == line.table
+        return Told(trial, row, None, accepted, line.given_key, event.seq)
 
     def _seq_of(self, trial: int) -> int:
         told = self.state.trials[trial].told if trial in self.state.trials else None
@@ -270,7 +275,7 @@ def find_measured(state: State, trial: int) -> Trial:
 
 
 def latest_targets(state: State) -> list[tuple[int, dict[str, float]]]:
-    """The last trials with values of targets, as they are now."""
+    """Return the last trials with values of targets, as they are now."""
     measured = [trial for trial in state.trials.values() if trial.values]
     return [(trial.number, dict(trial.values)) for trial in measured[-LATEST:]]
 

@@ -91,7 +91,7 @@ class SheetNotWritten(StorageError):
 
 
 def study_name(created: Event) -> str:
-    """By what a sheet is known as one of this study: the checksum of its first event."""
+    """Return by what a sheet is known as one of this study: the checksum of its first event."""
     # The letter keeps a spreadsheet from reading a number in it, such as 12e45.
     return f"S-{created.check[:12]}"
 
@@ -136,7 +136,7 @@ class SheetLayout:
         return [*self.targets.values(), FAILED]
 
     def to_fill(self, trials: Iterable[Trial]) -> list[str]:
-        """The columns to fill in: those that every sheet has, and details that trials have."""
+        """Return the columns to fill in: those of every sheet, and details that trials have."""
         used = list(trials)
         columns = []
         for name, column in self.targets.items():
@@ -148,7 +148,7 @@ class SheetLayout:
         return [*columns, FAILED, *given]
 
     def identify(self, row: int, place: Place) -> dict[str, Any]:
-        """Column -> what stands there of a candidate: its number, its labels, its description."""
+        """Return column -> what stands there of a candidate: its number, labels and description."""
         number = {ROW: row} if self.row else {}
         known = {**place.label(row), **place.x(row)}
         return number | {self.described[name]: value for name, value in known.items()}
@@ -184,7 +184,7 @@ def write_sheet(
     header = [*layout.identifying, *to_fill]
     rows = [
         [study, trial.number, *layout.identify(trial.row, place).values()]
-        + [known_values(trial, layout).get(column) for column in to_fill]
+        + [stored_values(trial, layout).get(column) for column in to_fill]
         for trial in trials
     ]
     suffix = Path(path).suffix.lower()
@@ -197,8 +197,8 @@ def write_sheet(
         replace_file(path, page.encode(), owner=OWNER, force=force)
 
 
-def known_values(trial: Trial, layout: SheetLayout) -> dict[str, Any]:
-    """Column -> what was told already of several targets."""
+def stored_values(trial: Trial, layout: SheetLayout) -> dict[str, Any]:
+    """Return column -> what was told already of several targets."""
     values = {layout.targets[name]: y for name, y in trial.values.items()}
     errors = {layout.errors[name]: sem for name, sem in trial.sems.items()}
     absent = dict.fromkeys((layout.targets[name] for name in trial.missing), MISSING)
@@ -212,7 +212,7 @@ def draw_page(
     study: str,
     targets: Sequence[str],
 ) -> str:
-    """A page to print, without what only a program needs: the name of the study is on top."""
+    """Draw a page to print, without what only a program needs: the name of the study is on top."""
     shown = range(1, len(header))
     kinds = [' class="fill"' if name in to_fill else "" for name in header]
 
@@ -235,7 +235,7 @@ def draw_page(
 
 
 def read_sheet(path: str | Path, state: State, place: Place) -> tuple[list[Result], list[str]]:
-    """The results that were filled in, and what there is to say of the others.
+    """Read the results that were filled in; a notice says how many trials have none.
 
     A sheet of another study, and one that was changed where it identifies its trials, is refused.
     """
@@ -272,7 +272,7 @@ class TrialSheetReader:
             )
 
     def read(self, i: int) -> Result | None:
-        """The result in a line; None if it is blank."""
+        """Read the result in a line; None if it is blank."""
         self._check_study(i)
         trial = self._find_trial(i)
         self._check_candidate(i, trial)
@@ -311,13 +311,13 @@ class TrialSheetReader:
         return replace(found, value=values[name], details=details)
 
     def _read_value(self, i: int, column: str, stored: float | None) -> float:
-        """The value in a cell; the stored one if the cell has that up to rounding."""
+        """Read the value in a cell; the stored one if the cell has that up to rounding."""
         value = value_of(self.table, column, i)
         same = stored is not None and math.isclose(value, stored, rel_tol=ROUNDED)
         return stored if same and stored is not None else value
 
     def _read_errors(self, i: int, values: Mapping[str, float]) -> dict[str, float]:
-        """Target -> the standard error of its value, where one was written."""
+        """Read target -> the standard error of its value, where one was written."""
         sems: dict[str, float] = {}
         for name, column in self.layout.errors.items():
             if not self._cell(i, column):
@@ -340,8 +340,8 @@ class TrialSheetReader:
         found = {name: self._cell(i, column) for name, column in columns.items()}
         return {name: text for name, text in found.items() if text}
 
-    def _read_missing(self, i: int, trial: Trial, found: Result) -> Result | None:
-        """A trial of one target ends without a value; None if it did already."""
+    def _read_missing(self, i: int, trial: Trial, result: Result) -> Result | None:
+        """Return the end of a trial of one target without a value; None if it ended so already."""
         if trial.state == MISSING:
             return None
         if trial.state != "pending":
@@ -349,10 +349,10 @@ class TrialSheetReader:
             self._refuse(
                 f"a value {at}, because trial {trial.number} is {trial.state}", repr(MISSING)
             )
-        return found
+        return result
 
     def _refuse_values(self, i: int, trial: Trial, written: Mapping[str, str]) -> None:
-        """A measurement that failed has no values but those that were told before."""
+        """Refuse values of a measurement that failed, except those that were told before."""
         for name, column in written.items():
             stored = trial.values.get(name)
             if stored is None or self._read_value(i, column, stored) != stored:
@@ -398,7 +398,7 @@ class TrialSheetReader:
                 )
 
     def _cell(self, i: int, column: str) -> str:
-        """The text of a cell; blank where the sheet has no such column."""
+        """Return the text of a cell; blank where the sheet has no such column."""
         return self.table.columns[column].texts[i] if column in self.table.columns else ""
 
     def _at(self, i: int, column: str) -> str:
@@ -408,15 +408,15 @@ class TrialSheetReader:
         raise StudyConflict(f"{self.table.source} needs {needed}, got {got}. Nothing was stored")
 
 
-def is_same(there: Any, text: str, number: float) -> bool:
-    """Whether a cell still has the value that was written there, up to rounding and case."""
-    if isinstance(there, bool) or not isinstance(there, (int, float)):
-        name = plain(text_of(there))
+def is_same(written: Any, text: str, number: float) -> bool:
+    """Tell whether a cell still has the value that was written there, up to rounding and case."""
+    if isinstance(written, bool) or not isinstance(written, (int, float)):
+        name = plain(text_of(written))
         # A spreadsheet writes the name 007 as the number 7.
         same_number = NUMBER.fullmatch(name) is not None and float(name) == number
         return same_number or name.casefold() == text.casefold()
     if math.isnan(number):
         return False
     digits = len(text.lower().partition("e")[0].lstrip("+-0.,").replace(".", "").replace(",", ""))
-    rounded = float(f"{there:.{max(digits, LEAST_DIGITS) - 1}e}")
-    return math.isclose(there, number, rel_tol=ROUNDED) or math.isclose(rounded, number)
+    rounded = float(f"{written:.{max(digits, LEAST_DIGITS) - 1}e}")
+    return math.isclose(written, number, rel_tol=ROUNDED) or math.isclose(rounded, number)

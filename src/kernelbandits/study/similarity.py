@@ -12,7 +12,7 @@ from kernelbandits.tables.cells import text_of
 
 
 def find_similarity(given: Any) -> Candidates | None:
-    """The candidates of `kb.Arms.from_gram` for a study; None for what is no `Arms`."""
+    """Return the candidates of `kb.Arms.from_gram` for a study; None for what is no `Arms`."""
     if not isinstance(given, Arms):
         return None
     needed = "kb.Arms.from_gram(matrix), or a table or arms.points for other arms"
@@ -21,7 +21,7 @@ def find_similarity(given: Any) -> Candidates | None:
 
 
 def name_arms(arms: Arms) -> Candidates:
-    """Arms of a Gram matrix as candidates: by their values as texts, else by their numbers."""
+    """Return arms of a Gram matrix as candidates, named by their values or their numbers."""
     return name_candidates(arms.points, [text_of(one) for one in arms.values or range(len(arms))])
 
 

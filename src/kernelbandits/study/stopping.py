@@ -41,7 +41,7 @@ def stop(answers: Answers) -> Stop:
         missing = "no allowed row has a result" if answers.has_results else "there is no result"
         return Stop("none", f"No: {missing} yet.", False, None)
     values = {trial.value for trial in answers.state.results if trial.value is not None}
-    if reason := nothing_left(answers, values):
+    if reason := describe_exhaustion(answers, values):
         return Stop("none", f"Yes: {reason}.", True, 0.0)
     # The units of a desirability are known, but not what the model of a few results is worth.
     settings = answers.state.settings
@@ -56,7 +56,7 @@ def stop(answers: Answers) -> Stop:
     return stop_by_improvement(answers, arm) if band is None else stop_by_band(answers, arm, band)
 
 
-def nothing_left(answers: Answers, values: set[float]) -> str:
+def describe_exhaustion(answers: Answers, values: set[float]) -> str:
     """Say why no further measurement can find a better row; "" if one can."""
     if answers.allowed_count == 1:
         return "there is no other allowed candidate"

@@ -219,7 +219,7 @@ class Study:
                 if isinstance(place, Candidates)
                 else {}
             )
-            return study._if_created(body, scales)
+            return study._check_created(body, scales)
         planned = budget_notices(chosen, driver.policy)
         for notice in (*place.notices, *said, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
@@ -229,14 +229,14 @@ class Study:
     def open(
         cls, where: str | Path, *, writable: bool = True, patience: float | None = None
     ) -> Study:
-        """The study at this place, rebuilt from its events.
+        """Open the study at this place, rebuilt from its events.
 
         While another process holds the study, a call waits for up to `patience` seconds (a minute
         unless given), and then raises StorageBusy.
         """
         return cls(Log.open(where, writable=writable, patience=patience))
 
-    def _if_created(self, body: Mapping[str, Any], scales: Mapping[str, str]) -> Study:
+    def _check_created(self, body: Mapping[str, Any], scales: Mapping[str, str]) -> Study:
         """Return the study itself, unless it was created with another table or other settings.
 
         The revision is that of the release which created it, and no difference. Columns that are
@@ -266,7 +266,7 @@ class Study:
         return f"Study({self.place!r}, {size}, {results} results)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what is measured, how far it is, and what is pending.
+        """Return what a notebook shows: what is measured, how far it is, and what is pending.
 
         It is read off the events. The likely best needs a fit, which `best()` makes.
         """
@@ -315,7 +315,7 @@ class Study:
         return self._place.space
 
     def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """A candidate whose values are given as texts, as a command or a file has them."""
+        """Read a candidate whose values are given as texts, as a command or a file has them."""
         return self._place.parse_point(texts)
 
     @property
@@ -389,7 +389,7 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
-        found = [decisions.suggestion(event, self._place, *more) for event in events]
+        found = [decisions.make_suggestion(event, self._place, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -436,7 +436,7 @@ class Study:
             return find_caution(session.state, session.places, trial, session.driver)
 
     def _cautions(self) -> list[str]:
-        """What the policy, with the results that it has learnt, says of the settings."""
+        """Return what the policy, with the results that it has learnt, says of the settings."""
         from kernelbandits.study.cautions import describe_noise
 
         return describe_noise(self._session.driver.policy, self._session.state)
@@ -514,7 +514,7 @@ class Study:
         return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
 
     def _replicates(self, first: Result, values: Sequence[Any]) -> list[Result]:
-        """Further values of the same candidate, each as a result of its row."""
+        """Return further values of the same candidate, each as a result of its row."""
         row = first.row
         if first.trial is not None and values:
             self._session.refresh()
@@ -534,7 +534,7 @@ class Study:
         place = None if row is None else decisions.check_row(row, len(self._place))
 
         def draft(state: State) -> list[Draft]:
-            found = decisions.mark_missing(state, self._place.samples, number, place)
+            found = decisions.find_pending_trial(state, self._place.samples, number, place)
             said: Any = {"trial": found.number, "row": found.row, "worker": worker}
             return [Draft(kind="missing", key=call.key, body=details, **said)]
 
@@ -677,7 +677,7 @@ class Study:
         return self._session.state.settings.several
 
     def _with_values(self, told: Told) -> Told:
-        """A tell with all values that its trial has now, and their desirability."""
+        """Return a tell with all values that its trial has now, and their desirability."""
         trial = self._session.state.trials[told.trial]
         left = [one.name for one in self._targets if one.name not in trial.values]
         needs = tuple(name for name in left if name not in trial.missing)
@@ -705,12 +705,12 @@ class Study:
         ]
 
     def _with_candidate(self, told: Told) -> Told:
-        """A stored result with the candidate that it belongs to."""
+        """Return a stored result with the candidate that it belongs to."""
         place, row = self._place, told.row or 0
         return replace(told, row=place.number(row), x=place.x(row), label=place.label(row))
 
     def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
-        """The row that is given by its number, its label or its line; None if none is."""
+        """Return the row that is given by its number, its label or its line; None if none is."""
         given = [one for one in (row, label, line) if one is not None]
         checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
         if label is None and line is None:
@@ -725,7 +725,7 @@ class Study:
         return self.candidates.row_in_line(checks.whole(owner, "line", line))
 
     def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
-        """The trial that is given by its number, or by the label of its row."""
+        """Return the trial that is given by its number, or by the label of its row."""
         single = (trial is None) != (label is None)
         checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
         if label is None:
@@ -834,7 +834,7 @@ class Study:
         return event
 
     def notices_of(self, event: Event) -> list[str]:
-        """What is to be said when rows were forbidden: what may still be measured of them."""
+        """Say what may still be measured of rows that an event forbids."""
         if event.kind != "forbidden":
             return []
         rows = event.body["rows"]
@@ -845,8 +845,8 @@ class Study:
         )
         return [*([pending] if waiting else []), *remark_forbidden(self.candidates, rows)]
 
-    def _shown(self, events: Iterable[Event]) -> list[Event]:
-        """Events as users know them: with the keys that they gave.
+    def _show_events(self, events: Iterable[Event]) -> list[Event]:
+        """Return events as users know them: with the keys that they gave.
 
         A point of a space has no row, and stands in the body.
         """
@@ -978,20 +978,20 @@ class Study:
             return self._write_once(call, lambda state: decisions.undo(state, chosen, call.key))
 
     def last_step(self) -> list[Event]:
-        """The events that `undo` would take back now, the last first; none if nothing is left."""
+        """Return the events that `undo` would take back now, the last first; [] if none is left."""
         with self._session.lock:
             self._session.refresh()
             state = self._session.state
             left = next(state.undoable(), None) is not None
-            return self._shown(decisions.choose_undone(state, 1)) if left else []
+            return self._show_events(decisions.choose_undone(state, 1)) if left else []
 
     def _find_written(self, call: Call) -> list[Event]:
-        """The events of a call that is repeated with the key of its user; [] if it is new."""
+        """Return the events of a call that is repeated with its user's key; [] if it is new."""
         if call.digest is None:
             return []
         with self._session.lock:
             self._session.refresh()
-            return self._shown(call.find_written(self._session.state))
+            return self._show_events(call.find_written(self._session.state))
 
     def _write_once(self, call: Call, draft: Callable[[State], list[Draft]]) -> list[Event]:
         """Write the events of a call, once, and return them.
@@ -1004,7 +1004,7 @@ class Study:
 
         with self._session.lock:
             self._session.write(decide)
-            return self._shown(call.find_written(self._session.state))
+            return self._show_events(call.find_written(self._session.state))
 
     def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
@@ -1031,7 +1031,7 @@ class Study:
         return event
 
     def best(self) -> Best | None:
-        """The row to recommend, with its interval and its probability of being the best.
+        """Return the row to recommend, with its interval and its probability of being the best.
 
         None before any result. It is the measured row with the best estimate. If a row that was
         never measured has a better estimate, `best.untested` says which. With fewer than five
@@ -1138,15 +1138,15 @@ class Study:
             return replay_trial(self._session.state, self._session.places, number)
 
     def history(self, after: int = 0) -> list[Event]:
-        """All events in their order, or those after the event of this number."""
+        """Return all events in their order, or those after the event of this number."""
         with self._session.lock:
             self._session.refresh()
             events = self._session.state.events
             # Events are numbered from 1 without gaps.
-            return self._shown(events[after:])
+            return self._show_events(events[after:])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each trial."""
+        """Return a DataFrame with one row for each trial."""
         from kernelbandits.study.dataframes import trials_frame
 
         with self._session.lock:
@@ -1154,7 +1154,7 @@ class Study:
             return trials_frame(self._session.state, self._place)
 
     def front(self) -> pd.DataFrame:
-        """The Pareto front of what was measured, the most desirable candidate first.
+        """Return the Pareto front of what was measured as a DataFrame, the most desirable first.
 
         With several targets only: candidates that no other measured one exceeds in all targets.
         """
@@ -1169,7 +1169,7 @@ class Study:
             return front_frame(points, self._place, self._targets)
 
     def estimates(self) -> pd.DataFrame:
-        """One row for each different candidate, with mean, sd and 95 % interval.
+        """Return a DataFrame of mean, sd and 95 % interval, with a row for each candidate.
 
         In a study over a space: for each point that has results or is pending.
 
@@ -1215,12 +1215,12 @@ class Study:
 
 
 def describe_trial(place: Place, row: int) -> str:
-    """The candidate of a trial, in words."""
+    """Return the candidate of a trial in words."""
     return describe_row(place.number(row), place.label(row), place.x(row))
 
 
 def check_span(trials: Any) -> range:
-    """A trial, or a range of trials, as a range."""
+    """Check a trial, or a range of trials, and return it as a range."""
     if isinstance(trials, range):
         checks.needs(len(trials) > 0 and trials[0] > 0, "release", "trials from 1 on", trials)
         return trials
@@ -1229,12 +1229,12 @@ def check_span(trials: Any) -> range:
 
 
 def is_list(given: Any) -> bool:
-    """Whether these are several values: a list, a tuple or an array."""
+    """Tell whether these are several values: a list, a tuple or an array."""
     return isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == 1
 
 
 def as_list(given: Any) -> list[Any]:
-    """One row or label, several, or none, as a list."""
+    """Return one row or label, several, or none, as a list."""
     if given is None:
         return []
     return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
@@ -1276,7 +1276,7 @@ def read_place(candidates: Any, names: str | list[str], options: Mapping[str, An
 
 
 def refuse_options(options: Mapping[str, Any]) -> None:
-    """A space has no columns: refuse what belongs to a table."""
+    """Refuse what belongs to a table: a space has no columns."""
     for name, given in options.items():
         needed = f"no {name} for a space, whose variables say it themselves"
         checks.needs(given is None, "Study", needed, given)
@@ -1287,14 +1287,14 @@ def refuse_target(target: str, names: Sequence[str]) -> None:
 
 
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
-    """What the columns of a study are for; their scales and the notices are left out."""
+    """Return what the columns of a study are for; their scales and the notices are left out."""
     tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
     return {name: value for name, value in tasks if name not in others}
 
 
-def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:
+def budget_notices(settings: Settings, policy: Policy, results: int = 0) -> list[str]:
     """Say so if the budget ends before the policy can choose by any of the results known."""
-    if settings.rounds is None or max(settings.rounds, known) > policy.initial_size:
+    if settings.rounds is None or max(settings.rounds, results) > policy.initial_size:
         return []
     design = f"the initial design has {policy.initial_size}"
     return [

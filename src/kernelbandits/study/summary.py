@@ -38,7 +38,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     state, candidates = answers.state, answers.candidates
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in STATES}
-    kinds = answers.driver.kinds
+    first_rows = answers.driver.first_rows
     waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
     return Status(
         place=place,
@@ -46,7 +46,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         direction=state.settings.direction,
         **counts,
         **count_candidates(candidates),
-        measured=len({kinds[row] for row in state.counts}),
+        measured=len({first_rows[row] for row in state.counts}),
         best=answers.best(),
         stop=stop(answers),
         centre=answers.scale.centre,
@@ -71,7 +71,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
 
 
 def count_candidates(place: Place) -> dict[str, Any]:
-    """How many rows and candidates there are; a space has points, if it is finite."""
+    """Count rows and candidates; a space has points, if it is finite."""
     if place.space is None:
         allowed, rows = int(place.allowed_rows.sum()), place.table_rows
         different = len(np.unique(place.first_rows[rows]))
@@ -86,7 +86,7 @@ def describe_place(place: Place) -> str:
 
 
 def repeats_sentence(state: State, place: Place) -> str:
-    """When a candidate is measured again, in words."""
+    """Say when a candidate is measured again."""
     settings = state.settings
     if place.space is None:
         return settings.repeats_sentence
@@ -164,13 +164,13 @@ def explain_trial(state: State, places: PlaceHistory, number: int, driver: Drive
     A driver that has learnt all results of the state explains the last choice too, if no result
     came since. Any other choice needs a policy that learns the results of its time again.
     """
-    trial = asked_trial(state, number, "explain")
+    trial = find_asked_trial(state, number, "explain")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
     candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
-        return as_stored(trial, before, candidates).explained
-    if not driver.has_learnt(state) or learnt_from(before) != learnt_from(state):
+        return stored_replay(trial, before, candidates).explained
+    if not driver.has_learnt(state) or policy_inputs(before) != policy_inputs(state):
         driver = build_driver(candidates, before.settings)
         driver.follow(before)
     explained = Reasons(driver, before).explain(trial, len(before.pending))
@@ -189,14 +189,14 @@ def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver
 
 
 def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explained:
-    """The explanation, with what restricted the choice: its batch, and rows that others took."""
+    """Return the explanation with what restricted the choice: its batch, rows taken by others."""
     batch, taken = Batch.of(body), describe_taken(body.get(TAKEN, ()))
     said = [explained.sentence, batch.sentence if batch else "", taken]
     return replace(explained, sentence=" ".join(filter(None, said)))
 
 
-def learnt_from(state: State) -> tuple[Any, ...]:
-    """All that the policy of a study depends on."""
+def policy_inputs(state: State) -> tuple[Any, ...]:
+    """Return all that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
     return state.settings, state.scale, state.table, results
 
@@ -206,12 +206,12 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
 
     A choice of another revision of the policy is shown as stored.
     """
-    trial = asked_trial(state, number, "replay")
+    trial = find_asked_trial(state, number, "replay")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
     candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
-        return as_stored(trial, before, candidates)
+        return stored_replay(trial, before, candidates)
     driver = build_driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
@@ -242,7 +242,7 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     )
 
 
-def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
+def stored_replay(trial: Trial, before: State, candidates: Place) -> Replayed:
     """Return a choice of a revision that this release does not have, as it was stored."""
     policy = before.settings.policy
     why = (
@@ -262,7 +262,7 @@ def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
     )
 
 
-def asked_trial(state: State, number: int, owner: str) -> Trial:
+def find_asked_trial(state: State, number: int, owner: str) -> Trial:
     """Return the trial as it was asked for, even if the ask was undone later."""
     for event in state.events:
         if event.kind == "asked" and event.trial == number:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import build_driver
-from kernelbandits.study.events import State, Trial, add
+from kernelbandits.study.events import State, Trial, add_count
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, FIND
 from kernelbandits.study.targets import AIM, Range, Target, find_front
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def state_of_target(state: State, target: Target) -> State:
-    """The results of one target, as a study of this target alone would have them.
+    """Return the results of one target, as a study of this target alone would have them.
 
     Every trial with a value of the target counts, whether or not the others are there.
     """
@@ -47,7 +47,7 @@ def state_of_target(state: State, target: Target) -> State:
         if target.name in trial.values:
             value, sem = trial.values[target.name], trial.sems.get(target.name)
             made.results.append(Trial(trial.number, trial.row, "told", value=value, sem=sem))
-            add(made.counts, trial.row, 1)
+            add_count(made.counts, trial.row, 1)
     made.trials = {trial.number: trial for trial in made.results}
     made.scaled = fit_scale(made.first_values)
     return made
@@ -73,7 +73,7 @@ class TargetModels:
 
 
 def answer_target(state: State, place: Place, target: Target) -> Answers:
-    """Answers about one target, by a model of its own."""
+    """Return answers about one target, by a model of its own."""
     alone = state_of_target(state, target)
     driver = build_driver(place, alone.settings)
     driver.follow(alone)
@@ -81,7 +81,7 @@ def answer_target(state: State, place: Place, target: Target) -> Answers:
 
 
 def describe_targets(answers: Answers) -> tuple[TargetStatus, ...]:
-    """Each target: its results, its range, and what its model says of the row recommended."""
+    """Describe each target: its results, its range, and its estimate at the row recommended."""
     state, best = answers.state, answers.recommended_arm
     found = []
     for target, own in TargetModels.of(state, answers.candidates):
@@ -95,20 +95,20 @@ def describe_targets(answers: Answers) -> tuple[TargetStatus, ...]:
 
 
 def describe_target(
-    target: Target, span: Range, known: list[Trial], estimate: tuple[Any, ...]
+    target: Target, span: Range, trials: list[Trial], estimate: tuple[Any, ...]
 ) -> TargetStatus:
     best = max(
-        known, key=lambda trial: float(target.quality(trial.values[target.name])), default=None
+        trials, key=lambda trial: float(target.quality(trial.values[target.name])), default=None
     )
     return TargetStatus(
         name=target.name,
         wanted=target.sentence,
-        results=len(known),
+        results=len(trials),
         low=span[0],
         high=span[1],
         range_given=target.range is not None,
         range_known=target.range is not None
-        or len({trial.values[target.name] for trial in known}) > (target.aim is None),
+        or len({trial.values[target.name] for trial in trials}) > (target.aim is None),
         best_trial=None if best is None else best.number,
         best_value=None if best is None else best.values[target.name],
         mean=estimate[0],
@@ -118,16 +118,16 @@ def describe_target(
 
 
 def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
-    """The Pareto front of what was measured: candidates that no other one exceeds in all targets.
+    """Return the Pareto front of what was measured.
 
-    A candidate that was measured several times has the means of its values. The most desirable
-    one comes first.
+    These are the candidates that no other one exceeds in all targets. A candidate that was measured
+    several times has the means of its values. The most desirable one comes first.
     """
-    targets, kinds = state.settings.several, place.first_rows
+    targets, first_rows = state.settings.several, place.first_rows
     groups: dict[int, list[Trial]] = {}
     for trial in state.results:
         if trial.value is not None:
-            groups.setdefault(int(kinds[trial.row]), []).append(trial)
+            groups.setdefault(int(first_rows[trial.row]), []).append(trial)
     rows = [group[0].row for group in groups.values()]
     means = [
         {one.name: float(np.mean([trial.values[one.name] for trial in group])) for one in targets}

@@ -109,13 +109,13 @@ class Target:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def quality(self, y: Any) -> Any:
-        """A number that grows with the desirability, whatever the range and the limit."""
+        """Return a number that grows with the desirability, whatever the range and the limit."""
         if self.aim is not None:
             return -np.abs(np.asarray(y, dtype=np.float64) - self.aim)
         return y if self.direction == MAXIMIZE else -np.asarray(y, dtype=np.float64)
 
     def measured_range(self, values: Sequence[float]) -> Range:
-        """The range of a target that was given none: that of the values measured so far."""
+        """Return the range of a target that was given none: that of the values measured so far."""
         if not values:
             return 0.0, 1.0
         low, high = min(values), max(values)
@@ -124,9 +124,9 @@ class Target:
             return self.aim - far, self.aim + far
         return (low, high) if low < high else (low - 0.5, low + 0.5)
 
-    def desirability(self, y: float, known: Range | None = None) -> float:
-        """d of a value, in the range that was given or is known from the results."""
-        low, high = self.range or known or (0.0, 1.0)
+    def desirability(self, y: float, measured: Range | None = None) -> float:
+        """Return the desirability d of a value, in the range given or known from the results."""
+        low, high = self.range or measured or (0.0, 1.0)
         if self.aim is not None:
             side = low if y < self.aim else high
             share = 1 - (y - self.aim) / (side - self.aim)
@@ -136,7 +136,7 @@ class Target:
         return min(max(share, 0.0), 1.0)
 
     def breaks_limit(self, y: float) -> bool:
-        """Whether a value is beyond the hard limit."""
+        """Tell whether a value is beyond the hard limit."""
         if self.limit is None:
             return False
         if self.aim is not None:
@@ -192,7 +192,7 @@ PARTS = ("aim", "range", "weight", "limit")
 
 
 def parse_part(text: str, word: str) -> dict[str, Any]:
-    """One part of the text of a target: a direction, or aim, range, weight or limit."""
+    """Parse one part of the text of a target: a direction, or aim, range, weight or limit."""
     if word.lower() in checks.DIRECTIONS:
         return {"direction": checks.DIRECTIONS[word.lower()]}
     part, _, value = (piece.strip() for piece in word.partition("="))
@@ -238,7 +238,7 @@ UNNAMED = "value"
 
 
 def read_targets(given: Any) -> tuple[Target, ...]:
-    """Targets from a mapping of names to texts or `Target`s, or from a list of these."""
+    """Read targets from a mapping of names to texts or `Target`s, or from a list of these."""
     if isinstance(given, Mapping):
         items = [
             one if isinstance(one, Target) else parse_target(f"{name}:{one}")
@@ -272,7 +272,7 @@ def check_names(owner: str, targets: Sequence[Target], names: Iterable[str]) -> 
 def find_ranges(
     targets: Sequence[Target], results: Iterable[Mapping[str, float]]
 ) -> dict[str, Range]:
-    """Target -> its range: the one given, or that of all values measured so far."""
+    """Return target -> its range: the one given, or that of all values measured so far."""
     every = list(results)
     return {
         one.name: one.range
@@ -284,7 +284,7 @@ def find_ranges(
 def combine(
     targets: Sequence[Target], values: Mapping[str, float], ranges: Mapping[str, Range]
 ) -> float:
-    """D of the values of all targets."""
+    """Return the desirability D of the values of all targets."""
     total = 0.0
     for one in targets:
         if one.breaks_limit(values[one.name]):
@@ -300,7 +300,7 @@ def combine_errors(
     sems: Mapping[str, float],
     ranges: Mapping[str, Range],
 ) -> float | None:
-    """The standard error of D; None unless every target has one, and where D does not vary.
+    """Return the standard error of D; None if a target has none, and where D does not vary.
 
     Each value is moved by its error up and down, and the squares of the changes of D add up.
     """
@@ -317,7 +317,9 @@ def combine_errors(
 
 
 def find_front(qualities: Array) -> list[int]:
-    """The rows of an (n, targets) array that no other row exceeds: at least as good, and better.
+    """Return the rows of an (n, targets) array that no other row exceeds.
+
+    A row exceeds another if it is nowhere worse, and better somewhere.
 
     >>> find_front(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
     [0, 1, 3]

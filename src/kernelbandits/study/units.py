@@ -28,27 +28,27 @@ class Scale:
     sign: float = 1.0
 
     def inward(self, y: float) -> float:
-        """What a policy learns of a result: no farther out than it can bear, and no nearer to 0."""
+        """Return what a policy learns of a result, within the sizes that it can compute with."""
         z = self.sign * ((y - self.centre) / self.spread)
         if abs(z) < LEAST_REWARD:
             return 0.0
         return min(max(z, -LARGEST_REWARD), LARGEST_REWARD)
 
     def inward_sem(self, sem: float) -> float:
-        """The standard error of a result in the policy's units."""
+        """Return the standard error of a result in the policy's units."""
         return min(max(sem / self.spread, LEAST_REWARD), LARGEST_REWARD)
 
     def outward(self, z: Any) -> Any:
-        """An estimate in the target's units."""
+        """Return an estimate in the target's units."""
         return self.centre + self.sign * self.spread * z
 
     def length(self, z: Any) -> Any:
-        """A difference or sd in the target's units."""
+        """Return a difference or sd in the target's units."""
         return self.spread * z
 
 
 def first_results(values: Iterable[float]) -> list[float]:
-    """The results that set centre and spread: the first five, or more until two of them differ."""
+    """Return the results that set centre and spread: the first five, or more until two differ."""
     first: list[float] = []
     differ = False
     for value in values:
@@ -60,7 +60,7 @@ def first_results(values: Iterable[float]) -> list[float]:
 
 
 def are_equal(values: Sequence[float]) -> bool:
-    """Whether no value differs from the first by more than rounding: their spread is unknown."""
+    """Tell whether no value differs from the first by more than rounding: the spread is unknown."""
     origin = values[0]
     return all(
         abs(value - origin) <= max(ROUNDING * max(abs(value), abs(origin)), LEAST_SPREAD)
@@ -69,7 +69,7 @@ def are_equal(values: Sequence[float]) -> bool:
 
 
 def fit_scale(first: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation of the first results.
+    """Return the centre and spread of the first results: mean and standard deviation.
 
     If all of them are equal, their spread is unknown: their size is used, or 1 if they are zero.
     """

@@ -39,7 +39,7 @@ class Readable:
         return f"<{type(self).__name__}: {self}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         return html_card(type(self).__name__, html_paragraphs(*self.sentence.splitlines()))
 
 
@@ -122,7 +122,7 @@ class Suggestion(Readable):
         return f"trial {self.trial}, {describe_row(self.row, self.label, self.x)}. {self.why}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the values to set, and why."""
+        """Return what a notebook shows: the values to set, and why."""
         title = f"Measure next: trial {self.trial}"
         row = [] if self.row is None else [("row", self.row)]
         reserved = [("reserved until", format_time(self.until))]
@@ -222,7 +222,7 @@ class Told(Readable):
 
 
 def write_result(value: float | None) -> str:
-    """A result in a sentence: its value with all digits, or that the measurement failed."""
+    """Write a result in a sentence: its value with all digits, or that the measurement failed."""
     return "a failure" if value is None else repr(value)
 
 
@@ -288,7 +288,7 @@ class Best(Readable):
         return ". ".join([found, " ".join(more)]) if more else found
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the values of the row, its estimate, and what is to be said."""
+        """Return what a notebook shows: the values of the row, its estimate, and remarks."""
         title = "Best estimate so far" if self.early else "Likely best"
         row = [] if self.row is None else [("row", self.row)]
         known = [*row, *self.label.items(), *self.x.items()]
@@ -527,7 +527,7 @@ class Explained:
         return f"<Explained: {self}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the values, and why they were suggested."""
+        """Return what a notebook shows: the values, and why they were suggested."""
         row = [] if self.row is None else [("row", self.row)]
         title = f"Why trial {self.trial} was suggested"
         said = html_paragraphs(self.sentence, "" if self.caution in self.sentence else self.caution)
@@ -556,12 +556,12 @@ class Replayed:
 
 
 def describe_values(values: Mapping[str, Any]) -> str:
-    """stability 0.83, efficiency 12.1"""
+    """Return values of targets in words: stability 0.83, efficiency 12.1."""
     return ", ".join(f"{name} {value!r}" for name, value in values.items())
 
 
 def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
-    """row 3 (film A7, Cs 0.25), or the point alone."""
+    """Return a row in words: row 3 (film A7, Cs 0.25); or the point alone, if there is no row."""
     if row is None:
         return describe_candidate(x)
     known = [
@@ -572,7 +572,7 @@ def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
 
 
 def describe_candidate(x: X) -> str:
-    """Cs = 0.25, FA = 0.75"""
+    """Return a candidate in words: Cs = 0.25, FA = 0.75."""
     return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
 
 
@@ -581,6 +581,6 @@ def format_cell(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A number that JSON has; the three it has not, as text."""
+    """Return a number as JSON has it; inf, -inf and nan as text."""
     number = float(value)
     return number if number - number == 0 else repr(number)
