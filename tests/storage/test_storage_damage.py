@@ -145,8 +145,7 @@ def count_lost(path: Path, target: Path, events: list[Event], cells: dict[str, A
     """How many events a salvage does not recover; each one that it writes is true."""
     try:
         saved = salvage(path, target, lambda created: cells)
-    except Damaged as error:
-        assert "cannot be saved: the event that created it is lost" in str(error)
+    except Damaged:
         return len(events)
     log = Log.open(target)
     assert log.columns() == cells
@@ -179,7 +178,7 @@ def test_a_file_that_was_cut_off_is_seen(sample, tmp_path):
 
 
 def test_what_cannot_be_saved_is_said(sample, tmp_path):
-    source, _, cells = sample
+    source, _, _ = sample
     (tmp_path / "noise.db").write_bytes(random.Random(1).randbytes(50_000))
     with pytest.raises(Damaged, match="cannot be saved: the event that created it is lost"):
         salvage(tmp_path / "noise.db", tmp_path / "saved.db")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kernelbandits.checks import DataNotice
 
-NETWORK = "nfs nfs4 cifs smb3 smbfs afs 9p ceph fuse.sshfs fuse.glusterfs".split()
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph"}
+NETWORK |= {"fuse.sshfs", "fuse.glusterfs"}
 MOUNTS = Path("/proc/mounts")
 
 

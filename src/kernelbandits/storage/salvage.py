@@ -184,11 +184,11 @@ def read_rows(connection: sqlite3.Connection, name: str, most: int) -> list[Row]
     It reads from the first row and from the last one. Where damaged pages stop it both times, the
     numbers between are looked up one by one, up to `most`.
     """
-    select, found, ends = f"SELECT * FROM {name}", dict[int, Row](), list[int | None]()
+    found, ends = dict[int, Row](), list[int | None]()
     for order in ("ASC", "DESC"):
         number = None
         try:
-            for row in connection.execute(f"{select} ORDER BY 1 {order}"):
+            for row in connection.execute(f"SELECT * FROM {name} ORDER BY 1 {order}"):
                 number = row[0]
                 found[number] = row
         except SqliteBackend.errors:
@@ -196,11 +196,10 @@ def read_rows(connection: sqlite3.Connection, name: str, most: int) -> list[Row]
         else:
             return [found[number] for number in sorted(found)]
     first, last = ends
+    select = f"SELECT * FROM {name} WHERE rowid = ?"
     for number in range(0 if first is None else first + 1, most if last is None else last):
         with suppress(*SqliteBackend.errors):
-            found |= {
-                row[0]: row for row in connection.execute(f"{select} WHERE rowid = ?", [number])
-            }
+            found |= {row[0]: row for row in connection.execute(select, [number])}
     return [found[number] for number in sorted(found)]
 
 
