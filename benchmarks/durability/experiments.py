@@ -300,7 +300,7 @@ def damage_row(kind: str, looks: list[damage.Looked]) -> Row:
 
 def salvage_row(looks: list[damage.Looked]) -> Row:
     """Events on pages that no damage touched, over all damages, and how many of them salvage
-    brought back."""
+    brought back: those that SQLite can still read."""
     tried = [look for look in looks if look.saved >= 0]
     intact, saved = sum(look.intact for look in tried), sum(look.saved for look in tried)
     whole = sum(look.saved == look.intact for look in tried)
@@ -308,7 +308,7 @@ def salvage_row(looks: list[damage.Looked]) -> Row:
         f"{saved} of {intact} events on untouched pages; "
         f"all of them in {whole} of {len(tried)} files"
     )
-    return Row("SQLite: salvage, intact events lost", intact - saved, "", NONE, note)
+    return Row("SQLite: salvage, intact events lost", intact - saved, "", None, note)
 
 
 def measured(given: argparse.Namespace) -> None:

@@ -22,7 +22,7 @@ from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly, Stu
 SQLITE = b"SQLite format 3\0"
 STUDY_MARK = 0x6B624C67
 """The application_id of our SQLite files."""
-SCHEMA = (b"CREATE TABLE", b"events", b"spare")
+SCHEMA = (b"CREATE TABLE", b"events", b"candidates")
 """Words at the beginning of a study whose mark is damaged."""
 COMPANIONS = ("-wal", "-journal", "-shm")
 """Ends of names of the files that SQLite keeps beside a database; they hold results too."""

@@ -8,9 +8,11 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import warnings
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -651,6 +653,19 @@ def test_salvage_of_an_intact_study_saves_all_of_it(told):
     found = document("salvage", told, new)
     assert found["lost"] == []
     assert document("status", new)["told"] == 5
+
+
+def test_a_lost_table_is_read_again_from_the_file_of_the_candidates(told, films):
+    with closing(sqlite3.connect(told)) as connection, connection:
+        connection.execute("DELETE FROM candidates WHERE id = 1")
+    new = told.with_name("new.db")
+    refused = study("salvage", told, new)
+    assert refused.code == 74
+    assert "salvage --candidates takes the file that the study was created from" in refused.err
+    assert document("salvage", told, new, "--candidates", films)["lost"] == []
+    assert document("status", new)["told"] == 5
+    films.write_text(films.read_text().replace("0", "1"))
+    assert study("salvage", told, told.with_name("other.db"), "--candidates", films).code == 74
 
 
 def test_plot_writes_the_figure(told):

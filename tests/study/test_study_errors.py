@@ -295,10 +295,12 @@ def test_a_number_is_written_anew_where_it_is_plain_which_one_is_meant(folder, t
     assert one_sentence(study("tell", "films.db", "1", text), 2).endswith(f", got {text!r}{hint}")
 
 
-def test_a_study_whose_first_page_is_overwritten_is_pointed_to_salvage(folder):
+def test_a_study_whose_first_page_is_overwritten_is_pointed_to_its_backup(folder):
     content = Path("films.db").read_bytes()
     Path("films.db").write_bytes(b"\0\1" * 50 + content[100:])
-    assert "kernelbandits study salvage films.db" in one_sentence(study("status", "films.db"), 74)
+    assert "put its last backup back" in one_sentence(study("status", "films.db"), 74)
+    assert "put the last backup back" in one_sentence(study("salvage", "films.db", "new.db"), 74)
+    assert not Path("new.db").exists()
 
 
 def test_a_study_is_created_once(folder):

@@ -67,5 +67,4 @@ def fill(
     statements.send(connection, texts.add_head, (events[-1][0], events[-1][-1]))
     statements.send(connection, texts.add_study, header.row)
     statements.send(connection, texts.add_candidates, *segments)
-    statements.send(connection, texts.add_spare, *segments)
     backend.write_mark(connection, VERSION)

@@ -267,8 +267,7 @@ class SqliteBackend(Backend):
         """
         advice = ""
         if b"\0" in read_beginning(self.path):
-            command = f"`kernelbandits study salvage {self.name} <new file>`"
-            advice = f"; if it was one, {command} saves its events"
+            advice = "; if it was one, put its last backup back"
         return Damaged(f"{self.name} is not a study and not an SQLite file at all{advice}")
 
     def permission_error(self, said: str) -> StorageError:

@@ -4,7 +4,6 @@ study       one row: version of these tables, header and checksum of the candida
 head        number and checksum of the last event; in PostgreSQL a writer locks this row
 events      what happened, one row for each event, only ever added to
 candidates  the table of candidates by column, one JSON list for each segment and column
-spare       a copy of the candidates, in case a page of the file is damaged
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import Any, Protocol
 
 from kernelbandits.outputs import STUDY_MARK
 
-VERSION = 3
+VERSION = 1
 """The version of the tables: raised when their form changes. No other version is read."""
 MARK = STUDY_MARK
 """The application_id of our SQLite files."""
-NAMES = ("candidates", "events", "head", "spare", "study")
+NAMES = ("candidates", "events", "head", "study")
 
 Row = tuple[Any, ...]
 
@@ -80,7 +79,6 @@ class Statements:
     add_study: str
     add_head: str
     add_candidates: str
-    add_spare: str
     create: tuple[str, ...]
     """Creates all tables, one after the other."""
     tables: str
@@ -109,7 +107,6 @@ SQLITE = Statements(
     add_study="INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     add_head="INSERT INTO head VALUES (1, ?, ?)",
     add_candidates="INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-    add_spare="INSERT INTO spare VALUES (?, ?, ?, ?, ?)",
     create=(
         """CREATE TABLE head (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
             "check" TEXT NOT NULL) STRICT""",
@@ -120,8 +117,6 @@ SQLITE = Statements(
             rows INTEGER NOT NULL, columns TEXT NOT NULL, fingerprint TEXT NOT NULL,
             header TEXT NOT NULL, release TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
         """CREATE TABLE candidates (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL,
-            "column" INTEGER NOT NULL, cells TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
-        """CREATE TABLE spare (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL,
             "column" INTEGER NOT NULL, cells TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
     ),
     tables="SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1",
@@ -155,7 +150,6 @@ def postgres_statements(schema: str) -> Statements:
         add_study=f"INSERT INTO {s}study VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
         add_head=f"INSERT INTO {s}head VALUES (1, %s, %s)",
         add_candidates=f"INSERT INTO {s}candidates VALUES (%s, %s, %s, %s, %s)",
-        add_spare=f"INSERT INTO {s}spare VALUES (%s, %s, %s, %s, %s)",
         create=(
             f"""CREATE TABLE {s}head (id bigint PRIMARY KEY, seq bigint NOT NULL,
                 "check" text NOT NULL)""",
@@ -167,8 +161,6 @@ def postgres_statements(schema: str) -> Statements:
                 rows bigint NOT NULL, columns text NOT NULL, fingerprint text NOT NULL,
                 header text NOT NULL, release text NOT NULL, "check" text NOT NULL)""",
             f"""CREATE TABLE {s}candidates (id bigint PRIMARY KEY, segment bigint NOT NULL,
-                "column" bigint NOT NULL, cells text NOT NULL, "check" text NOT NULL)""",
-            f"""CREATE TABLE {s}spare (id bigint PRIMARY KEY, segment bigint NOT NULL,
                 "column" bigint NOT NULL, cells text NOT NULL, "check" text NOT NULL)""",
         ),
         tables=f"""SELECT table_name FROM information_schema.tables

@@ -542,6 +542,16 @@ def read_candidates(
     return replace(scaled, notices=tuple(notices))
 
 
+def read_columns_again(source: Source, created: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return what a log keeps of a table, from the file of the candidates and the first event."""
+    roles = created.get("candidates")
+    checks.needs(roles is not None, "salvage", "no candidates for a space", str(source))
+    assert roles is not None
+    options = {name: roles[name] for name in ("cost", "allowed")}
+    found = read_candidates(source, columns=roles["chosen"], label=roles["named_by"], **options)
+    return found.stored
+
+
 def name_candidates(points: Array, names: Sequence[str]) -> Candidates:
     """Candidates known by their similarity, the inner product of their coordinates, and a name.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,13 +60,16 @@ Examples:
 
     kernelbandits study backup "postgresql://ann@lab/studies?study=films" films.db
 """
-SALVAGE = """Save all intact events of a damaged study into a new SQLite file.
+SALVAGE = """Save what can be read of a damaged study into a new SQLite file.
 
-An existing file is only replaced with --force, and a study never.
+Each event is verified, and the answer says how many are lost. An existing file is only replaced
+with --force, and a study never.
 
 Examples:
 
     kernelbandits study salvage films.db films-saved.db
+
+    kernelbandits study salvage films.db films-saved.db --candidates films.csv
 """
 
 
@@ -171,12 +175,21 @@ def backup(
 def salvage(
     place: Place,
     new: Annotated[Path, typer.Argument(metavar="NEW", help="A new file.")],
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The table that the study was created from, if its own copy is lost.",
+        ),
+    ] = None,
     force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import storage
+    from kernelbandits.tables.candidates import read_columns_again
 
     screen.listen(quiet)
-    found = storage.salvage(place, new, force=force)
+    read_again = None if candidates is None else partial(read_columns_again, candidates)
+    found = storage.salvage(place, new, read_again, force=force)
     print_sentence(form, found, found.sentence)
