@@ -39,7 +39,7 @@ def loose(name: str) -> str:
 
 
 def is_invisible(character: str) -> bool:
-    """Whether a character only tells how others are shown: a joiner, a mark of direction."""
+    """Tell whether a character only says how others are shown: a joiner, a mark of direction."""
     return unicodedata.category(character) == "Cf"
 
 
@@ -52,12 +52,12 @@ def numbers_rows(name: str) -> bool:
 
 
 def is_nameless(name: str) -> bool:
-    """Whether the file gives the column no name."""
+    """Tell whether the file gives the column no name."""
     return loose(name).startswith("unnamed:")
 
 
 def resembles(name: str, wanted: str) -> bool:
-    """Whether one name is a part of the other.
+    """Tell whether one name is a part of the other.
 
     A name inside the name wanted counts only as whole words, and a short name not at all: a target
     y has nothing to do with a column "Y Offset".
@@ -79,7 +79,7 @@ def find(names: Iterable[str], wanted: str) -> str | None:
 
 
 def find_strictly(names: Iterable[str], wanted: str) -> str | None:
-    """The same, where the case of letters makes a difference."""
+    """Return the one name that is meant, as `find` does, but in the same case of letters."""
     name = plain(str(wanted))
     return only(tuple(names), ((str, name), (bare, name)))
 
@@ -87,7 +87,7 @@ def find_strictly(names: Iterable[str], wanted: str) -> str | None:
 def only(
     names: tuple[str, ...], readings: Iterable[tuple[Callable[[str], str], str]]
 ) -> str | None:
-    """The name that fits the first reading that any name fits, if it is the only one."""
+    """Return the name that fits the first reading that any name fits, if it is the only one."""
     for form, meant in readings:
         found = [name for name in names if form(name) == meant]
         if found:
@@ -104,7 +104,7 @@ def find_column(names: Iterable[str], wanted: str, owner: str, what: str) -> str
 
 
 def other_case(found: str, wanted: str) -> bool:
-    """Whether a column was found only because the case of letters was let go."""
+    """Tell whether a column was found only because the case of letters was ignored."""
     return plain(str(wanted)) not in (found, bare(found))
 
 

@@ -26,7 +26,7 @@ LARGEST_RATIO, SMALL = 100, 2**26
 
 
 def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
-    """The file as a DataFrame, with the index that pandas stored in it."""
+    """Return the file as a DataFrame, with the index that pandas stored in it."""
     file = Path(path).name
     require("pyarrow", extra="parquet", owner=file)
     import pyarrow as pa
@@ -51,7 +51,7 @@ def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
 
 
 def holds_text(file: str, field: Field) -> bool:
-    """Whether a column holds text; one of lists, records or bytes is refused before it is read."""
+    """Tell whether a column holds text; refuse one of lists, records or bytes before it is read."""
     from pyarrow import types
 
     kind = getattr(field.type, "storage_type", field.type)
@@ -62,7 +62,7 @@ def holds_text(file: str, field: Field) -> bool:
 
 
 def count_letters(column: ChunkedArray) -> int:
-    """How many bytes the texts of a column have if each is counted wherever it stands."""
+    """Count the bytes of the texts of a column; each text counts wherever it stands."""
     from pyarrow import compute
 
     total = 0

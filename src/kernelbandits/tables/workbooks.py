@@ -58,7 +58,7 @@ def read_workbook(
     preferred: Sequence[str] = (),
     nameless: str = "",
 ) -> Table:
-    """One sheet of a workbook as a table: the first row that is not blank names the columns.
+    """Read one sheet of a workbook as a table, whose columns the first row with a value names.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ WHICH_SHEET = "say which with --worksheet NAME (worksheet=)"
 def choose_sheet(
     book: WorkbookArchive, wanted: str | None, preferred: Sequence[str]
 ) -> tuple[SheetEntry, list[str]]:
-    """The sheet to read, and a notice that names those left out."""
+    """Return the sheet to read, and a notice that names those left out."""
     file = book.file
     filled = [sheet for sheet in book.sheets if book.has_values(sheet)]
     names = [sheet.title for sheet in filled]
@@ -124,7 +124,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 class WorksheetReader:
-    """Turns the cells of one sheet into a table, and collects what is to be said of them."""
+    """A reader that turns the cells of one sheet into a table and collects remarks on them."""
 
     def __init__(self, book: WorkbookArchive, sheet: SheetEntry) -> None:
         self.book, self.sheet, self.file = book, sheet, book.file
@@ -186,7 +186,7 @@ class WorksheetReader:
             first[in_percent] = min(row, first.get(in_percent, row))
 
     def _text_of(self, row: int, column: int, value: Any) -> str:
-        """A value as text: numbers in their canonical form, dates as 2026-05-04."""
+        """Return a value as text: numbers in their canonical form, dates as 2026-05-04."""
         if isinstance(value, dt.datetime) and value.time() == dt.time():
             value = value.date()
         if isinstance(value, str):
@@ -202,7 +202,7 @@ class WorksheetReader:
         return f"in {self.unit} {row}{named} ({address(row, column)})"
 
     def _name_columns(self, header: int, nameless: str) -> dict[int, str]:
-        """Column -> its name, of all columns that have a value."""
+        """Return the name of each column that has a value."""
         columns = sorted(self.columns)
         names = {column: self.columns[column].get(header, "") for column in columns}
         if nameless and not names[columns[0]]:
@@ -238,7 +238,10 @@ class WorksheetReader:
                 )
 
     def _remark_percents(self, names: Mapping[int, str]) -> Iterator[str]:
-        """Numbers shown as 12 % are stored as 0.12; a column with both kinds is refused."""
+        """Yield a remark on numbers in percent: those shown as 12 % are stored as 0.12.
+
+        A column with both kinds is refused.
+        """
         shown = []
         for column, first in sorted(self.percents.items()):
             if len(first) > 1:
@@ -263,7 +266,7 @@ class WorksheetReader:
         rows: Sequence[int],
         names: Mapping[int, str],
     ) -> Iterator[str]:
-        """Name hidden rows, and columns within hidden ranges, that were read too."""
+        """Yield remarks on hidden rows, and on columns within hidden ranges, that were read too."""
         unseen = [row for row in rows if row in hidden]
         if unseen:
             listed = ", ".join(map(str, unseen[:LISTED])) + (", ..." if unseen[LISTED:] else "")
@@ -282,7 +285,7 @@ class WorksheetReader:
 
 
 def address(row: int, column: int) -> str:
-    """B3"""
+    """Return the name of a cell, such as B3."""
     from openpyxl.utils import get_column_letter
 
     return f"{get_column_letter(column)}{row}"
@@ -378,7 +381,7 @@ def lay_out_page(there: Any, sheet: Sheet) -> None:
 
 
 def is_written_as_is(plain: Any) -> bool:
-    """Whether openpyxl needs no cell of ours for a value: cells cost a third of the time."""
+    """Tell whether openpyxl needs no cell of ours for a value: cells cost a third of the time."""
     if isinstance(plain, float):
         return float(f"{plain:.16g}") == plain
     if isinstance(plain, str):
@@ -387,7 +390,7 @@ def is_written_as_is(plain: Any) -> bool:
 
 
 def as_stored(value: Any) -> Any:
-    """A value as a workbook keeps it: a number, a truth value, a time in UTC, text, or None."""
+    """Return a value as a workbook keeps it: a number, truth value, time in UTC, text, or None."""
     if is_missing(value):
         return None
     if isinstance(value, dt.datetime):
