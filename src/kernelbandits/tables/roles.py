@@ -157,7 +157,7 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
 
 
 def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:
-    """Notice that a table has no results yet; refuse a target that is only a part of a header."""
+    """Add a notice if a table has no results yet; refuse a target that is a part of a header."""
     for name, column in table.columns.items():
         if (name in chosen or column.is_empty) and resembles(name, target):
             how = "write the target in full, or name the columns that describe a candidate"

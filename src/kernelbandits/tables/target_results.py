@@ -91,7 +91,7 @@ def error_column(table: Table, column: str) -> str | None:
 
 
 def add_failure_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
-    """Give failures keys, as lines of one target have: values are known again, failures not."""
+    """Give failures keys, by which a file told twice is recognised; values need none for that."""
     failed = iter(add_keys(file, [one for one in results if one.failed], candidates))
     return [next(failed) if one.failed else one for one in results]
 

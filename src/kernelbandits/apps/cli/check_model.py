@@ -103,7 +103,7 @@ def print_columns(console: Console, found: Check) -> None:
 
 
 def print_dependence(console: Console, found: Check) -> None:
-    """Where the average over the other columns is lowest and highest, for each column."""
+    """Print where the average over the other columns is lowest and highest, for each column."""
     # Imported here, because commands that need no model import no policies.
     from kernelbandits.insight.dependence import BAND
 
@@ -120,7 +120,7 @@ def print_dependence(console: Console, found: Check) -> None:
 
 
 def print_worst(console: Console, found: Check) -> None:
-    """The results farthest from their prediction."""
+    """Print the results farthest from their prediction."""
     worst = sorted(found.held_out, key=lambda one: -abs(one.residual))[:SHOWN]
     row = () if found.noun == "variable" else ("row",)
     shown = table((*row, "trial", "measured", "predicted", "95 % interval", "residual (sd)"))

@@ -406,7 +406,7 @@ def try_out(
 
 
 def choose_mapper(workers: int, dask: str | None) -> AbstractContextManager[Mapper]:
-    """What plays the cells: processes of this machine, or a Dask cluster."""
+    """Return what plays the cells: processes of this machine, or a Dask cluster."""
     from kernelbandits.experiment import dask_mapper, process_mapper
 
     return process_mapper(workers) if dask is None else dask_mapper(dask, workers)
@@ -469,7 +469,7 @@ def is_all(policies: str) -> bool:
 
 
 def policy_names(policies: str) -> list[str]:
-    """The policies of a comma-separated list; "all" is every one that needs no law of its own."""
+    """Return the policies of a comma-separated list; "all" leaves out those that need a law."""
     if is_all(policies):
         return [name for name in POLICIES if name != "generic-gp"]
     return [name.strip() for name in policies.split(",") if name.strip()]

@@ -323,7 +323,7 @@ def read_place(
     graph: Path | None = None,
     labels: Path | None = None,
 ) -> Path | MixedBox | Arms:
-    """The table, the space or the similarity, of which exactly one is given."""
+    """Read the table, the space or the similarity, of which exactly one must be given."""
     named = [(kind, text) for kind, texts in variables.items() for text in texts or ()]
     files = [one is not None for one in (candidates, space, gram, graph)]
     given = [*files, bool(named)]
@@ -360,7 +360,7 @@ def read_place(
 
 
 def read_similarity(gram: Path | None, graph: Path | None, labels: Path | None) -> Arms:
-    """Candidates by the similarity of all pairs, or by the edges between them."""
+    """Read candidates by the similarity of all pairs, or by the edges between them."""
     from kernelbandits.domains import Arms
     from kernelbandits.kernels import graph_matern
     from kernelbandits.tables.matrices import read_labels, read_matrix
@@ -419,7 +419,7 @@ def describe_study(study: Study) -> dict[str, Any]:
 
 
 def several_targets(study: Study) -> dict[str, Any]:
-    """The targets of a study that has several."""
+    """Return the targets of a study that has several, else nothing."""
     targets = study.settings["targets"]
     return {} if targets is None else {"targets": list(targets)}
 
@@ -449,7 +449,7 @@ def print_study(console: Console, found: Mapping[str, Any], place: str, begun: b
 
 
 def print_space(console: Console, found: Mapping[str, Any], done: str) -> None:
-    """The variables and constraints, one line for each."""
+    """Print the variables and constraints, one line for each."""
     from kernelbandits.domains import MixedBox
     from kernelbandits.study.points import describe_variable
 

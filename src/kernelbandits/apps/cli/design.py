@@ -126,7 +126,10 @@ def spelled_parts(law: Any) -> tuple[str, str]:
 
 
 def spell_number(value: Any) -> str:
-    """Seven digits; ten for the probabilities of a categorical law, which must sum to one."""
+    """Write a number with seven digits.
+
+    The probabilities of a categorical law, which must sum to one, have ten.
+    """
     if isinstance(value, tuple):
         return "/".join(f"{chance:.10g}" for chance in value)
     return f"{value:.7g}"

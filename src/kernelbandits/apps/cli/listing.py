@@ -37,7 +37,7 @@ KINDS = ("policies", "problems", "kernels", "laws", "noises")
 
 
 def show(what: str | None, console: Console) -> None:
-    """All kinds, one of them, or one policy in full."""
+    """Print all kinds of the catalogue, one of them, or one policy in full."""
     if entry := POLICIES.get(what or ""):
         show_policy(entry, console)
         return
@@ -55,7 +55,7 @@ def show(what: str | None, console: Console) -> None:
 
 
 def as_json(what: str | None) -> str:
-    """The same as one document."""
+    """Return what `show` prints as one JSON document."""
     if entry := POLICIES.get(what or ""):
         return to_json(plain_policy(entry))
     found: dict[str, Callable[[], Any]] = {
@@ -83,7 +83,7 @@ def required_settings(entry: PolicyEntry) -> list[str]:
 
 
 def optional(entry: PolicyEntry) -> dict[str, Any]:
-    """Option -> default, from the nearest constructor that names it."""
+    """Return the default of each option, from the nearest constructor that names it."""
     classes = [cls for cls in reversed(inspect.getmro(entry.constructor)) if cls is not object]
     defaults = {
         name: parameter.default
@@ -154,7 +154,7 @@ def describe_policy(entry: PolicyEntry) -> dict[str, str]:
 
 
 def spell_value(value: Any) -> str:
-    """As a command line has it."""
+    """Write a value as a command line has it."""
     if isinstance(value, tuple):
         return "/".join(spell_value(part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -197,7 +197,7 @@ def show_names(
 
 
 def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
-    """name:arguments -> formula"""
+    """Return the formula of each spelling, which is name:arguments."""
     found = {}
     for name, constructor in names.items():
         arguments = ",".join(inspect.signature(constructor).parameters)
@@ -206,7 +206,7 @@ def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
 
 
 def formula(constructor: Callable[..., Any]) -> str:
-    """The first paragraph of a docstring, with the formula that its last colon announces."""
+    """Return the first paragraph of a docstring, with the formula that its last colon announces."""
     paragraphs = (inspect.getdoc(constructor) or "").split("\n\n")
     shown = paragraphs[: 2 if paragraphs[0].rstrip().endswith((":", ",", "others")) else 1]
     return " ".join(" ".join(shown).split())

@@ -90,7 +90,7 @@ def export(
 
 
 def write_trials(study: Study, path: str, form: Format, force: bool) -> Any:
-    """What there is to say of a file, or what would stand in it."""
+    """Write the trials to a file and return where and how many; for "-" return its content."""
     if path != "-":
         study.export(path, force=force)
         return {"path": path, "trials": len(study.to_dataframe())}
@@ -102,7 +102,7 @@ def write_trials(study: Study, path: str, form: Format, force: bool) -> Any:
 
 
 def records(frame: pd.DataFrame) -> list[Any]:
-    """One object for each row; times as text, what is missing as null."""
+    """Return one object for each row; times as text, what is missing as null."""
     times = frame.select_dtypes("datetimetz").columns
     texts = {name: frame[name].map(lambda at: at.isoformat(), na_action="ignore") for name in times}
     found = frame.assign(**texts).astype(object)

@@ -81,7 +81,7 @@ def retypable_place(place: str) -> str:
 
 
 def facts(about: Mapping[str, str]) -> Padding:
-    """Names at the left, what is said of them beside, wrapped in a column of its own."""
+    """Return a grid: names at the left, and beside them a column of text that is wrapped."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -118,7 +118,7 @@ def mistakes_explained(ctx: Any) -> Iterator[None]:
 
 
 def explain(error: Any, ctx: Any) -> str:
-    """One sentence about a mistake in the arguments, without a full stop."""
+    """Return one sentence about a mistake in the arguments, without a full stop."""
     if isinstance(error, exceptions.NoSuchOption):
         known = [option for parameter in ctx.command.params for option in names_of(parameter)]
         suggestion = did_you_mean(error.option_name, known, quote="")
@@ -140,7 +140,7 @@ def explain(error: Any, ctx: Any) -> str:
 
 
 def words(ctx: Any) -> str:
-    """The command as it was typed, without the name of the program: study ask."""
+    """Return the command as it was typed, without the name of the program: study ask."""
     return " ".join(command_names(ctx)) or "kernelbandits"
 
 
@@ -149,19 +149,19 @@ def command_names(ctx: Any) -> list[str]:
 
 
 def names_of(parameter: Any) -> list[str]:
-    """All spellings of an option, such as --map and --no-map."""
+    """Return all spellings of an option, such as --map and --no-map."""
     return [*parameter.opts, *parameter.secondary_opts]
 
 
 def name_of(parameter: Any) -> str:
-    """--horizon for an option; for an argument its name in the help, PLACE."""
+    """Return the name of an option, --horizon, or of an argument as in the help, PLACE."""
     if parameter.param_type_name == "option":
         return str(parameter.opts[0])
     return str(parameter.metavar or parameter.name).strip("[]").upper()
 
 
 def needed_value(command: Any, parameter: Any) -> str:
-    """What an option or argument takes, from the annotation of the function behind the command."""
+    """Say what an option or argument takes, by the annotation of the command's function."""
     function = inspect.unwrap(command.callback)
     annotation = get_type_hints(function, include_extras=True).get(parameter.name, str)
     limits: Any = None
@@ -179,6 +179,6 @@ def needed_value(command: Any, parameter: Any) -> str:
 
 
 def given_value(error: Any) -> str:
-    """What was given: newer parsers keep it in the cause of the error, older ones in its text."""
+    """Return what was given: newer parsers keep it in the cause of the error, older in its text."""
     details: Any = getattr(error.__cause__, "errors", list)()
     return repr(details[0]["input"]) if details else str(error.message).rstrip(".")

@@ -56,7 +56,7 @@ def cell(value: Any) -> str:
 
 
 def point(x: Any) -> str:
-    """Cs 0.05, FA 0.8"""
+    """Return the values of a candidate as text: Cs 0.05, FA 0.8."""
     return ", ".join(f"{cell(name)} {cell(value)}" for name, value in x.items())
 
 
@@ -80,7 +80,7 @@ def table(headings: Sequence[str], left: Sequence[str] = ()) -> Table:
 
 
 def shown_columns(x: Mapping[str, Any]) -> dict[str, str]:
-    """The first columns of a candidate as a table shows them."""
+    """Return the first columns of a candidate as a table shows them."""
     shown = {cell(name): cell(value) for name, value in list(x.items())[:MOST_COLUMNS]}
     more = len(x) - MOST_COLUMNS
     return shown | ({f"… {more} more": "…"} if more > 0 else {})
@@ -123,7 +123,7 @@ def print_suggestions(
 
 
 def show_row(row: int | None) -> dict[str, str]:
-    """The number of a row for a table on the screen; a point of a space has none."""
+    """Return the number of a row for a table on the screen; a point of a space has none."""
     return {} if row is None else {"row": str(row)}
 
 
@@ -138,7 +138,7 @@ def describe_row(one: Suggestion, candidates: Candidates | None) -> dict[str, st
 
 
 def group_by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
-    """Reason -> the trials that have it."""
+    """Return the trials that have the same reason, by reason."""
     trials: dict[str, list[int]] = {}
     for one in found:
         trials.setdefault(cell(one.why), []).append(one.trial)
@@ -172,7 +172,7 @@ def print_status(
 
 
 def list_front(found: Status) -> dict[str, str]:
-    """The measured candidates on the Pareto front, the most desirable first."""
+    """List the measured candidates on the Pareto front, the most desirable first."""
     lines = []
     for one in found.front[:MOST_WAITING]:
         values = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
@@ -196,7 +196,7 @@ def stop_sentence(found: Status, place: str) -> str:
 
 
 def count_candidates(found: Status) -> str:
-    """How many candidates there are, in how many rows if they come twice; or what the space is."""
+    """Say how many candidates there are, and in how many rows; or what the space is."""
     if found.rows is None or found.different is None or found.different == found.rows:
         return found.extent
     candidates = format_count(found.different, "different candidate")
@@ -242,7 +242,7 @@ def describe_pending(one: Waiting, label: Mapping[str, str]) -> str:
 
 
 def name_values(targets: Sequence[str]) -> str:
-    """What to type for a result: VALUE, or --value NAME=VALUE for each of several targets."""
+    """Say what to type for a result: VALUE, or --value NAME=VALUE for each of several targets."""
     return " ".join(f"--value {shlex.quote(name)}=VALUE" for name in targets) or "VALUE"
 
 
@@ -256,7 +256,7 @@ def next_commands(found: Status, place: str) -> str:
 
 
 def print_studies(console: Console, found: Sequence[Listed]) -> None:
-    """One line for each study."""
+    """Print one line for each study."""
     shown = table(["study", "rows", "events", "since"], left=("study", "since"))
     for one in found:
         # A study over a space has no rows.
@@ -268,7 +268,7 @@ def print_studies(console: Console, found: Sequence[Listed]) -> None:
 
 
 def print_history(console: Console, events: Sequence[Event], earlier: int) -> None:
-    """One line for each event."""
+    """Print one line for each event."""
     words = ("when", "what", "worker", "more")
     shown = table(["event", *words[:2], "trial", "row", "value", *words[2:]], left=words)
     for one in events:
@@ -302,7 +302,7 @@ def describe_event(event: Event) -> str:
 
 
 def describe_details(body: Mapping[str, Any]) -> list[str]:
-    """The standard error, the note and who measured, of a result."""
+    """Describe a result besides its value: the standard error, the note and who measured."""
     error = [f"± {number(body['sem'])}"] if "sem" in body else []
     sems = body.get("sems", {})
     for name, value in body.get("values", {}).items():
@@ -405,7 +405,7 @@ def print_explanation(console: Console, found: Explained) -> None:
 
 
 def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
-    """Candidates, the best estimate first."""
+    """Print candidates with their estimates, the best estimate first."""
     names = list(frame.columns)
     row = ["row"] if "row" in names and "allowed" in names else []
     last = names.index("allowed" if row else "results")

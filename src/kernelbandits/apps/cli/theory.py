@@ -150,7 +150,7 @@ class Place:
 
 
 def tidy_law(law: str) -> str:
-    """The law as it was spelled, with a colon and no blanks: gaussian( 0, 1) -> gaussian:0,1."""
+    """Return a law with a colon and no blanks: gaussian( 0, 1) -> gaussian:0,1."""
     from kernelbandits.catalogue.spelling import split
 
     name, given = split(law)
@@ -158,7 +158,7 @@ def tidy_law(law: str) -> str:
 
 
 def policy_option(found: Calculation) -> str:
-    """The policy of the bound, as `run` takes it; R, D and ridge only where they are not 1."""
+    """Return the policy of a bound as `run` takes it; R, D and ridge only where they are not 1."""
     name, _, given = (found.spelled or "").partition(":")
     told = {name: getattr(found, name) for name in ("noise_scale", "norm_bound", "ridge")}
     others = "".join(f",{name}={value:.7g}" for name, value in told.items() if value != 1)
@@ -169,7 +169,7 @@ def policy_option(found: Calculation) -> str:
 def place_of(
     problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int
 ) -> Place:
-    """The arms of a problem, a box or the unit cube, or candidates spread over these."""
+    """Return the arms of a problem, a box or the unit cube, or candidates spread over these."""
     from kernelbandits.catalogue import read_problem
 
     given = [text for text in (problem, box, dimension) if text is not None]
@@ -189,7 +189,7 @@ def place_of(
 
 
 def spelled_box(text: str) -> Box:
-    """low,high of each side, with x between the sides: 0,1x-5,10."""
+    """Read a box from low,high of each side, with x between the sides: 0,1x-5,10."""
     sides = [side.split(",") for side in text.split("x")]
     try:
         lower, upper = zip(*((float(low), float(high)) for low, high in sides), strict=True)
@@ -281,7 +281,7 @@ def bounds_table(found: Calculation) -> Table:
 
 
 def played_at(name: str, delta: float) -> str:
-    """The delta at which a bound holds; the printed one is for the paper's 1/2."""
+    """Write the delta at which a bound holds; the printed one is for the paper's 1/2."""
     return "" if name == "printed" else f", delta = {delta:.4g}"
 
 
@@ -328,7 +328,7 @@ def sentences(found: Calculation) -> Iterator[str]:
 
 
 def describe_useful_horizon(found: Calculation) -> Iterator[str]:
-    """At which other T a vacuous bound is informative; it is searched on a grid."""
+    """Say at which other T a vacuous bound is informative; it is searched on a grid."""
     if found.useful is not None:
         near = f"Near T = {found.useful.horizon:,} the bound is informative."
         yield f"{near} {found.useful.sentence}"
@@ -339,14 +339,14 @@ def describe_useful_horizon(found: Calculation) -> Iterator[str]:
 
 
 def as_json(found: Calculation) -> str:
-    """One JSON document."""
+    """Return a calculation as one JSON document."""
     from kernelbandits.analysis.calculation import calculation_document
 
     return to_json(calculation_document(found))
 
 
 def write_files(found: Calculation, files: Path, plot: bool) -> None:
-    """theory.json, and with `plot` theory.png and theory.svg."""
+    """Write theory.json, and with `plot` theory.png and theory.svg."""
     from kernelbandits.report import figures
 
     files.mkdir(parents=True, exist_ok=True)

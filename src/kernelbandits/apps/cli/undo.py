@@ -143,7 +143,7 @@ def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
 
 
 def describe_numbers(numbers: Sequence[int]) -> str:
-    """Numbers in increasing order, 3, 5, 6, 7 as 3, 5-7."""
+    """Write numbers in increasing order, 3, 5, 6, 7 as 3, 5-7."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:
