@@ -120,10 +120,10 @@ def text_of(value: Any) -> str:
     )
     if isinstance(value, refused):
         raise ValueError(f"a cell needs a number or text, got {type(value).__name__}")
-    return storable(plain(str(value)))
+    return check_storable(plain(str(value)))
 
 
-def storable(text: str) -> str:
+def check_storable(text: str) -> str:
     """Return the text if every store and every file can hold it; refuse it otherwise."""
     checks.needs(
         "\0" not in text and not re.search("[\ud800-\udfff]", text),

@@ -328,10 +328,10 @@ def pad_lost_rows(candidates: Candidates, body: Mapping[str, Any]) -> Candidates
     return grow_candidates(candidates, filler)
 
 
-def extend_cells(known: Cells, more: Sequence[Any]) -> Cells:
-    if isinstance(known, np.ndarray):
-        return np.concatenate([known, np.array(more, dtype=np.float64)])
-    return (*known, *more)
+def extend_cells(cells: Cells, more: Sequence[Any]) -> Cells:
+    if isinstance(cells, np.ndarray):
+        return np.concatenate([cells, np.array(more, dtype=np.float64)])
+    return (*cells, *more)
 
 
 def permit_rows(candidates: Candidates, rows: Iterable[int], permitted: bool) -> Candidates:

@@ -75,16 +75,18 @@ def has_words(text: str, words: str) -> bool:
 def find(names: Iterable[str], wanted: str) -> str | None:
     """Return the one name that is meant: exactly, without its unit, or in another case."""
     known, name = tuple(names), plain(str(wanted))
-    return only(known, ((str, name), (bare, name), (loose, loose(name)), (loose_bare, loose(name))))
+    return find_only(
+        known, ((str, name), (bare, name), (loose, loose(name)), (loose_bare, loose(name)))
+    )
 
 
 def find_strictly(names: Iterable[str], wanted: str) -> str | None:
     """Return the one name that is meant, as `find` does, but in the same case of letters."""
     name = plain(str(wanted))
-    return only(tuple(names), ((str, name), (bare, name)))
+    return find_only(tuple(names), ((str, name), (bare, name)))
 
 
-def only(
+def find_only(
     names: tuple[str, ...], readings: Iterable[tuple[Callable[[str], str], str]]
 ) -> str | None:
     """Return the name that fits the first reading that any name fits, if it is the only one."""
@@ -103,11 +105,11 @@ def find_column(names: Iterable[str], wanted: str, owner: str, what: str) -> str
     return found
 
 
-def other_case(found: str, wanted: str) -> bool:
+def differs_in_case(name: str, wanted: str) -> bool:
     """Tell whether a column was found only because the case of letters was ignored."""
-    return plain(str(wanted)) not in (found, bare(found))
+    return plain(str(wanted)) not in (name, bare(name))
 
 
-def distinct(owner: str, names: list[str]) -> list[str]:
+def check_distinct(owner: str, names: list[str]) -> list[str]:
     checks.needs(len(set(names)) == len(names), owner, "distinct columns", names)
     return names

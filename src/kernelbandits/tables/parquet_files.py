@@ -72,9 +72,9 @@ def count_letters(column: ChunkedArray) -> int:
     return total
 
 
-def check_size(file: str, found: ParquetFile, packed: int) -> None:
+def check_size(file: str, parquet: ParquetFile, packed: int) -> None:
     """Refuse a file that is small on the disk and would fill the memory."""
-    about = found.metadata
+    about = parquet.metadata
     rows, columns = about.num_rows, about.num_columns
     checks.needs(rows <= MOST_ROWS, file, f"at most {MOST_ROWS} rows", rows)
     checks.needs(columns <= MOST_COLUMNS, file, f"at most {MOST_COLUMNS} columns", columns)

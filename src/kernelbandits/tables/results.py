@@ -196,10 +196,10 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
     if is_export(table.columns):
         return layout_of_export(table, candidates)
     value = find_strictly(table.columns, target)
-    described = described_by(table, candidates.chosen, {value})
+    described = find_described(table, candidates.chosen, {value})
     free = [name for name in table.columns if name not in (value, *described.values())]
     value = value or find(free, target)
-    labels = described_by(table, candidates.labels, {value, *described.values()})
+    labels = find_described(table, candidates.labels, {value, *described.values()})
     free = [name for name in free if name not in labels.values()]
     words = {loose(name): name for name in free if name != value}
     layout = Layout(
@@ -243,7 +243,7 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
     )
 
 
-def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
+def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
     """Return the column of the table for each column of the candidates that it has."""
     names = [name for name in table.columns if name not in taken]
     matches = ((name, find(names, name) or find(names, bare(name))) for name in wanted)
@@ -348,7 +348,7 @@ def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -
     the row that the line names counts if it is what the line describes, up to rounding. None if it
     is not: then the candidate is found by what describes it.
     """
-    described = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+    described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     numbered = whole_number(table, layout.row, i, 0)
     given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
@@ -401,7 +401,7 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
     }
 
 
-def says_row(table: Table, layout: Layout, i: int) -> bool:
+def names_row(table: Table, layout: Layout, i: int) -> bool:
     """Tell whether a line with a trial names its row besides: then they must agree."""
     described = [table.columns[column].texts[i] for column in layout.described.values()]
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
@@ -443,7 +443,7 @@ def find_candidate(
         if row is not None:
             return {"row": row}
         layout = replace(layout, row=None, labels={})
-    elif not exported and trial is not None and not says_row(table, layout, i):
+    elif not exported and trial is not None and not names_row(table, layout, i):
         return {}
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     unnamed = bool(candidates.labels) and not any(names)
@@ -453,13 +453,15 @@ def find_candidate(
         named = not exported and (trial is not None or any(names))
         if named or not (layout.off_table and layout.complete):
             raise
-    return {"x": {name: part(table, layout, candidates, name, i) for name in candidates.chosen}}
+    return {
+        "x": {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
+    }
 
 
 def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     """Return the row of a line: by its number, else by its labels, else by what describes it."""
     row = whole_number(table, layout.row, i, 0)
-    labelled = labelled_rows(table, layout, candidates, i)
+    labelled = find_labelled_rows(table, layout, candidates, i)
     for found in (row, *labelled.values()):
         if found is not None:
             return check_row(table, layout, candidates, i, found)
@@ -469,7 +471,7 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
         raise ValueError(
             f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
         )
-    parts = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+    parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
         return candidates.row_of(parts)
     except (StudyConflict, ValueError) as refusal:
@@ -493,7 +495,10 @@ def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: 
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
-        if table.columns[column].texts[i] and part(table, layout, candidates, name, i) != there:
+        if (
+            table.columns[column].texts[i]
+            and read_part(table, layout, candidates, name, i) != there
+        ):
             said = f"{there!r} {table.place(i, column)}, as row {row} has it"
             raise StudyConflict(
                 f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
@@ -501,7 +506,9 @@ def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: 
     return row
 
 
-def labelled_rows(table: Table, layout: Layout, candidates: Described, i: int) -> dict[str, int]:
+def find_labelled_rows(
+    table: Table, layout: Layout, candidates: Described, i: int
+) -> dict[str, int]:
     """Return the row that each label of the line names."""
     given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
@@ -515,7 +522,7 @@ def labelled_rows(table: Table, layout: Layout, candidates: Described, i: int) -
 
 
 def check_labels(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> None:
-    for name, other in labelled_rows(table, layout, candidates, i).items():
+    for name, other in find_labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
             said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
@@ -524,7 +531,9 @@ def check_labels(table: Table, layout: Layout, candidates: Described, i: int, ro
             )
 
 
-def part(table: Table, layout: Layout, candidates: Described, name: str, i: int) -> float | str:
+def read_part(
+    table: Table, layout: Layout, candidates: Described, name: str, i: int
+) -> float | str:
     """Return what a line says about one column of the candidates."""
     column = layout.described[name]
     return (

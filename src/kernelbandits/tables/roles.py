@@ -14,14 +14,14 @@ from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, NUMBER, truth
 from kernelbandits.tables.headers import (
-    distinct,
+    check_distinct,
+    differs_in_case,
     find,
     find_column,
     is_nameless,
     loose,
     loose_bare,
     numbers_rows,
-    other_case,
     resembles,
 )
 from kernelbandits.tables.sources import ARRAY
@@ -54,9 +54,9 @@ LEAST_COST, LARGEST_COST = 1e-150, 1e150
 class Notices(list[str]):
     """Sentences about what was taken as it came."""
 
-    def case(self, found: str, wanted: str) -> None:
-        if other_case(found, wanted):
-            self.append(f"column {found!r} is used as {str(wanted)!r}")
+    def note_case(self, name: str, wanted: str) -> None:
+        if differs_in_case(name, wanted):
+            self.append(f"column {name!r} is used as {str(wanted)!r}")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> 
     if wanted is None:
         return None
     found = find_column(table.columns, wanted, table.source, f"a column for {what}")
-    notices.case(found, wanted)
+    notices.note_case(found, wanted)
     return found
 
 
@@ -123,7 +123,7 @@ def find_target(
 ) -> str | None:
     """Return the column of results, if the table has one."""
     found = None if target is None else find(table.columns, target)
-    if found is None or (found in taken and other_case(found, str(target))):
+    if found is None or (found in taken and differs_in_case(found, str(target))):
         return None
     checks.needs(
         found not in taken,
@@ -131,7 +131,7 @@ def find_target(
         "a target that is not one of the columns that describe a candidate",
         found,
     )
-    notices.case(found, str(target))
+    notices.note_case(found, str(target))
     notice_results(table, found, notices)
     return found
 
@@ -189,11 +189,11 @@ def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[s
     wanted = list(columns)
     found = [find_column(table.columns, name, table.source, "columns") for name in wanted]
     for name, given in zip(found, wanted, strict=True):
-        notices.case(name, given)
+        notices.note_case(name, given)
     checks.needs(
         len(found) > 0, table.source, "at least one column that describes a candidate", wanted
     )
-    return distinct(table.source, found)
+    return check_distinct(table.source, found)
 
 
 def find_default(table: Table, taken: Iterable[str | None], notices: Notices) -> list[str]:

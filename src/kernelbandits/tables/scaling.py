@@ -121,7 +121,7 @@ def name_scales(
     for scale, given in ((LOG, log), (LINEAR, linear)):
         for wanted in list_names(owner, scale, given):
             name = find_column(known, wanted, owner, f"a column for {scale}")
-            notices.case(name, wanted)
+            notices.note_case(name, wanted)
             if scales.setdefault(name, scale) != scale:
                 raise ValueError(
                     f"{owner} needs each column in log or in linear, got {name!r} in both"

@@ -13,10 +13,10 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.outputs import has_mark
 from kernelbandits.tables.cell_units import move_units_to_headers
-from kernelbandits.tables.cells import plain, storable, text_of
+from kernelbandits.tables.cells import check_storable, plain, text_of
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.encodings import check_file
-from kernelbandits.tables.headers import NAMELESS, distinct
+from kernelbandits.tables.headers import NAMELESS, check_distinct
 from kernelbandits.tables.parquet_files import read_parquet
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
 from kernelbandits.tables.workbook_parts import is_workbook
@@ -138,7 +138,7 @@ def frame_table(
     """
     checks.needs(len(frame) <= MOST_ROWS, source, f"at most {MOST_ROWS} rows", len(frame))
     names = [label(name) for name in frame.columns]
-    distinct(source, names)
+    check_distinct(source, names)
     labels = index_labels(frame, names)
     columns = {name: frame_column(name, values) for name, values in labels.items()}
     columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
@@ -207,7 +207,7 @@ def array_table(values: Any, names: Sequence[str] | None, source: str = ARRAY) -
         else [label(name) for name in names]
     )
     checks.needs(len(given) == array.shape[1], owner, f"{array.shape[1]} names of columns", given)
-    distinct(owner, given)
+    check_distinct(owner, given)
     columns = {name: Column(array[:, i].copy()) for i, name in enumerate(given)}
     return Table(source, columns, range(len(array)), unit="row", from_file=source != ARRAY)
 
@@ -219,7 +219,7 @@ def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
         all(isinstance(row, Mapping) for row in rows), "results", "a list of mappings", items
     )
     names = {name: label(name) for row in rows for name in row}
-    distinct("results", list(names.values()))
+    check_distinct("results", list(names.values()))
     columns = {
         text: Column(
             tuple(
@@ -232,4 +232,4 @@ def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def label(name: Any) -> str:
-    return storable(plain(str(name)))
+    return check_storable(plain(str(name)))

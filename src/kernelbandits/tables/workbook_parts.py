@@ -166,7 +166,7 @@ class WorkbookArchive:
             "CSV"
         )
 
-    def damaged(self, error: Exception) -> ValueError:
+    def damage_error(self, error: Exception) -> ValueError:
         """Return the error of a workbook that cannot be read."""
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         return ValueError(
@@ -216,7 +216,7 @@ class WorkbookArchive:
         except EndOfInterest:
             pass
         except DAMAGE as error:
-            raise self.damaged(error) from None
+            raise self.damage_error(error) from None
 
     def check_places(self, count: int, what: str, most: int = MOST_PLACES) -> None:
         if count > most:
@@ -494,7 +494,7 @@ class SheetParser:
         except (ValueError, IndexError) as error:
             if isinstance(error, TooLarge):
                 raise
-            raise self.book.damaged(error) from None
+            raise self.book.damage_error(error) from None
 
     def _add_merged(self, attributes: Attributes) -> None:
         first, _, last = attributes.get("ref", "").partition(":")
@@ -514,7 +514,7 @@ class SheetParser:
         """Return column and row of a cell such as B3."""
         found = CELL.fullmatch(text)
         if found is None:
-            raise self.book.damaged(ValueError(f"no cell is called {text[:40]!r}"))
+            raise self.book.damage_error(ValueError(f"no cell is called {text[:40]!r}"))
         column = column_number(found[1])
         return column, self._read_number(found[2], MOST_ROWS)
 
@@ -522,7 +522,9 @@ class SheetParser:
         """Return the number of a row or a column; refuse one that no sheet has."""
         number = int(given) if str(given).isdecimal() and len(str(given)) < 9 else -1
         if not 0 <= number <= most:
-            raise self.book.damaged(ValueError(f"no row or column has the number {given!s:.40}"))
+            raise self.book.damage_error(
+                ValueError(f"no row or column has the number {given!s:.40}")
+            )
         return number
 
 

@@ -333,8 +333,8 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Border, Font, PatternFill, Side
 
-    there: Any = book.create_sheet(sheet.name)
-    lay_out_page(there, sheet)
+    page: Any = book.create_sheet(sheet.name)
+    lay_out_page(page, sheet)
     line = Side(style="thin", color="808080")
     frame, colour = Border(line, line, line, line), PatternFill("solid", fgColor="FFF8DC")
 
@@ -344,10 +344,10 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
             return plain
         if isinstance(plain, float):
             # openpyxl writes 16 digits of a float, and leaves a text as it is.
-            cell = WriteOnlyCell(there, repr(plain))
+            cell = WriteOnlyCell(page, repr(plain))
             cell.data_type = "n"
         else:
-            cell = WriteOnlyCell(there, plain)
+            cell = WriteOnlyCell(page, plain)
         if isinstance(plain, str):
             # openpyxl takes text that begins with = for a formula.
             cell.data_type = "s"
@@ -360,24 +360,24 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
             cell.border, cell.fill = frame, colour
         return cell
 
-    there.append([make_cell(name, True, name in sheet.to_fill) for name in sheet.header])
+    page.append([make_cell(name, True, name in sheet.to_fill) for name in sheet.header])
     for cells in sheet.rows:
         named = zip(sheet.header, cells, strict=True)
-        there.append([make_cell(value, False, name in sheet.to_fill) for name, value in named])
+        page.append([make_cell(value, False, name in sheet.to_fill) for name, value in named])
 
 
-def lay_out_page(there: Any, sheet: Sheet) -> None:
+def lay_out_page(page: Any, sheet: Sheet) -> None:
     """Keep the header in sight, print all columns on one page, fit columns to their first rows."""
     from openpyxl.utils import get_column_letter
 
-    there.freeze_panes = "A2"
-    there.page_setup.orientation, there.page_setup.fitToHeight = "landscape", 0
-    there.sheet_properties.pageSetUpPr.fitToPage = True
-    there.print_title_rows = "1:1"
+    page.freeze_panes = "A2"
+    page.page_setup.orientation, page.page_setup.fitToHeight = "landscape", 0
+    page.sheet_properties.pageSetUpPr.fitToPage = True
+    page.print_title_rows = "1:1"
     sample = [[*map(str, cells)] for cells in (sheet.header, *sheet.rows[:50])]
     for i in range(len(sheet.header)):
         width = max(len(cells[i]) for cells in sample) + 2
-        there.column_dimensions[get_column_letter(i + 1)].width = min(width, WIDEST)
+        page.column_dimensions[get_column_letter(i + 1)].width = min(width, WIDEST)
 
 
 def is_written_as_is(plain: Any) -> bool:

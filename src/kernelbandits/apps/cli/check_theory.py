@@ -90,7 +90,7 @@ def check_theory(
     topics = choose_topics(only, errata)
     check_files_are_writable(folder(output))
     statements = run_topics(topics, Effort(seed, QUICK if quick else 1.0), workers, quiet)
-    with screen.closed_pipe_ignored():
+    with screen.ignore_closed_pipe():
         if form is Format.json and not quiet:
             typer.echo(statements_json(statements))
         elif not quiet:

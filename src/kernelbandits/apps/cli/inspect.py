@@ -164,7 +164,7 @@ def estimates(
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
-        frame = sorted_estimates(study)
+        frame = sort_estimates(study)
     shown, caution = (
         frame.head(top or (len(frame) if form is Format.json else TOP)),
         frame.attrs["caution"],
@@ -174,7 +174,7 @@ def estimates(
     print_answer(form, document, lambda console: render.print_estimates(console, shown, len(frame)))
 
 
-def sorted_estimates(study: Study) -> pd.DataFrame:
+def sort_estimates(study: Study) -> pd.DataFrame:
     found = study.estimates()
     if study.space is None:
         found = insert_labels(found, study.candidates)

@@ -33,7 +33,7 @@ HOW = (
     "every policy that takes them. A setting marked * has no option: write it behind the name. "
     "`kernelbandits list NAME` shows one policy in full."
 )
-KINDS = ("policies", "problems", "kernels", "laws", "noises")
+LISTS = ("policies", "problems", "kernels", "laws", "noises")
 
 
 def show(what: str | None, console: Console) -> None:
@@ -50,7 +50,7 @@ def show(what: str | None, console: Console) -> None:
         ),
         "noises": lambda: show_names("Noises", "--noise", NOISES, console),
     }
-    for kind in kinds(what):
+    for kind in select_lists(what):
         shown[kind]()
 
 
@@ -65,24 +65,24 @@ def as_json(what: str | None) -> str:
         "laws": lambda: spellings(LAWS),
         "noises": lambda: spellings(NOISES),
     }
-    document = {kind: found[kind]() for kind in kinds(what)}
+    document = {kind: found[kind]() for kind in select_lists(what)}
     return to_json(document if what is None else document[what])
 
 
-def kinds(what: str | None) -> tuple[str, ...]:
-    if what is not None and what not in KINDS:
+def select_lists(what: str | None) -> tuple[str, ...]:
+    if what is not None and what not in LISTS:
         raise ValueError(
-            f"There is nothing called {what!r} to list.{did_you_mean(what, [*KINDS, *POLICIES])} "
-            f"`kernelbandits list` takes {', '.join(KINDS)}, or the name of a policy."
+            f"There is nothing called {what!r} to list.{did_you_mean(what, [*LISTS, *POLICIES])} "
+            f"`kernelbandits list` takes {', '.join(LISTS)}, or the name of a policy."
         )
-    return KINDS if what is None else (what,)
+    return LISTS if what is None else (what,)
 
 
 def required_settings(entry: PolicyEntry) -> list[str]:
     return [name for name, must in entry.parameters.items() if must]
 
 
-def optional(entry: PolicyEntry) -> dict[str, Any]:
+def optional_settings(entry: PolicyEntry) -> dict[str, Any]:
     """Return the default of each option, from the nearest constructor that names it."""
     classes = [cls for cls in reversed(inspect.getmro(entry.constructor)) if cls is not object]
     defaults = {
@@ -111,7 +111,7 @@ def plain_policy(entry: PolicyEntry) -> dict[str, Any]:
     by_name = [name for name in entry.settings if mark_by_name(entry, name) != name]
     settings = {
         "needs": required_settings(entry),
-        "options": to_plain(optional(entry)),
+        "options": to_plain(optional_settings(entry)),
         "only_by_name": by_name,
     }
     return about | settings
@@ -141,7 +141,7 @@ def show_entry(entry: PolicyEntry, console: Console) -> None:
 def describe_policy(entry: PolicyEntry) -> dict[str, str]:
     options = [
         f"{mark_by_name(entry, name)}={spell_value(value)}"
-        for name, value in optional(entry).items()
+        for name, value in optional_settings(entry).items()
     ]
     return {
         "paper": entry.paper,

@@ -143,8 +143,8 @@ def check_file(place: str) -> Sequence[Finding]:
     return []
 
 
-def print_findings(console: Console, found: Sequence[Finding]) -> None:
-    for one in found:
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    for one in findings:
         mark = "[green]ok   [/]" if one.ok else "[red]wrong[/]"
         console.print(
             f"{mark} {escape(one.what)}: {escape(one.sentence)}", soft_wrap=True, highlight=False

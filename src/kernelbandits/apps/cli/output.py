@@ -48,7 +48,7 @@ def print_answer(form: Format, value: Any, show: Callable[[Console], None]) -> N
     # failing after the work is done.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    with screen.closed_pipe_ignored():
+    with screen.ignore_closed_pipe():
         if form is Format.json:
             typer.echo(as_json(value))
         else:

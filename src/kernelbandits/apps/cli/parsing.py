@@ -57,13 +57,13 @@ class Command(TyperCommand):
     """A command that takes arguments and options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with mistakes_explained(ctx):
+        with explain_mistakes(ctx):
             # The parser's own sentence about arguments that are left over is replaced below.
             allowed, ctx.allow_extra_args = ctx.allow_extra_args, True
             left: list[str] = super().parse_args(ctx, args)
             refuse_options(ctx, left)
             if left and not allowed:
-                said = f"{words(ctx)} takes no more arguments, got {' '.join(left)}"
+                said = f"{spell_command(ctx)} takes no more arguments, got {' '.join(left)}"
                 if any(param.name == "candidates" for param in self.params) and exists(left[0]):
                     said += "; if that is the table of candidates, write --candidates before it"
                 raise exceptions.UsageError(said)
@@ -74,17 +74,17 @@ class CommandGroup(TyperGroup):
     """A command that has commands of its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with mistakes_explained(ctx):
+        with explain_mistakes(ctx):
             parsed: list[str] = super().parse_args(ctx, args)
             return parsed
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        with mistakes_explained(ctx):
+        with explain_mistakes(ctx):
             known = self.list_commands(ctx)
             if args[0] not in known:
                 suggestion = did_you_mean(args[0], known, quote="")
                 raise exceptions.UsageError(
-                    f"{words(ctx)} has no command {args[0]}.{suggestion} "
+                    f"{spell_command(ctx)} has no command {args[0]}.{suggestion} "
                     f"Its commands are {', '.join(known)}"
                 )
             return super().resolve_command(ctx, args)
@@ -103,7 +103,7 @@ def refuse_options(ctx: Any, left: Sequence[str]) -> None:
 
 
 @contextmanager
-def mistakes_explained(ctx: Any) -> Iterator[None]:
+def explain_mistakes(ctx: Any) -> Iterator[None]:
     """Print what is wrong with the arguments as one sentence, and end with exit code 2."""
     from kernelbandits.formatting import mask_password
 
@@ -122,9 +122,9 @@ def explain(error: Any, ctx: Any) -> str:
     if isinstance(error, exceptions.NoSuchOption):
         known = [option for parameter in ctx.command.params for option in names_of(parameter)]
         suggestion = did_you_mean(error.option_name, known, quote="")
-        return f"{words(ctx)} has no option {error.option_name}.{suggestion}".rstrip(".")
+        return f"{spell_command(ctx)} has no option {error.option_name}.{suggestion}".rstrip(".")
     if isinstance(error, exceptions.MissingParameter):
-        return f"{words(ctx)} needs {name_of(error.param)}, got none"
+        return f"{spell_command(ctx)} needs {name_of(error.param)}, got none"
     if isinstance(error, exceptions.BadParameter) and error.param is not None:
         needed = needed_value(ctx.command, error.param)
         return f"{name_of(error.param)} needs {needed}, got {given_value(error)}"
@@ -139,7 +139,7 @@ def explain(error: Any, ctx: Any) -> str:
     return str(error.format_message()).rstrip(".")
 
 
-def words(ctx: Any) -> str:
+def spell_command(ctx: Any) -> str:
     """Return the command as it was typed, without the name of the program: study ask."""
     return " ".join(command_names(ctx)) or "kernelbandits"
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kernelbandits.analysis.ranking import Ranking, Standing
     from kernelbandits.experiment import Cell, Results
 
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not tested": "bright_black"}
 CELLS = ".cells"
 ROUNDS = "rounds.parquet"
@@ -105,7 +105,7 @@ def listen(quiet: bool) -> None:
 
 
 @contextmanager
-def grouped_notes(quiet: bool) -> Iterator[None]:
+def group_notes(quiet: bool) -> Iterator[None]:
     """Keep warnings of policies to the end and show each once, with all policies concerned."""
     held: list[str] = []
 
@@ -148,7 +148,7 @@ def prefetch(*modules: str) -> None:
     Thread(target=lambda: [import_module(name) for name in wanted], daemon=True).start()
 
 
-def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
+def announce_continuation(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
     """Say how many games of an interrupted run are stored: a policy, a problem and a seed each."""
     from kernelbandits.experiment.blocks import stored_blocks
 
@@ -162,7 +162,7 @@ def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
         notice(f"continuing an interrupted run: {stored} of {games} games are stored", quiet)
 
 
-def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
+def run_resumable(output: Path, work: Callable[[Path], Outcome]) -> Outcome:
     """Run work that stores each finished cell in the output folder."""
     folder = output / CELLS
     folder.mkdir(parents=True, exist_ok=True)
@@ -299,7 +299,7 @@ def show_folder(output: Path) -> None:
 
 
 @contextmanager
-def closed_pipe_ignored() -> Iterator[None]:
+def ignore_closed_pipe() -> Iterator[None]:
     """Drop the rest of the output if the reader of a pipe stops early, like `head`.
 
     The exit code is kept.

@@ -434,12 +434,12 @@ def correct(
     print_sentence(
         form,
         event,
-        f"Trial {event.trial}{in_brackets(label)} {shown} (event {event.seq}). "
+        f"Trial {event.trial}{bracket_label(label)} {shown} (event {event.seq}). "
         "`undo` reverses the correction.",
     )
 
 
-def in_brackets(label: str | None) -> str:
+def bracket_label(label: str | None) -> str:
     """Return the label in brackets, to stand behind the number of a trial."""
     return "" if label is None else f" ({label})"
 
@@ -458,6 +458,6 @@ def withdraw(
     print_sentence(
         form,
         event,
-        f"The result of trial {event.trial}{in_brackets(label)} no longer counts "
+        f"The result of trial {event.trial}{bracket_label(label)} no longer counts "
         f"(event {event.seq}). `undo` reverses the withdrawal.",
     )

@@ -42,7 +42,7 @@ ERROR = {
     "properties": {"error": {"type": "string"}},
     "required": ["error"],
 }
-SAID = {
+STATUS_MEANINGS = {
     401: "no token, or a wrong one",
     403: "the token may only read, or the request comes from another site",
     404: "there is no such study",
@@ -55,22 +55,24 @@ SAID = {
 }
 
 
-def say(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def describe_statuses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the errors that the OpenAPI description of a route names."""
     content = {"application/json": {"schema": ERROR}}
-    return {status: {"description": SAID[status], "content": content} for status in statuses}
+    return {
+        status: {"description": STATUS_MEANINGS[status], "content": content} for status in statuses
+    }
 
 
 reading = APIRouter(
     prefix="/api",
     dependencies=[Depends(api_reader)],
-    responses=say(401, 404, 409, 422, 503),
+    responses=describe_statuses(401, 404, 409, 422, 503),
     route_class=StudyRoute,
 )
 writing = APIRouter(
     prefix="/api",
     dependencies=[Depends(api_writer)],
-    responses=say(401, 403, 404, 409, 413, 415, 422, 503, 507),
+    responses=describe_statuses(401, 403, 404, 409, 413, 415, 422, 503, 507),
     route_class=StudyRoute,
 )
 

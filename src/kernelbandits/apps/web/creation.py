@@ -49,7 +49,7 @@ SIMILARITY = (
 SHOWN_ROWS = 8
 FREE_LINES = 2
 """Empty lines for further targets on a form that has none; "Check again" brings another."""
-KINDS = {
+VARIABLE_TYPES = {
     "real": "number",
     "integer": "whole number",
     "choice": "choice",
@@ -431,16 +431,16 @@ class Ranges:
     lines: Sequence[VariableLine]
     constraints: str
     aims: Aims
-    kinds: dict[str, str]
+    types: dict[str, str]
 
     @classmethod
     def of(cls, form: Form | None, fixed: str | None = None) -> Ranges:
         if form is None:
-            return cls(EMPTY, "", Aims(name=fixed or ""), KINDS)
+            return cls(EMPTY, "", Aims(name=fixed or ""), VARIABLE_TYPES)
         parts = [form.texts(f"variable-{part}") for part in ("name", "kind", "values")]
         lines = [VariableLine(*line) for line in zip(*parts, strict=False)]
         more = EMPTY if form.text("action") == "more" else ()
-        return cls([*lines, *more], form.text("constraints"), Aims.of(form), KINDS)
+        return cls([*lines, *more], form.text("constraints"), Aims.of(form), VARIABLE_TYPES)
 
     def space(self) -> MixedBox:
         """Return the space that the lines describe; empty ones do not count."""
@@ -449,7 +449,7 @@ class Ranges:
         names = [one.name for one in filled]
         for one in filled:
             checks.needs(bool(one.name), "a variable", "a name", one.values)
-            checks.one_of(f"variable {one.name!r}", "type", one.kind, KINDS)
+            checks.one_of(f"variable {one.name!r}", "type", one.kind, VARIABLE_TYPES)
             again = names.count(one.name) == 1
             checks.needs(again, "a new study", "a name of its own for each variable", one.name)
         variables = {one.name: parse_values(one.name, one.kind, one.values) for one in filled}

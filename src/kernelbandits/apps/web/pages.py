@@ -45,11 +45,11 @@ router = APIRouter(
 )
 
 STATIC = Path(__file__).parent / "static"
-KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+STATIC_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 """A figure is an image without script; matplotlib writes its styles into the elements."""
-SAID_SECONDS = 60
-LONGEST_SAID = 1500
+NOTICE_SECONDS = 60
+LONGEST_NOTICE = 1500
 """Letters that fit into a cookie."""
 
 
@@ -64,7 +64,7 @@ def show_page(
     It names the key of the form that it answers, so that the script no longer keeps what was typed.
     """
     lab = find_lab(request)
-    said, answered = read_said(lab, request)
+    said, answered = read_notices(lab, request)
     page = render(
         f"lab/{template}",
         shelf=lab.library.shelf.title,
@@ -81,7 +81,9 @@ def show_page(
     )
     answer = HTMLResponse(page, code)
     if said or answered:
-        answer.delete_cookie(said_cookie(lab), httponly=True, samesite="strict", secure=lab.secure)
+        answer.delete_cookie(
+            notice_cookie(lab), httponly=True, samesite="strict", secure=lab.secure
+        )
     return answer
 
 
@@ -110,13 +112,13 @@ def find_form_key(request: Request) -> str:
 def go_to(request: Request, address: str, *sentences: str) -> Response:
     """Send the browser to a page, which says these sentences once and names the form it answers."""
     lab, answer = find_lab(request), RedirectResponse(address, 303)
-    said = [one[: LONGEST_SAID // len(sentences)] for one in sentences]
+    said = [one[: LONGEST_NOTICE // len(sentences)] for one in sentences]
     text = json.dumps({"said": said, "key": find_form_key(request)})
     value = base64.urlsafe_b64encode(text.encode()).decode()
     answer.set_cookie(
-        said_cookie(lab),
+        notice_cookie(lab),
         f"{value}.{lab.access.sign_text(value)}",
-        max_age=SAID_SECONDS,
+        max_age=NOTICE_SECONDS,
         secure=lab.secure,
         httponly=True,
         samesite="strict",
@@ -124,13 +126,13 @@ def go_to(request: Request, address: str, *sentences: str) -> Response:
     return answer
 
 
-def said_cookie(lab: Lab) -> str:
+def notice_cookie(lab: Lab) -> str:
     return f"{lab.cookie}-said"
 
 
-def read_said(lab: Lab, request: Request) -> tuple[list[str], str]:
+def read_notices(lab: Lab, request: Request) -> tuple[list[str], str]:
     """Return what the last form has to say, and its key."""
-    value, _, signature = request.cookies.get(said_cookie(lab), "").partition(".")
+    value, _, signature = request.cookies.get(notice_cookie(lab), "").partition(".")
     if not value or not lab.access.is_signed(value, signature):
         return [], ""
     found = json.loads(base64.urlsafe_b64decode(value))
@@ -436,17 +438,19 @@ WantedFigure = Annotated[FigureName, Depends(FigureName)]
 
 @router.get("/studies/{name}/figure.svg")
 def figure(request: Request, name: str, wanted: WantedFigure) -> Response:
-    drawn = drawn_snapshot(request, name).draw(wanted)
+    drawn = find_drawn_snapshot(request, name).draw(wanted)
     return Response(drawn.svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
 
 
 @router.get("/studies/{name}/marks.json")
 def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
     """Return place and text of each mark of a figure, which the page shows under the pointer."""
-    return Response(drawn_snapshot(request, name).draw(wanted).marks, 200, {}, "application/json")
+    return Response(
+        find_drawn_snapshot(request, name).draw(wanted).marks, 200, {}, "application/json"
+    )
 
 
-def drawn_snapshot(request: Request, name: str) -> Snapshot:
+def find_drawn_snapshot(request: Request, name: str) -> Snapshot:
     """Return the snapshot whose figures the page shows."""
     snapshot = take_snapshot(request, name)
     return snapshot.newest_with(DRAWINGS) or snapshot
@@ -540,7 +544,7 @@ def download(request: Request, name: str, what: str) -> Response:
         path = Path(folder) / what
         DOWNLOADS[what](snapshot, path)
         content = path.read_bytes()
-    kind = FILE_KINDS[path.suffix]
+    kind = DOWNLOAD_TYPES[path.suffix]
     heading = {
         "content-disposition": name_file(f"{name}-{what}"),
         "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -593,7 +597,7 @@ DOWNLOADS: dict[str, Callable[[Snapshot, Path], None]] = {
     "sheet.xlsx": write_sheet,
     "page.html": page_html,
 }
-FILE_KINDS = {
+DOWNLOAD_TYPES = {
     ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -606,11 +610,17 @@ def static(file: str) -> Response:
     found = static_files().get(file)
     if found is None:
         raise HTTPException(404, "there is no such file")
-    return Response(found, 200, {"cache-control": "private, max-age=60"}, KINDS[Path(file).suffix])
+    return Response(
+        found, 200, {"cache-control": "private, max-age=60"}, STATIC_TYPES[Path(file).suffix]
+    )
 
 
 def static_files() -> dict[str, str]:
-    own = {path.name: path.read_text("utf-8") for path in STATIC.iterdir() if path.suffix in KINDS}
+    own = {
+        path.name: path.read_text("utf-8")
+        for path in STATIC.iterdir()
+        if path.suffix in STATIC_TYPES
+    }
     return {**own, "style.css": template_text("style.css")}
 
 

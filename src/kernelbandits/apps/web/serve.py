@@ -62,7 +62,7 @@ class Configuration:
     @property
     def hosts(self) -> list[str]:
         """The values of the Host header that are accepted."""
-        own = [] if self.host in ("0.0.0.0", "::") else [bracket(self.host)]
+        own = [] if self.host in ("0.0.0.0", "::") else [bracket_host(self.host)]
         names = [*LOOPBACK_NAMES, *own, *self.names]
         plain = list(self.names) if self.behind_proxy else []
         return [*(name if has_port(name) else f"{name}:{self.port}" for name in names), *plain]
@@ -75,7 +75,7 @@ class Configuration:
             name = self.names[0]
             at_port = has_port(name) or self.behind_proxy
             return f"{scheme}://{name if at_port else f'{name}:{self.port}'}"
-        local = "127.0.0.1" if self.host in ("0.0.0.0", "::") else bracket(self.host)
+        local = "127.0.0.1" if self.host in ("0.0.0.0", "::") else bracket_host(self.host)
         return f"{scheme}://{local}:{self.port}"
 
     def check(self) -> None:
@@ -101,7 +101,7 @@ class Configuration:
         )
 
 
-def bracket(host: str) -> str:
+def bracket_host(host: str) -> str:
     """Return an IPv6 address as a Host header has it."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 

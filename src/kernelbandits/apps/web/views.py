@@ -176,7 +176,7 @@ class CandidateTable:
     """Heading -> the name by which it is sorted."""
     rows: Sequence[CandidateRow]
     total: int
-    found: int
+    matching: int
     pages: int
     query: Query
     caution: str = ""
@@ -196,7 +196,7 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
     numbers = ["results", "average", "mean", "sd"]
     sortable = {**({"row": "row"} if "row" in shown else {}), **dict.fromkeys(columns, "")}
     sortable = {name: name for name in (*sortable, *numbers)}
-    pending = shown_pending(snapshot, shown)
+    pending = find_pending(snapshot, shown)
     kept = shown[select_rows(shown, columns, pending, query)]
     if query.sort in sortable:
         kept = kept.sort_values(
@@ -215,7 +215,7 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
     )
 
 
-def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
+def find_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
     """Tell which lines are candidates with a pending trial."""
     waiting = snapshot.pending
     if snapshot.study.space is None:
@@ -366,24 +366,24 @@ def name_rows(event: Event) -> str:
 # ---------------------------------------------------------------------- answers
 
 
-def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
+def explanation_rows(explained: Explained) -> tuple[str, list[tuple[str, str]]]:
     """Return why a trial was suggested: a sentence, and the numbers behind it."""
     numbers = {
-        "estimate": found.mean,
+        "estimate": explained.mean,
         # The sentence has the one with the pending results imagined.
-        f"standard deviation{' by the results alone' if found.pending else ''}": found.sd,
-        "expected improvement": found.improvement,
-        "exploration weight": found.weight,
-        "confidence width": found.width,
-        "weight × width × sd": found.bonus,
-        "gain": found.gain,
-        "horizon": found.horizon,
-        "index": found.index,
-        "best estimate then": found.greedy_mean,
+        f"standard deviation{' by the results alone' if explained.pending else ''}": explained.sd,
+        "expected improvement": explained.improvement,
+        "exploration weight": explained.weight,
+        "confidence width": explained.width,
+        "weight × width × sd": explained.bonus,
+        "gain": explained.gain,
+        "horizon": explained.horizon,
+        "index": explained.index,
+        "best estimate then": explained.greedy_mean,
     }
     rows = [(name, format_number(value)) for name, value in numbers.items() if value is not None]
-    shares = {"probability of being the best": found.chance}
+    shares = {"probability of being the best": explained.chance}
     rows += [(name, format_share(value)) for name, value in shares.items() if value is not None]
-    rows.append(("results known then", str(found.results)))
-    rows.append(("pending then", str(found.pending)))
-    return found.sentence, rows
+    rows.append(("results known then", str(explained.results)))
+    rows.append(("pending then", str(explained.pending)))
+    return explained.sentence, rows
