@@ -25,7 +25,7 @@ from kernelbandits.analysis.calculation import (
 )
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.apps.cli.options import folder
-from kernelbandits.apps.cli.theory import in_words, of_trivial, place_of, spelled_box
+from kernelbandits.apps.cli.theory import compare_with_trivial, describe_box, place_of, read_box
 from kernelbandits.catalogue import read_law, read_policy
 from kernelbandits.formatting import format_number
 
@@ -275,10 +275,10 @@ def test_candidates_make_a_finite_set_of_a_box_or_of_a_problem():
 
 
 def test_boxes_are_spelled_by_their_sides():
-    assert spelled_box("0,1x-5,10") == kb.Box((0, -5), (1, 10))
-    assert spelled_box("1e-3,2") == kb.Box((0.001,), (2,))
-    assert in_words(spelled_box("0,1")) == "the unit interval"
-    assert in_words(spelled_box("0,1x0,1x0,1")) == "the unit cube of 3 dimensions"
+    assert read_box("0,1x-5,10") == kb.Box((0, -5), (1, 10))
+    assert read_box("1e-3,2") == kb.Box((0.001,), (2,))
+    assert describe_box(read_box("0,1")) == "the unit interval"
+    assert describe_box(read_box("0,1x0,1x0,1")) == "the unit cube of 3 dimensions"
 
 
 def test_an_adaptive_law_keeps_the_bound_of_ucb_on_arms_and_not_on_a_box():
@@ -409,7 +409,7 @@ def test_numbers_beyond_all_measure_are_null_in_the_document_and_words_in_the_te
     assert math.isinf(found.bound.printed)
     assert calculation_document(found)["bounds"]["printed"] is None
     json.dumps(calculation_document(found), allow_nan=False)
-    assert of_trivial(math.inf, 10.0) == ("∞", "∞")
+    assert compare_with_trivial(math.inf, 10.0) == ("∞", "∞")
 
 
 def test_every_spelling_of_the_help_is_understood():

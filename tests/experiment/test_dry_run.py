@@ -100,7 +100,7 @@ def test_the_bar_counts_cells_and_moves_by_what_their_blocks_take():
 def heard(capsys, *given: tuple[str, type[Warning]]) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        with screen.grouped_notes(quiet=False):
+        with screen.group_notes(quiet=False):
             for text, category in given:
                 warnings.warn(text, category, stacklevel=1)
     return capsys.readouterr().err.splitlines()
@@ -124,7 +124,7 @@ def test_notes_of_several_policies_are_grouped_and_none_is_hidden(capsys):
 
 
 def breaking_off() -> None:
-    with warnings.catch_warnings(), screen.grouped_notes(quiet=False):
+    with warnings.catch_warnings(), screen.group_notes(quiet=False):
         warnings.simplefilter("always")
         warnings.warn("A: something", TheoryWarning, stacklevel=1)
         raise KeyError

@@ -69,7 +69,7 @@ class LabClient:
         return RemoteStudy(self, name)
 
     def create(self, name: str, *, target: str | None = None, **settings: Any) -> RemoteStudy:
-        """A new study from `csv` (text), `rows` (a list of dictionaries) or `space`.
+        """Create a study from `csv` (text), `rows` (a list of dictionaries) or `space`.
 
         In place of `target` there may be several `targets`, such as ["gloss", "haze:minimize"].
         """
@@ -128,7 +128,7 @@ class RemoteStudy:
         same: Sequence[str] | None = None,
         key: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The next candidates: trial, row, x, why, and more."""
+        """Ask for the next candidates, each a dictionary with trial, row, x, why, and more."""
         found: list[dict[str, Any]]
         shared = None if same is None else list(same)
         found = self._post("ask", {"n": n, "worker": worker, "lease": lease, "same": shared}, key)

@@ -131,7 +131,7 @@ class Candidates:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What the log keeps beside the table, as JSON has it."""
+        """The part of the candidates that a log keeps beside the table, as JSON has it."""
         return {
             "chosen": list(self.chosen),
             "cost": self.cost,
@@ -158,7 +158,7 @@ class Candidates:
 
     @property
     def stored(self) -> dict[str, list[Any]]:
-        """What a log keeps: the columns, and the coordinates of candidates without others."""
+        """The columns that a log keeps, with the coordinates of candidates that have no others."""
         return self.lists | ({SIMILARITY: list(self.packed)} if self.packed else {})
 
     @property
@@ -178,7 +178,7 @@ class Candidates:
         return hashlib.sha256(json.dumps([roles, self.stored]).encode()).hexdigest()
 
     def levels(self, name: str) -> dict[str, int]:
-        """Each value of a column of text, and its number in the order in which they first come."""
+        """Return the values of a column of text, numbered in the order in which they first come."""
         if name not in self._levels:
             self._levels[name] = {
                 text: i for i, text in enumerate(dict.fromkeys(self.columns[name]))
@@ -204,7 +204,7 @@ class Candidates:
 
     @property
     def width(self) -> int:
-        """How many coordinates a candidate has."""
+        """The number of coordinates of a candidate."""
         if self.by_similarity:
             return count_packed(self.packed[0])
         return sum(map(self._width, self.varying)) or 1
@@ -244,7 +244,7 @@ class Candidates:
         return scale_to_unit(logarithms(values), math.log10(low), math.log10(high))
 
     def number_at(self, name: str, coordinate: float) -> float:
-        """Which number of a column has this coordinate, to nine digits."""
+        """Return the number of a column that has this coordinate, to nine digits."""
         low, high = self.range(name)
         if name in self.log:
             found = 10 ** ((1 - coordinate) * math.log10(low) + coordinate * math.log10(high))
@@ -253,7 +253,7 @@ class Candidates:
         return float(f"{min(max(found, low), high):.9g}")
 
     def range(self, name: str) -> tuple[float, float]:
-        """Which numbers of a column become 0 and 1."""
+        """Return the two numbers of a column whose coordinates are 0 and 1."""
         if name in self.ranges:
             return self.ranges[name]
         values = self.numbers(name)
@@ -281,7 +281,7 @@ class Candidates:
         return np.flatnonzero(inside)
 
     def texts(self, name: str) -> Sequence[str]:
-        """The cells of a column as text; numbers in their canonical form."""
+        """Return the cells of a column as text; numbers in their canonical form."""
         cells = self.columns[name]
         return cells if isinstance(cells, tuple) else canonical_texts(cells)
 
@@ -290,7 +290,7 @@ class Candidates:
         return np.array(list(map(float, cells))) if isinstance(cells, tuple) else cells
 
     def x(self, row: int) -> dict[str, float | str]:
-        """What describes the candidate in this row."""
+        """Return the values that describe the candidate in this row, by column."""
         return {name: self._value(name, self.check_row(row)) for name in self.chosen}
 
     def _value(self, name: str, row: int) -> float | str:
@@ -298,31 +298,34 @@ class Candidates:
         return cell if isinstance(cell, str) else float(cell)
 
     def label(self, row: int) -> dict[str, str]:
-        """What people call this row."""
+        """Return the names of this row, by column of labels."""
         self.check_row(row)
         return {name: str(self.columns[name][row]) for name in self.labels}
 
     def number(self, row: int) -> int | None:
-        """The number by which users know a row."""
+        """Return the number by which users know a row."""
         return row
 
     def name(self, row: int) -> str:
-        """How a sentence names a row."""
+        """Return the words by which a sentence names a row."""
         return f"row {row}"
 
     @cached_property
     def extent(self) -> int | str:
-        """What a digest of results has of the whole table, whose coordinates the model sees."""
+        """The number by which a digest of results identifies the whole table.
+
+        Once the table has changed it is a digest of the coordinates, which the model sees.
+        """
         if not self.changed:
             return len(self)
         return hashlib.sha256(self.points.tobytes()).hexdigest()
 
     def identify(self, row: int) -> bytes:
-        """What a digest of results has of a row."""
+        """Return the bytes by which a digest of results identifies a row."""
         return struct.pack("<q", row)
 
     def key(self, row: int) -> int | str:
-        """By what a line of a file of results is known again."""
+        """Return what identifies the candidate of a line in a file of results."""
         return row
 
     def check_row(self, row: int) -> int:
@@ -335,7 +338,7 @@ class Candidates:
         return row
 
     def find_label(self, text: str) -> int:
-        """The row that a label names: by the column given as the label, else by any that can."""
+        """Return the row with this label, in the column given as label or else in any of labels."""
         columns = self.labels if self.named_by is None else (self.named_by,)
         checks.needs(bool(columns), "label", "a table with a column that names its rows", text)
         named = (self.row_with_label(name, text) for name in columns)
@@ -354,7 +357,7 @@ class Candidates:
         return rows.pop()
 
     def row_in_line(self, line: int) -> int:
-        """The row that stood in a line of the file from which the study was created."""
+        """Return the row that stood in a line of the file from which the study was created."""
         if not self.lines:
             raise StudyConflict(
                 f"line needs a study that knows the lines of its file, got line {line} of a table "
@@ -372,7 +375,7 @@ class Candidates:
         return {line: row for row, line in enumerate(self.lines)}
 
     def row_with_label(self, name: str, text: str) -> int | None:
-        """The row with this label, if there is one."""
+        """Return the row with this label, or None if there is none."""
         exact, near = self._label_rows[name]
         return exact.get(text, near.get(whole(text)))
 
@@ -382,18 +385,18 @@ class Candidates:
         return {name: index_labels(self.texts(name)) for name in dict.fromkeys(named)}
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
-        """The first row with these values of the chosen columns."""
+        """Return the first row with these values of the chosen columns; refuse others."""
         row = self.find_row(x)
         if row is None:
             raise StudyConflict(f"no candidate has {dict(x)}")
         return row
 
     def find_row(self, x: Mapping[str, Any]) -> int | None:
-        """The same, or None if no row has them."""
+        """Return the first row with these values of the chosen columns; None if none has them."""
         return self._rows.get(tuple(self.parse_point(x).values()))
 
     def parse_point(self, x: Mapping[str, Any]) -> dict[str, float | str]:
-        """The values of all chosen columns as the table has them, from numbers or texts."""
+        """Return the values of all chosen columns as the table has them, from numbers or texts."""
         given = {
             find_column(self.chosen, name, "a candidate", "a column"): value
             for name, value in x.items()
@@ -403,7 +406,7 @@ class Candidates:
         return {name: self.parse(name, given[name]) for name in self.chosen}
 
     def parse(self, name: str, value: Any) -> float | str:
-        """A value of a chosen column as the table has it: a number, or text."""
+        """Return a value of a chosen column as the table has it: a number, or text."""
         text = text_of(value)
         if name in self.categories:
             return text
@@ -420,12 +423,12 @@ class Candidates:
 
     @cached_property
     def first_rows(self) -> Indices:
-        """For each row the first row that describes the same candidate: often the row itself."""
+        """The first row that describes the same candidate as each row: often the row itself."""
         return RowIndex(np.column_stack([self._codes(name) for name in self.chosen])).first
 
     @cached_property
     def samples(self) -> Indices:
-        """For each row the first row of the same sample: the same candidate with the same labels.
+        """The first row of the same sample as each row: the same candidate and the same labels.
 
         Without labels nobody can tell rows of one candidate apart, and they are one sample.
         """
@@ -435,7 +438,7 @@ class Candidates:
         return RowIndex(np.column_stack([self._codes(name) for name in names])).first
 
     def _codes(self, name: str) -> Array:
-        """The numbers of a column, or a number for each text."""
+        """Return the numbers of a column, or a number for each text."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
             return cells
@@ -444,12 +447,12 @@ class Candidates:
 
     @cached_property
     def members(self) -> Indices:
-        """For each row the number of its candidate, in the order in which candidates first come."""
+        """The number of the candidate of each row, in the order in which candidates first come."""
         return np.unique(self.first_rows, return_inverse=True)[1].reshape(-1)
 
     @cached_property
     def different_rows(self) -> Indices:
-        """For each different candidate its first allowed row, else its first row."""
+        """The first allowed row of each different candidate, else its first row."""
         rows: Indices = np.unique(self.first_rows)
         groups, places = np.unique(self.members[self.allowed_rows], return_index=True)
         rows[groups] = np.flatnonzero(self.allowed_rows)[places]
@@ -457,7 +460,7 @@ class Candidates:
 
     @property
     def distinct(self) -> int:
-        """How many different candidates there are."""
+        """The number of different candidates."""
         return len(self.different_rows)
 
 
@@ -474,7 +477,7 @@ def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def one_hot(cells: Cells, levels: Mapping[str, int]) -> Array:
-    """One coordinate for each value, in the order in which they first come."""
+    """Return points with one coordinate for each value; points of different values are 1 apart."""
     points = np.zeros((len(cells), len(levels)))
     points[np.arange(len(cells)), [levels[cell] for cell in cells]] = math.sqrt(0.5)
     return points
@@ -553,7 +556,7 @@ def read_columns_again(source: Source, created: Mapping[str, Any]) -> dict[str, 
 
 
 def name_candidates(points: Array, names: Sequence[str]) -> Candidates:
-    """Candidates known by their similarity, the inner product of their coordinates, and a name.
+    """Return candidates that have a name and whose similarity is the inner product of points.
 
     >>> import numpy as np
     >>> found = name_candidates(np.eye(2), ["aspirin", "caffeine"])
@@ -568,7 +571,7 @@ def name_candidates(points: Array, names: Sequence[str]) -> Candidates:
 
 
 def keep_cells(table: Table, name: str, roles: Roles) -> Cells:
-    """The column as it is kept: numbers where they count, else the text as it stands.
+    """Return the column as it is kept: numbers where they count, else the text as it stands.
 
     Numbers that do not count keep their text, but get a decimal point.
     """
@@ -581,7 +584,7 @@ def keep_cells(table: Table, name: str, roles: Roles) -> Cells:
 
 
 def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Iterator[str]:
-    """Constant columns, scales, and rows that are the same candidate.
+    """Yield remarks on constant columns, scales, and rows that are the same candidate.
 
     decided: the scales of the columns for which the user named none.
     """
@@ -596,7 +599,7 @@ def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Ite
 
 
 def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, Any]) -> Candidates:
-    """The same value again, from what a log keeps: columns of numbers or texts, and their roles."""
+    """Return the candidates that a log keeps as columns of numbers or texts, and their roles."""
     numeric = {name for name in body["chosen"] if body["kinds"][name] == NUMBERS} | {body["cost"]}
     packed = tuple(columns[SIMILARITY]) if body[SIMILARITY] else ()
     return Candidates(
@@ -619,7 +622,7 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
 
 
 def write_lines(lines: Sequence[int]) -> list[int]:
-    """The lines of a file as they are stored: only the first, if they follow each other."""
+    """Return the lines of a file as they are stored: only the first, if they follow each other."""
     if lines and list(lines) == list(range(lines[0], lines[0] + len(lines))):
         return [lines[0]]
     return list(lines)

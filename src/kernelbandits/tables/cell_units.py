@@ -15,7 +15,7 @@ QUANTITY = re.compile(r"([+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?)(?:\s+|(?=°))([^\W\d
 
 
 def move_units_to_headers(table: Table) -> Table:
-    """The table with columns such as `conc` of 10 mM, 20 mM as numbers, called `conc (mM)`.
+    """Return the table with columns such as `conc` of 10 mM, 20 mM as numbers of `conc (mM)`.
 
     The unit stays in the name, so a file of results with other units is not taken for the same
     column. A notice says what was done.
@@ -39,7 +39,7 @@ def move_units_to_headers(table: Table) -> Table:
 
 
 def find_unit(column: Column) -> str | None:
-    """The unit that every cell has behind its number; None if there is none."""
+    """Return the unit that every cell has behind its number; None if there is none."""
     if not isinstance(column.given, tuple):
         return None
     filled = [cell for cell in column.given if cell not in ABSENT]

@@ -45,7 +45,7 @@ LARGEST_INTEGER = 10**300
 
 
 def plain(cell: str) -> str:
-    """The text of a cell, composed (NFC), without blanks around it."""
+    """Return the text of a cell, composed (NFC), without blanks around it."""
     return cell.strip() if cell.isascii() else unicodedata.normalize("NFC", cell).strip()
 
 
@@ -54,7 +54,7 @@ def remove_guard(cell: str) -> str:
 
 
 def parse_number(cell: str, decimal: str = ".") -> float:
-    """The finite number that is written in a cell, nan if there is none."""
+    """Return the finite number that is written in a cell, nan if there is none."""
     if decimal == ",":
         cell = cell.translate({ord(","): ".", ord("."): ","})
     value = float(cell) if NUMBER.fullmatch(cell) else math.nan
@@ -62,7 +62,7 @@ def parse_number(cell: str, decimal: str = ".") -> float:
 
 
 def parse_numbers(cells: Sequence[str], decimal: str = ".") -> Array:
-    """The number in each cell, nan where there is none."""
+    """Return the number in each cell, nan where there is none."""
     # Of these characters alone, Python reads as a number exactly what NUMBER describes.
     if re.fullmatch(rf"[0-9eE+\-{decimal}]*", "".join(cells)):
         texts = cells if decimal == "." else [cell.replace(",", ".") for cell in cells]
@@ -86,7 +86,7 @@ def canonical(value: float) -> str:
 
 
 def canonical_texts(values: Array) -> list[str]:
-    """The canonical text of each of many finite numbers."""
+    """Return the canonical text of each of many finite numbers."""
     whole = (np.abs(values) < LARGEST_EXACT) & (values == np.trunc(values))
     if whole.all():
         return list(map(str, values.astype(np.int64).tolist()))
@@ -97,7 +97,7 @@ def canonical_texts(values: Array) -> list[str]:
 
 
 def text_of(value: Any) -> str:
-    """Any value as the text of a cell; None is a blank."""
+    """Return any value as the text of a cell; None is a blank."""
     if value is None:
         return ""
     if isinstance(value, (bool, np.bool_)):
@@ -120,11 +120,11 @@ def text_of(value: Any) -> str:
     )
     if isinstance(value, refused):
         raise ValueError(f"a cell needs a number or text, got {type(value).__name__}")
-    return storable(plain(str(value)))
+    return check_storable(plain(str(value)))
 
 
-def storable(text: str) -> str:
-    """Text that every store and every file can hold."""
+def check_storable(text: str) -> str:
+    """Return the text if every store and every file can hold it; refuse it otherwise."""
     checks.needs(
         "\0" not in text and not re.search("[\ud800-\udfff]", text),
         "a cell",
@@ -135,7 +135,7 @@ def storable(text: str) -> str:
 
 
 def looks_numeric(cell: str) -> bool:
-    """Whether somebody may have meant a number: 1_000, 0x10, inf, 1,5, $5, (5), −5 or 12 %."""
+    """Tell whether a number may be meant, as by 1_000, 0x10, inf, 1,5, $5, (5), −5 or 12 %."""
     return (
         read_numberlike(cell) is not None
         or _is(float, cell)
@@ -156,7 +156,7 @@ def read_numberlike(cell: str) -> re.Match[str] | None:
 
 
 def suggest_number(cell: str, decimal: str = ".") -> str:
-    """How a cell that looks like a number is to be written; "" if that cannot be known.
+    """Say how to write a cell that looks like a number; "" if its number is not clear.
 
     >>> suggest_number("1.234,56"), suggest_number("1,234"), suggest_number("$5")
     ('write 1234.56', 'write 1234 or 1.234', 'write 5 and put $ in the header')
@@ -169,7 +169,7 @@ def suggest_number(cell: str, decimal: str = ".") -> str:
 
 
 def rewrite_number(cell: str, decimal: str = ".") -> tuple[list[str], str]:
-    """The numbers that a cell may mean, in the form that is read, and the unit beside them.
+    """Return the numbers that a cell may mean, in the form that is read, and the unit beside them.
 
     No numbers if it is read as it stands, or if that cannot be known.
     """
@@ -190,7 +190,7 @@ def rewrite_number(cell: str, decimal: str = ".") -> tuple[list[str], str]:
 
 
 def read_marks(digits: str, decimal: str) -> list[str]:
-    """The numbers that points and commas between digits may mean, written with a point.
+    """Return the numbers that points and commas between digits may mean, written with a point.
 
     >>> read_marks("1.234,56", "."), read_marks("1.234.567", "."), read_marks("1,234", ".")
     (['1234.56'], ['1234567'], ['1234', '1.234'])
@@ -223,6 +223,6 @@ def _is(reading: Any, cell: str) -> bool:
 
 
 def truth(cell: str) -> bool | None:
-    """Yes or no; None if the cell says neither."""
+    """Tell whether a cell says yes (True) or no (False); None if it says neither."""
     word = canonical(float(cell)) if NUMBER.fullmatch(cell) else cell.casefold()
     return True if word in YES else False if word in NO else None

@@ -40,7 +40,7 @@ CELL_MEMORY = 25
 
 
 def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
-    """The file as a table; encoding, delimiter and decimal mark are recognised.
+    """Read a file as a table; encoding, delimiter and decimal mark are recognised.
 
     A row with more or fewer cells than the header is refused. A first column without a name is
     called `nameless`, and refused if that is empty.
@@ -82,9 +82,10 @@ def check_columns(file: str, text: str, delimiters: Sequence[str]) -> None:
 
 
 def sniff_delimiters(text: str) -> list[str]:
-    """The delimiter that cuts all lines into equally many cells and finds most numbers comes first.
+    """Return the delimiters that a text may have, the best one first.
 
-    Others that cut all lines into equally many cells follow.
+    It cuts all lines into equally many cells and finds most numbers. Others that cut all lines into
+    equally many cells follow.
     """
     ratings = {mark: rate_delimiter(text, mark) for mark in DELIMITERS}
     best = max(DELIMITERS, key=ratings.__getitem__)
@@ -92,7 +93,7 @@ def sniff_delimiters(text: str) -> list[str]:
 
 
 def describe_delimiter(delimiter: str, others: Sequence[str]) -> str:
-    """A notice for a file whose lines could be cut in another way, too."""
+    """Return a notice for a file whose lines could be cut in another way, too; "" for others."""
     names = {",": "commas", ";": "semicolons", "\t": "tabs"}
     if not others:
         return ""
@@ -104,7 +105,7 @@ def describe_delimiter(delimiter: str, others: Sequence[str]) -> str:
 
 
 def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
-    """How well a delimiter fits, as a key to compare: does it, and how many numbers it finds.
+    """Return a key to compare delimiters: whether one fits, and how many numbers it finds.
 
     It fits if the first rows have equally many cells; else the cells of the header count.
 
@@ -127,12 +128,12 @@ def open_reader(text: str, delimiter: str, strict: bool = False) -> Reader:
 
 
 def split_lines(text: str) -> Iterator[str]:
-    """Lines with their ends: CR, LF or both."""
+    """Return the lines of a text with their ends: CR, LF or both."""
     return map(itemgetter(0), LINE.finditer(text))
 
 
 def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
-    """The cells of header and rows, and the line at which each begins.
+    """Return the cells of header and rows, and the line at which each begins.
 
     Blank lines are left out everywhere, and rows of blank cells at the end.
     """
@@ -159,7 +160,7 @@ def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]]
 
 
 def clean_cells(records: list[list[str]], text: str) -> list[list[str]]:
-    """Cells without blanks around them, composed, without the guards of an export."""
+    """Return the cells without blanks around them, composed, without the guards of an export."""
     if text.isascii():
         cleaned = [[cell.strip() for cell in cells] for cells in records]
     else:
@@ -172,7 +173,10 @@ def clean_cells(records: list[list[str]], text: str) -> list[list[str]]:
 def name_columns(
     file: str, records: Sequence[Sequence[str]], lines: Sequence[int], nameless: str = ""
 ) -> dict[int, str]:
-    """Position -> name, without nameless empty columns (what trailing delimiters leave)."""
+    """Return the names of columns by position; nameless columns that are empty are left out.
+
+    Such columns are what delimiters at the ends of lines leave.
+    """
     header = records[0]
     names = [name or (nameless if i == 0 else "") for i, name in enumerate(header)]
     if set(map(len, records)) != {len(names)}:
@@ -223,7 +227,7 @@ def is_written_number(cell: str) -> bool:
 
 
 def find_decimal_mark(delimiter: str, columns: Iterable[tuple[str, ...]]) -> str:
-    """A comma if some cell is a number written with it and it separates no cells, else a point."""
+    """Return a comma if it separates no cells and some number is written with it, else a point."""
     if delimiter == ",":
         return "."
     written = any(

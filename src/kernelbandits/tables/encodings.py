@@ -49,7 +49,7 @@ JSON = re.compile(r'\s*(\{\s*("|\}|\Z)|\[\s*([\[{"\d\]-]|\Z))')
 
 
 def read_content(path: str | PathLike[str]) -> bytes:
-    """The bytes of a file that can be read and is not too large to be a table."""
+    """Return the bytes of a file that can be read and is not too large to be a table."""
     try:
         return check_file(path).read_bytes()
     except OSError as error:
@@ -57,7 +57,7 @@ def read_content(path: str | PathLike[str]) -> bytes:
 
 
 def check_file(path: str | PathLike[str]) -> Path:
-    """The path of a file that is there and not too large to be a table."""
+    """Return the path of a file; refuse one that is missing or too large to be a table."""
     file = Path(path)
     if not file.exists():
         raise ValueError(f"No such file: {path}")
@@ -72,7 +72,7 @@ def check_file(path: str | PathLike[str]) -> Path:
 
 
 def decode_text(file: str, raw: bytes) -> tuple[str, str]:
-    """Text and encoding: that of the byte-order mark, else UTF-8, Windows-1252 or Latin-1."""
+    """Return text and encoding: by the byte-order mark, else UTF-8, Windows-1252 or Latin-1."""
     kind = recognise_kind(raw)
     if kind:
         raise ValueError(f"{file} needs to be text, got {kind}")
@@ -100,7 +100,7 @@ def check_lines(file: str, text: str) -> None:
 
 
 def recognise_kind(raw: bytes) -> str:
-    """What a file is that is no text, and what to do; "" if nothing is known of it."""
+    """Say what a file is that is no text, and what to do; "" if nothing is known of it."""
     if raw.startswith(b"PK\x03\x04"):
         parts = (b"xl/", b"[Content_Types].xml", b"content.xml", b"mimetype")
         archive = raw[:4096] + raw[-65536:]
@@ -125,13 +125,13 @@ def decode(file: str, raw: bytes) -> tuple[str, str]:
 
 
 def looks_like_utf_16(raw: bytes) -> bool:
-    """Whether about every second byte is 0, as in UTF-16 without a byte-order mark."""
+    """Tell whether about every second byte is 0, as in UTF-16 without a byte-order mark."""
     head = raw[:1000]
     return 4 * head.count(0) > len(head)
 
 
 def describe_encoding(encoding: str) -> str:
-    """A notice for a file that is read in an encoding which its bytes do not prove."""
+    """Return a notice if the bytes of a file do not prove its encoding, else an empty text."""
     names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
     if encoding not in names:
         return ""

@@ -27,7 +27,7 @@ OWN = frozenset({*TRIALS, "allowed", "results", "average", "low", "high"})
 
 
 def name_in_export(columns: Iterable[str]) -> dict[str, str]:
-    """Column of the candidates -> what an export calls it beside columns of our own.
+    """Return what an export calls each column of the candidates beside columns of its own.
 
     >>> name_in_export(["Cs", "mean"])
     {'Cs': 'Cs', 'mean': 'mean (candidate)'}
@@ -49,7 +49,7 @@ FRONT = "front"
 
 
 def name_details(columns: Iterable[str]) -> dict[str, str]:
-    """What an export calls the columns of details beside those of the candidates.
+    """Return what an export calls each column of details beside those of the candidates.
 
     >>> name_details(["Cs", "note"])
     {'sem': 'sem', 'note': 'note (result)', 'by': 'by'}
@@ -59,7 +59,7 @@ def name_details(columns: Iterable[str]) -> dict[str, str]:
 
 
 def name_targets(columns: Iterable[str], targets: Iterable[str]) -> dict[str, str]:
-    """Each of several targets -> what an export calls it beside those of the candidates.
+    """Return what an export calls each of several targets beside the columns of the candidates.
 
     >>> name_targets(["Cs"], ["stability", "mean"])
     {'stability': 'stability', 'mean': 'mean (target)'}
@@ -69,7 +69,7 @@ def name_targets(columns: Iterable[str], targets: Iterable[str]) -> dict[str, st
 
 
 def is_export(names: Iterable[str]) -> bool:
-    """Whether a table with these columns is an export of trials; that of a space has no rows."""
+    """Tell whether these are the columns of an export of trials; that of a space has no rows."""
     return set(TRIALS) - {"row"} <= set(names)
 
 
@@ -100,7 +100,7 @@ def line(cells: Sequence[Any]) -> str:
 
 
 def cell_text(value: Any) -> str:
-    """A value as the text of a cell."""
+    """Return a value as the text of a cell that a spreadsheet takes for no formula."""
     if is_missing(value):
         return ""
     text = value if isinstance(value, str) else text_of(value)
@@ -108,7 +108,7 @@ def cell_text(value: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, and what pandas has in their place."""
+    """Tell whether a value is None, NaN, or what pandas has in their place."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
@@ -117,5 +117,5 @@ def guard_formula(text: str) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may take a text for a formula."""
+    """Tell whether a spreadsheet may take a text for a formula."""
     return bool(DANGEROUS.match(text)) and not NUMBER.fullmatch(text)

@@ -88,7 +88,7 @@ def refuse_growth(candidates: Candidates, owner: str) -> None:
 
 
 def find_cells(table: Table, candidates: Candidates, name: str) -> str | None:
-    """The column of a file that belongs to a column of the table; None if it may be missing."""
+    """Return the column of a file for a column of the table; None if it may be missing."""
     found = find(table.columns, name)
     needed = (*candidates.chosen, candidates.cost, candidates.named_by)
     if found is None and name in needed:
@@ -100,7 +100,7 @@ def find_cells(table: Table, candidates: Candidates, name: str) -> str | None:
 
 
 def read_cells(table: Table, candidates: Candidates, name: str, column: str | None) -> list[Any]:
-    """The cells of the new rows in one column, checked as those of the table were."""
+    """Return the cells of the new rows in one column, checked as those of the table were."""
     if column is None:
         return [YES if name == candidates.allowed else ""] * len(table)
     if name == candidates.cost:
@@ -143,7 +143,7 @@ def check_texts(table: Table, column: str) -> list[str]:
 
 
 def read_new_column(table: Table, name: str, old: Any) -> tuple[list[Any], list[Any]]:
-    """Kind and value of the old rows, and the cells of the new rows, of a column that is new."""
+    """Read a column that is new: kind and value for the old rows, and the cells of the new rows."""
     column = find_column(table.columns, name, table.source, f"the new column {name!r}")
     text = text_of(old)
     checks.needs(text not in ABSENT, "add", f"a value of {name!r} for the old rows", old)
@@ -153,7 +153,7 @@ def read_new_column(table: Table, name: str, old: Any) -> tuple[list[Any], list[
 
 
 def fix_ranges(candidates: Candidates, body: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The ranges of columns of numbers that had none: new ones, and those that were constant."""
+    """Return ranges for columns of numbers that had none: new ones, and constant ones."""
     found: dict[str, list[float]] = {}
     for name in candidates.chosen:
         if name in candidates.categories or name in candidates.varying:
@@ -191,7 +191,7 @@ def check_reach(
 
 
 def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterator[str]:
-    """What is worth knowing about rows that are added."""
+    """Yield remarks on rows that are added: new values, values far outside, repeated candidates."""
     after, before = grow_candidates(candidates, body), len(candidates)
     for name in candidates.chosen:
         if name in candidates.categories:
@@ -211,13 +211,13 @@ def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterato
 
 
 def list_first(texts: Sequence[str]) -> str:
-    """The first few of many texts, and how many more there are."""
+    """Return the first few of many texts, and how many more there are."""
     more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
     return ", ".join(texts[:LISTED]) + more
 
 
 def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
-    """Name new rows by which a candidate can be suggested whose rows were all forbidden.
+    """Yield a remark on new rows by which a forbidden candidate can be suggested again.
 
     A row is forbidden, and not what it describes: the new row may be a new sample, or one that can
     be made now. So it is allowed, and that is said.
@@ -239,7 +239,7 @@ def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
 
 
 def remark_forbidden(candidates: Candidates, rows: Sequence[int]) -> Iterator[str]:
-    """Name rows that describe the same candidate as a forbidden one and are still allowed."""
+    """Yield a remark on rows that are the same candidate as a forbidden one and still allowed."""
     first, allowed = candidates.first_rows, candidates.allowed_rows
     same = np.isin(first, first[list(rows)]) & allowed
     others = np.flatnonzero(same).tolist()
@@ -252,7 +252,7 @@ def remark_forbidden(candidates: Candidates, rows: Sequence[int]) -> Iterator[st
 
 
 def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[str]:
-    """Name rows that are far outside the range by which a column is scaled."""
+    """Yield a remark on rows that are far outside the range by which a column is scaled."""
     places: Array = candidates.coordinates(name)[before:]
     outside = before + np.flatnonzero((places < -FAR) | (places > 1 + FAR))
     if not len(outside):
@@ -267,7 +267,7 @@ def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[s
 
 
 def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
-    """One candidate that is not in the table, by its values: a point that is never suggested."""
+    """Return the addition of a candidate that is not in the table: it is never suggested."""
     refuse_growth(candidates, "tell")
     given = candidates.parse_point(x)
     for name in candidates.log:
@@ -287,7 +287,7 @@ def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
 
 
 def grow_candidates(candidates: Candidates, body: Mapping[str, Any]) -> Candidates:
-    """The table with rows and columns added, as a log has kept them."""
+    """Return the table with rows and columns added, as a log has kept them."""
     candidates = pad_lost_rows(candidates, body)
     before, cells, fresh = len(candidates), body["columns"], body["new"]
     size = len(next(iter(cells.values())))
@@ -315,7 +315,7 @@ def grow_candidates(candidates: Candidates, body: Mapping[str, Any]) -> Candidat
 
 
 def pad_lost_rows(candidates: Candidates, body: Mapping[str, Any]) -> Candidates:
-    """The table with rows in place of those whose addition is lost, so that later ones keep theirs.
+    """Return the table with rows in place of lost ones, so that later rows keep their numbers.
 
     Only a study that was salvaged has any. They are never suggested, and nothing is known of them.
     """
@@ -328,14 +328,14 @@ def pad_lost_rows(candidates: Candidates, body: Mapping[str, Any]) -> Candidates
     return grow_candidates(candidates, filler)
 
 
-def extend_cells(known: Cells, more: Sequence[Any]) -> Cells:
-    if isinstance(known, np.ndarray):
-        return np.concatenate([known, np.array(more, dtype=np.float64)])
-    return (*known, *more)
+def extend_cells(cells: Cells, more: Sequence[Any]) -> Cells:
+    if isinstance(cells, np.ndarray):
+        return np.concatenate([cells, np.array(more, dtype=np.float64)])
+    return (*cells, *more)
 
 
 def permit_rows(candidates: Candidates, rows: Iterable[int], permitted: bool) -> Candidates:
-    """The table with some rows forbidden, or allowed again."""
+    """Return the table with some rows forbidden, or allowed again."""
     return replace(candidates, overrides={**candidates.overrides, **dict.fromkeys(rows, permitted)})
 
 
@@ -358,7 +358,7 @@ def check_permission(candidates: Candidates, rows: Sequence[int], permitted: boo
 
 
 def sides_of(candidates: Candidates) -> tuple[float, ...]:
-    """The extent of each coordinate by the scales that were fixed, whatever rows came since."""
+    """Return the extent of each coordinate by the fixed scales, whatever rows came since."""
     sides: list[float] = []
     for name, block in zip(candidates.varying, candidates.blocks, strict=False):
         category = name in candidates.categories

@@ -39,7 +39,7 @@ def loose(name: str) -> str:
 
 
 def is_invisible(character: str) -> bool:
-    """Whether a character only tells how others are shown: a joiner, a mark of direction."""
+    """Tell whether a character only says how others are shown: a joiner, a mark of direction."""
     return unicodedata.category(character) == "Cf"
 
 
@@ -52,12 +52,12 @@ def numbers_rows(name: str) -> bool:
 
 
 def is_nameless(name: str) -> bool:
-    """Whether the file gives the column no name."""
+    """Tell whether the file gives the column no name."""
     return loose(name).startswith("unnamed:")
 
 
 def resembles(name: str, wanted: str) -> bool:
-    """Whether one name is a part of the other.
+    """Tell whether one name is a part of the other.
 
     A name inside the name wanted counts only as whole words, and a short name not at all: a target
     y has nothing to do with a column "Y Offset".
@@ -75,19 +75,21 @@ def has_words(text: str, words: str) -> bool:
 def find(names: Iterable[str], wanted: str) -> str | None:
     """Return the one name that is meant: exactly, without its unit, or in another case."""
     known, name = tuple(names), plain(str(wanted))
-    return only(known, ((str, name), (bare, name), (loose, loose(name)), (loose_bare, loose(name))))
+    return find_only(
+        known, ((str, name), (bare, name), (loose, loose(name)), (loose_bare, loose(name)))
+    )
 
 
 def find_strictly(names: Iterable[str], wanted: str) -> str | None:
-    """The same, where the case of letters makes a difference."""
+    """Return the one name that is meant, as `find` does, but in the same case of letters."""
     name = plain(str(wanted))
-    return only(tuple(names), ((str, name), (bare, name)))
+    return find_only(tuple(names), ((str, name), (bare, name)))
 
 
-def only(
+def find_only(
     names: tuple[str, ...], readings: Iterable[tuple[Callable[[str], str], str]]
 ) -> str | None:
-    """The name that fits the first reading that any name fits, if it is the only one."""
+    """Return the name that fits the first reading that any name fits, if it is the only one."""
     for form, meant in readings:
         found = [name for name in names if form(name) == meant]
         if found:
@@ -103,11 +105,11 @@ def find_column(names: Iterable[str], wanted: str, owner: str, what: str) -> str
     return found
 
 
-def other_case(found: str, wanted: str) -> bool:
-    """Whether a column was found only because the case of letters was let go."""
-    return plain(str(wanted)) not in (found, bare(found))
+def differs_in_case(name: str, wanted: str) -> bool:
+    """Tell whether a column was found only because the case of letters was ignored."""
+    return plain(str(wanted)) not in (name, bare(name))
 
 
-def distinct(owner: str, names: list[str]) -> list[str]:
+def check_distinct(owner: str, names: list[str]) -> list[str]:
     checks.needs(len(set(names)) == len(names), owner, "distinct columns", names)
     return names

@@ -48,7 +48,7 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
 
 
 def is_similarity(table: Table) -> bool:
-    """Whether a table is a symmetric matrix: no table of candidates, but their similarity.
+    """Tell whether a table is a symmetric matrix: no table of candidates, but their similarity.
 
     A first column of text may have the names of the rows.
     """

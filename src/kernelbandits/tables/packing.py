@@ -35,5 +35,5 @@ def unpack_rows(texts: Sequence[str]) -> Array:
 
 
 def count_packed(text: str) -> int:
-    """How many numbers a text has, without those of the other rows."""
+    """Count the numbers in the text of one row, without reading the other rows."""
     return len(base64.b64decode(text)) // NUMBER.itemsize

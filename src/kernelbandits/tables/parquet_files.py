@@ -26,7 +26,7 @@ LARGEST_RATIO, SMALL = 100, 2**26
 
 
 def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
-    """The file as a DataFrame, with the index that pandas stored in it."""
+    """Return the file as a DataFrame, with the index that pandas stored in it."""
     file = Path(path).name
     require("pyarrow", extra="parquet", owner=file)
     import pyarrow as pa
@@ -51,7 +51,7 @@ def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
 
 
 def holds_text(file: str, field: Field) -> bool:
-    """Whether a column holds text; one of lists, records or bytes is refused before it is read."""
+    """Tell whether a column holds text; refuse one of lists, records or bytes before it is read."""
     from pyarrow import types
 
     kind = getattr(field.type, "storage_type", field.type)
@@ -62,7 +62,7 @@ def holds_text(file: str, field: Field) -> bool:
 
 
 def count_letters(column: ChunkedArray) -> int:
-    """How many bytes the texts of a column have if each is counted wherever it stands."""
+    """Count the bytes of the texts of a column; each text counts wherever it stands."""
     from pyarrow import compute
 
     total = 0
@@ -72,9 +72,9 @@ def count_letters(column: ChunkedArray) -> int:
     return total
 
 
-def check_size(file: str, found: ParquetFile, packed: int) -> None:
+def check_size(file: str, parquet: ParquetFile, packed: int) -> None:
     """Refuse a file that is small on the disk and would fill the memory."""
-    about = found.metadata
+    about = parquet.metadata
     rows, columns = about.num_rows, about.num_columns
     checks.needs(rows <= MOST_ROWS, file, f"at most {MOST_ROWS} rows", rows)
     checks.needs(columns <= MOST_COLUMNS, file, f"at most {MOST_COLUMNS} columns", columns)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """What results need to know of the candidates: a table, or the points of a space."""
+    """The candidates as results need them: a table, or the points of a space."""
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -58,19 +58,19 @@ class Described(Protocol):
     def __len__(self) -> int: ...
 
     def x(self, row: int) -> Mapping[str, Any]:
-        """What describes a candidate."""
+        """Return the values that describe a candidate, by column."""
 
     def label(self, row: int) -> Mapping[str, str]:
-        """What people call it."""
+        """Return the names of a candidate, by column of labels."""
 
     def key(self, row: int) -> int | str:
-        """By what it is known again."""
+        """Return what identifies the candidate of a line in a file of results."""
 
     def row_of(self, x: Mapping[str, Any]) -> int:
-        """The row with these values."""
+        """Return the row with these values."""
 
     def row_with_label(self, name: str, text: str) -> int | None:
-        """The row with this label."""
+        """Return the row with this label, or None if there is none."""
 
 
 SHEETS = ("trials", "results")
@@ -113,20 +113,20 @@ class Result:
 
 @dataclass(frozen=True)
 class Exported:
-    """When the trial of an exported line began, by which a study knows whether it is its own."""
+    """The time at which the trial of an exported line began, by which a study knows its own."""
 
     at: float | None
     """When it was asked for or, if nobody asked, told; in seconds since 1970. None if the export
     does not say it in a way that can be read."""
 
     def is_of(self, began: float) -> bool:
-        """Whether a trial that began then may be this one; exports have milliseconds."""
+        """Tell whether a trial that began then may be this one; exports have milliseconds."""
         return self.at is None or abs(self.at - began) <= EXPORTED_WITHIN
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """In which columns of a table the parts of a result stand."""
+    """The columns of a table in which the parts of a result stand."""
 
     value: str | None
     trial: str | None
@@ -153,7 +153,7 @@ class Layout:
 
 
 def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
-    """The table with the results, of a file or in memory; what was noticed in it is a warning."""
+    """Read the table with the results, of a file or in memory, and warn of what is odd in it."""
     table = read_table(source, worksheet, SHEETS)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if len(table):
@@ -169,7 +169,7 @@ def read_results(
     worksheet: str | None = None,
     off_table: bool = False,
 ) -> list[Result]:
-    """The results of a table, all of them checked; rows that were not measured yet are left out.
+    """Read the results of a table and check them all; rows that are not measured yet are left out.
 
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that
@@ -196,10 +196,10 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
     if is_export(table.columns):
         return layout_of_export(table, candidates)
     value = find_strictly(table.columns, target)
-    described = described_by(table, candidates.chosen, {value})
+    described = find_described(table, candidates.chosen, {value})
     free = [name for name in table.columns if name not in (value, *described.values())]
     value = value or find(free, target)
-    labels = described_by(table, candidates.labels, {value, *described.values()})
+    labels = find_described(table, candidates.labels, {value, *described.values()})
     free = [name for name in free if name not in labels.values()]
     words = {loose(name): name for name in free if name != value}
     layout = Layout(
@@ -226,7 +226,7 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
 
 
 def layout_of_export(table: Table, candidates: Described) -> Layout:
-    """The columns of an export of trials, which have names of their own, whatever the target is."""
+    """Return the columns of an export of trials, whose names do not depend on the target."""
     shown = name_in_export([*candidates.labels, *candidates.chosen])
     there = {name: column for name, column in shown.items() if column in table.columns}
     described = {name: there[name] for name in candidates.chosen if name in there}
@@ -243,8 +243,8 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
     )
 
 
-def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
-    """Column of the candidates -> column of the table, as far as they are there."""
+def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
+    """Return the column of the table for each column of the candidates that it has."""
     names = [name for name in table.columns if name not in taken]
     matches = ((name, find(names, name) or find(names, bare(name))) for name in wanted)
     found = {name: column for name, column in matches if column is not None}
@@ -261,7 +261,7 @@ def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) ->
 def notice_others(
     table: Table, layout: Layout, candidates: Described, besides: Collection[str] = ()
 ) -> None:
-    """Name the columns that have no meaning here; `besides` are further ones that have."""
+    """Warn of columns that have no meaning here; `besides` are further ones that have."""
     others = [
         name
         for name in table.columns
@@ -332,7 +332,7 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
 
 
 def read_exported(table: Table, i: int) -> Exported:
-    """When the trial of a line of an export began."""
+    """Return when the trial of a line of an export began, as far as the line says it."""
     text = next((text for text in (cell(table, name, i) for name in TIMES) if text), "")
     try:
         at = datetime.fromisoformat(text)
@@ -342,13 +342,13 @@ def read_exported(table: Table, i: int) -> Exported:
 
 
 def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -> int | None:
-    """The row that a line of an export names, perhaps one of another study with these candidates.
+    """Return the row that a line of an export names, perhaps an export of another study.
 
     The rows may be numbered in another way there, and a spreadsheet may have rounded the numbers:
     the row that the line names counts if it is what the line describes, up to rounding. None if it
     is not: then the candidate is found by what describes it.
     """
-    described = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+    described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     numbered = whole_number(table, layout.row, i, 0)
     given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
@@ -359,7 +359,7 @@ def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -
 
 
 def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two candidates differ at most by rounding, as spreadsheets do when they save."""
+    """Tell whether two candidates differ at most by rounding, as spreadsheets do when they save."""
     return all(
         math.isclose(x[name], value, rel_tol=ROUNDED)
         if isinstance(value, float) and isinstance(x[name], (int, float))
@@ -369,7 +369,7 @@ def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
-    """Standard error, note and name of a result, from columns that have no other meaning."""
+    """Read standard error, note and name of a result, from columns that have no other meaning."""
     columns = detail_columns(table, layout)
     found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
     found = {name: text for name, text in found.items() if text}
@@ -384,7 +384,10 @@ def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
 
 
 def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
-    """Detail -> its column; beside one of the candidates called note it is note (result)."""
+    """Return the column of each detail that the table has.
+
+    Beside a column of the candidates called note, the note of a result is note (result).
+    """
     free = {loose(name): name for name in table.columns if name not in layout.used_columns}
     words: dict[str, tuple[str, ...]] = {
         name: (loose(other), name) for name, other in name_details(DETAILS).items()
@@ -398,8 +401,8 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
     }
 
 
-def says_row(table: Table, layout: Layout, i: int) -> bool:
-    """Whether a line with a trial names its row besides: then they must agree."""
+def names_row(table: Table, layout: Layout, i: int) -> bool:
+    """Tell whether a line with a trial names its row besides: then they must agree."""
     described = [table.columns[column].texts[i] for column in layout.described.values()]
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     return any(names) or (layout.complete and all(described))
@@ -415,7 +418,7 @@ def value_of(table: Table, name: str, i: int) -> float:
 
 
 def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
-    """A whole number that may be absent."""
+    """Return the whole number in a cell, or None if it is blank or there is no such column."""
     if name is None or not table.columns[name].texts[i]:
         return None
     number = table.number(i, name)
@@ -429,7 +432,7 @@ def whole_number(table: Table, name: str | None, i: int, least: int) -> int | No
 def find_candidate(
     table: Table, layout: Layout, candidates: Described, i: int, trial: int | None
 ) -> dict[str, Any]:
-    """What a result has of the candidate of its line: its row, or the values of one off the table.
+    """Return what a result has of its candidate: its row, or the values of one off the table.
 
     It has nothing where a trial stands alone. A line that names a trial, a row or a label means a
     candidate of the table; in an export these may be those of another study.
@@ -440,7 +443,7 @@ def find_candidate(
         if row is not None:
             return {"row": row}
         layout = replace(layout, row=None, labels={})
-    elif not exported and trial is not None and not says_row(table, layout, i):
+    elif not exported and trial is not None and not names_row(table, layout, i):
         return {}
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     unnamed = bool(candidates.labels) and not any(names)
@@ -450,13 +453,15 @@ def find_candidate(
         named = not exported and (trial is not None or any(names))
         if named or not (layout.off_table and layout.complete):
             raise
-    return {"x": {name: part(table, layout, candidates, name, i) for name in candidates.chosen}}
+    return {
+        "x": {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
+    }
 
 
 def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
-    """The row by its number, else by its labels, else by what describes it."""
+    """Return the row of a line: by its number, else by its labels, else by what describes it."""
     row = whole_number(table, layout.row, i, 0)
-    labelled = labelled_rows(table, layout, candidates, i)
+    labelled = find_labelled_rows(table, layout, candidates, i)
     for found in (row, *labelled.values()):
         if found is not None:
             return check_row(table, layout, candidates, i, found)
@@ -466,7 +471,7 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
         raise ValueError(
             f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
         )
-    parts = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+    parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
         return candidates.row_of(parts)
     except (StudyConflict, ValueError) as refusal:
@@ -481,7 +486,7 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
 
 
 def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
-    """A row that is there, and is what the line says besides."""
+    """Return the row if it exists and agrees with all else that its line says."""
     if row >= len(candidates):
         place = table.place(i, str(layout.row))
         raise StudyConflict(
@@ -490,7 +495,10 @@ def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: 
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
-        if table.columns[column].texts[i] and part(table, layout, candidates, name, i) != there:
+        if (
+            table.columns[column].texts[i]
+            and read_part(table, layout, candidates, name, i) != there
+        ):
             said = f"{there!r} {table.place(i, column)}, as row {row} has it"
             raise StudyConflict(
                 f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
@@ -498,8 +506,10 @@ def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: 
     return row
 
 
-def labelled_rows(table: Table, layout: Layout, candidates: Described, i: int) -> dict[str, int]:
-    """Label -> the row that it names, for those that the line has."""
+def find_labelled_rows(
+    table: Table, layout: Layout, candidates: Described, i: int
+) -> dict[str, int]:
+    """Return the row that each label of the line names."""
     given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
     for name, row in rows.items():
@@ -512,7 +522,7 @@ def labelled_rows(table: Table, layout: Layout, candidates: Described, i: int) -
 
 
 def check_labels(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> None:
-    for name, other in labelled_rows(table, layout, candidates, i).items():
+    for name, other in find_labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
             said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
@@ -521,8 +531,10 @@ def check_labels(table: Table, layout: Layout, candidates: Described, i: int, ro
             )
 
 
-def part(table: Table, layout: Layout, candidates: Described, name: str, i: int) -> float | str:
-    """What a line says about one column of the candidates."""
+def read_part(
+    table: Table, layout: Layout, candidates: Described, name: str, i: int
+) -> float | str:
+    """Return what a line says about one column of the candidates."""
     column = layout.described[name]
     return (
         table.columns[column].texts[i]
@@ -532,7 +544,7 @@ def part(table: Table, layout: Layout, candidates: Described, name: str, i: int)
 
 
 def check_keys(table: Table, results: list[Result]) -> None:
-    """One key is one result, however often it stands there."""
+    """Check that a key stands for one result, however often it is in the table."""
     said: dict[str, Result] = {}
     for one in results:
         first = said.setdefault(one.key, one) if one.key else one

@@ -14,14 +14,14 @@ from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, NUMBER, truth
 from kernelbandits.tables.headers import (
-    distinct,
+    check_distinct,
+    differs_in_case,
     find,
     find_column,
     is_nameless,
     loose,
     loose_bare,
     numbers_rows,
-    other_case,
     resembles,
 )
 from kernelbandits.tables.sources import ARRAY
@@ -54,14 +54,14 @@ LEAST_COST, LARGEST_COST = 1e-150, 1e150
 class Notices(list[str]):
     """Sentences about what was taken as it came."""
 
-    def case(self, found: str, wanted: str) -> None:
-        if other_case(found, wanted):
-            self.append(f"column {found!r} is used as {str(wanted)!r}")
+    def note_case(self, name: str, wanted: str) -> None:
+        if differs_in_case(name, wanted):
+            self.append(f"column {name!r} is used as {str(wanted)!r}")
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a table are for."""
+    """The roles of the columns of a table."""
 
     chosen: tuple[str, ...]
     """Those that describe a candidate."""
@@ -110,11 +110,11 @@ def find_roles(
 
 
 def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> str | None:
-    """The column that holds the cost, or who is allowed."""
+    """Return the column that holds the cost, or says which rows are allowed."""
     if wanted is None:
         return None
     found = find_column(table.columns, wanted, table.source, f"a column for {what}")
-    notices.case(found, wanted)
+    notices.note_case(found, wanted)
     return found
 
 
@@ -123,7 +123,7 @@ def find_target(
 ) -> str | None:
     """Return the column of results, if the table has one."""
     found = None if target is None else find(table.columns, target)
-    if found is None or (found in taken and other_case(found, str(target))):
+    if found is None or (found in taken and differs_in_case(found, str(target))):
         return None
     checks.needs(
         found not in taken,
@@ -131,7 +131,7 @@ def find_target(
         "a target that is not one of the columns that describe a candidate",
         found,
     )
-    notices.case(found, str(target))
+    notices.note_case(found, str(target))
     notice_results(table, found, notices)
     return found
 
@@ -157,7 +157,7 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
 
 
 def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:
-    """A table may be without results; a target that is only half of a header is a slip."""
+    """Add a notice if a table has no results yet; refuse a target that is a part of a header."""
     for name, column in table.columns.items():
         if (name in chosen or column.is_empty) and resembles(name, target):
             how = "write the target in full, or name the columns that describe a candidate"
@@ -178,7 +178,7 @@ def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: 
 
 
 def suggest_target(target: str, names: Sequence[str]) -> str:
-    """A question, if a column is spelt almost like the target."""
+    """Return a hint if a column is spelt almost like the target, else ""."""
     known = {loose_bare(name): name for name in names}
     alike = get_close_matches(loose(str(target)), known, n=1, cutoff=ALIKE)
     return f". If {known[alike[0]]!r} is meant, create the study with that target" if alike else ""
@@ -189,15 +189,15 @@ def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[s
     wanted = list(columns)
     found = [find_column(table.columns, name, table.source, "columns") for name in wanted]
     for name, given in zip(found, wanted, strict=True):
-        notices.case(name, given)
+        notices.note_case(name, given)
     checks.needs(
         len(found) > 0, table.source, "at least one column that describes a candidate", wanted
     )
-    return distinct(table.source, found)
+    return check_distinct(table.source, found)
 
 
 def find_default(table: Table, taken: Iterable[str | None], notices: Notices) -> list[str]:
-    """All columns without another role, except those that are empty or only name the rows."""
+    """Return all columns without another role that are neither empty nor mere names of rows."""
     free = [name for name in table.columns if name not in set(taken)]
     filled = [name for name in free if not table.columns[name].is_empty]
     labels = [name for name in filled if is_label(table, name)]
@@ -218,7 +218,7 @@ def find_default(table: Table, taken: Iterable[str | None], notices: Notices) ->
 
 
 def is_label(table: Table, name: str) -> bool:
-    """A column of row numbers, or of text that is never the same twice."""
+    """Tell whether a column has row numbers, or text that is never the same twice."""
     if name in table.labels or numbers_rows(name):
         return True
     column = table.columns[name]
@@ -226,7 +226,7 @@ def is_label(table: Table, name: str) -> bool:
 
 
 def identifies(table: Table, name: str) -> bool:
-    """Whether a column names every row differently, and can be used to tell results.
+    """Tell whether a column names every row differently, and can be used to tell results.
 
     Unnamed numbers cannot, nor columns that have another meaning in a file of results.
     """
@@ -237,7 +237,7 @@ def identifies(table: Table, name: str) -> bool:
 
 
 def text_labels(table: Table, labels: list[str]) -> list[str]:
-    """Where there is nothing but names, the names are the candidates."""
+    """Return the column of names that describes the candidates where there is nothing else."""
     return [name for name in labels if not numbers_rows(name) and table.columns[name].kind == TEXT][
         :1
     ]
@@ -282,7 +282,7 @@ def check_label(table: Table, name: str, taken: Iterable[str] = ()) -> None:
 
 
 def check_describing(table: Table, name: str) -> None:
-    """A column that describes candidates has only numbers, or only text without gaps."""
+    """Check that a column that describes candidates has only numbers, or text without gaps."""
     column = table.columns[name]
     if column.kind == NUMBERS:
         table.numbers(name, LARGEST)
@@ -318,7 +318,7 @@ def check_allowed(table: Table, name: str) -> None:
 
 
 def remark_table(table: Table, roles: Roles) -> Iterator[str]:
-    """What is worth knowing about a table that was taken as it came."""
+    """Yield what is worth knowing about a table that was taken as it came."""
     yield from table.notices
     for name in roles.chosen:
         column = table.columns[name]
@@ -329,7 +329,7 @@ def remark_table(table: Table, roles: Roles) -> Iterator[str]:
 
 
 def remark_text(name: str, column: Column) -> Iterator[str]:
-    """A column that is read as text, and what else may be meant by it."""
+    """Yield remarks on a column that is read as text, and on what else may be meant by it."""
     values = list(dict.fromkeys(column.texts))
     if len(values) == 1:
         return
@@ -358,7 +358,7 @@ def remark_text(name: str, column: Column) -> Iterator[str]:
 
 
 def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
-    """Words that differ only in their case or in blanks."""
+    """Yield a remark on words that differ only in their case or in blanks."""
     alike: dict[str, list[str]] = defaultdict(list)
     for value in values:
         alike[loose(value)].append(value)
@@ -369,7 +369,7 @@ def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
 
 
 def remark_codes(name: str, column: Column) -> Iterator[str]:
-    """Codes such as 007 or 12345678901234567890, which are read as numbers."""
+    """Yield remarks on codes such as 007 or 12345678901234567890, which are read as numbers."""
     if not isinstance(column.given, tuple):
         return
     cells = [column.given[i] for i in np.flatnonzero(column.numbers == np.trunc(column.numbers))]
@@ -389,14 +389,14 @@ def remark_codes(name: str, column: Column) -> Iterator[str]:
 
 
 def remark_header(table: Table) -> Iterator[str]:
-    """A first line of numbers, which may be a row of a file without a header."""
+    """Yield a remark on a first line of numbers, which may be a row of a file without a header."""
     header = table.from_file and table.unit != "row"
     if header and all(NUMBER.fullmatch(name) for name in table.columns):
         yield f"the first line is read as the names of the columns: {', '.join(table.columns)}"
 
 
 def remark_decimals(table: Table) -> Iterator[str]:
-    """Commas that might as well separate thousands."""
+    """Yield a remark on decimal commas that might as well separate thousands."""
     columns = [column for column in table.columns.values() if column.decimal == ","]
     found = [
         cell
@@ -409,7 +409,7 @@ def remark_decimals(table: Table) -> Iterator[str]:
 
 
 def remark_totals(table: Table) -> Iterator[str]:
-    """A last row of sums or averages, which is no candidate."""
+    """Yield a remark on a last row of sums or averages, which is no candidate."""
     for name, column in table.columns.items():
         if isinstance(column.given, tuple) and column.kind == TEXT and len(table) > 2:
             last = column.given[-1]

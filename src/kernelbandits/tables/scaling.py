@@ -34,9 +34,12 @@ MUCH_MORE_EVEN = 0.5
 
 
 def scale_to_unit(values: Array, low: float | None = None, high: float | None = None) -> Array:
-    """(x - low) / (high - low), by default with the least and the greatest of the numbers.
+    """Return the numbers scaled so that `low` becomes 0 and `high` becomes 1:
 
-    All are divided by a power of two first, so that nothing overflows.
+        (x - low) / (high - low)
+
+    By default these two are the least and the greatest of the numbers. All are divided by a power
+    of two first, so that nothing overflows.
     """
     low = values.min() if low is None else low
     high = values.max() if high is None else high
@@ -46,7 +49,7 @@ def scale_to_unit(values: Array, low: float | None = None, high: float | None = 
 
 
 def logarithms(values: Array) -> Array:
-    """The logarithms of positive numbers, to base 10.
+    """Return the logarithms of positive numbers, to base 10.
 
     They are taken one by one. The vectorised logarithm may round equal numbers at different places
     of an array differently, and rows with equal numbers must stay the same candidate.
@@ -57,7 +60,9 @@ def logarithms(values: Array) -> Array:
 
 
 def measure_unevenness(values: Array) -> float:
-    """max_k |u_k - k / (n - 1)| over the n different values, u_0 = 0 to u_(n-1) = 1 in order.
+    """Return how far numbers are from lying at equal distances:
+
+        max_k |u_k - k / (n - 1)| over the n different values, u_0 = 0 to u_(n-1) = 1 in order
 
     It is 0 for values at equal distances and almost 1 if all but one lie together. How often a
     value comes in the table does not count: that is a matter of the design, not of the scale.
@@ -67,12 +72,12 @@ def measure_unevenness(values: Array) -> float:
 
 
 def count_decades(values: Array) -> float:
-    """How many powers of ten there are between the least and the greatest of positive numbers."""
+    """Count the powers of ten between the least and the greatest of positive numbers."""
     return math.log10(values.max()) - math.log10(values.min()) + ROUNDING
 
 
 def prefers_logarithms(values: Array) -> bool:
-    """Whether a column is plainly one of ratios, so that its logarithms are the default.
+    """Tell whether a column is plainly one of ratios, so that its logarithms are the default.
 
     The numbers are positive, span at least three powers of ten, and their logarithms are less than
     half as uneven as the numbers themselves.
@@ -85,19 +90,19 @@ def prefers_logarithms(values: Array) -> bool:
 
 
 def choose_scale(values: Array) -> str:
-    """The scale of a column for which the user named none."""
+    """Return the scale of a column for which the user named none."""
     return LOG if prefers_logarithms(values) else LINEAR
 
 
 def is_crowded(values: Array) -> bool:
-    """Whether half of the numbers crowd at the low end of a range of two powers of ten or more."""
+    """Tell whether half of the numbers crowd at the low end of a range of two decades or more."""
     if values.min() <= 0 or count_decades(values) < ADVISED:
         return False
     return bool(np.median(scale_to_unit(values)) < CROWDED)
 
 
 def has_zero_among_decades(values: Array) -> bool:
-    """Whether a column would be one of ratios but for the value 0, such as "none added"."""
+    """Tell whether a column would be one of ratios but for the value 0, such as "none added"."""
     above = values[values > 0]
     if values.min() != 0 or len(np.unique(above)) < 2:
         return False
@@ -111,12 +116,12 @@ def name_scales(
     linear: str | Iterable[str] | None,
     notices: Notices,
 ) -> dict[str, str]:
-    """Column -> "log" or "linear", for the columns that the user named."""
+    """Return "log" or "linear" for each column whose scale the user named."""
     known, scales = tuple(columns), dict[str, str]()
     for scale, given in ((LOG, log), (LINEAR, linear)):
         for wanted in list_names(owner, scale, given):
             name = find_column(known, wanted, owner, f"a column for {scale}")
-            notices.case(name, wanted)
+            notices.note_case(name, wanted)
             if scales.setdefault(name, scale) != scale:
                 raise ValueError(
                     f"{owner} needs each column in log or in linear, got {name!r} in both"
@@ -125,7 +130,7 @@ def name_scales(
 
 
 def list_names(owner: str, scale: str, given: str | Iterable[str] | None) -> list[str]:
-    """One name, several or none as a list."""
+    """Return one name, several or none as a list."""
     if given is None or isinstance(given, str):
         return [] if given is None else [given]
     names = list(given) if isinstance(given, Iterable) else [given]
@@ -208,6 +213,6 @@ def describe_scales(log: Iterable[str]) -> str:
 
 
 def differing_scales(wanted: Mapping[str, str], log: Iterable[str]) -> list[str]:
-    """Those columns that were named with another scale than they have."""
+    """Return the columns that were named with another scale than they have."""
     stored = set(log)
     return [name for name, scale in wanted.items() if (scale == LOG) != (name in stored)]

@@ -13,10 +13,10 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.outputs import has_mark
 from kernelbandits.tables.cell_units import move_units_to_headers
-from kernelbandits.tables.cells import plain, storable, text_of
+from kernelbandits.tables.cells import check_storable, plain, text_of
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.encodings import check_file
-from kernelbandits.tables.headers import NAMELESS, distinct
+from kernelbandits.tables.headers import NAMELESS, check_distinct
 from kernelbandits.tables.parquet_files import read_parquet
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
 from kernelbandits.tables.workbook_parts import is_workbook
@@ -38,7 +38,7 @@ def read_table(
     preferred: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> Table | None:
-    """A file or a DataFrame as a table; None for what is neither.
+    """Read a file or a DataFrame as a table; return None for what is neither.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def read_file(
     names: Sequence[str] | None = None,
     nameless: str = NAMELESS,
 ) -> Table:
-    """A file as a table, by what it contains.
+    """Read a file as a table; its content tells what kind of file it is.
 
     nameless: what a first column without a name is called in text and workbooks.
     """
@@ -80,7 +80,7 @@ def read_file(
 
 
 def read_start(path: str | PathLike[str]) -> bytes:
-    """The first bytes of a file; none of a study or no file, about which the reader complains."""
+    """Return the first bytes of a file; b"" of a study or no file, which the reader refuses."""
     if has_mark(Path(path)):
         return b""
     try:
@@ -91,7 +91,7 @@ def read_start(path: str | PathLike[str]) -> bytes:
 
 
 def numpy_table(path: str | PathLike[str], names: Sequence[str] | None) -> Table:
-    """An array saved by `numpy.save`: (n, d) numbers, or records with named columns.
+    """Read an array saved by `numpy.save`: (n, d) numbers, or records with named columns.
 
     Arrays of Python objects are not read, because reading them runs code of the file.
     """
@@ -124,7 +124,7 @@ def check_header(path: Path) -> None:
 
 
 def is_frame(source: Any) -> bool:
-    """Whether this is a DataFrame, without importing pandas for the question."""
+    """Tell whether this is a DataFrame, without importing pandas for the question."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
@@ -132,10 +132,13 @@ def is_frame(source: Any) -> bool:
 def frame_table(
     frame: pd.DataFrame, source: str = "the DataFrame", from_file: bool = False
 ) -> Table:
-    """Missing values are blank cells; a named index is a column of labels."""
+    """Return a DataFrame as a table.
+
+    Missing values are blank cells; a named index is a column of labels.
+    """
     checks.needs(len(frame) <= MOST_ROWS, source, f"at most {MOST_ROWS} rows", len(frame))
     names = [label(name) for name in frame.columns]
-    distinct(source, names)
+    check_distinct(source, names)
     labels = index_labels(frame, names)
     columns = {name: frame_column(name, values) for name, values in labels.items()}
     columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
@@ -174,7 +177,7 @@ def frame_column(name: str, values: Any) -> Column:
 
 
 def category_column(name: str, values: Any) -> Column:
-    """The cells of a column of categories; each is made text once, however many cells have it."""
+    """Return a column of categories; each is made text once, however many cells have it."""
     levels = [cell_text(f"column {name!r}", level) for level in values.cat.categories]
     texts = (*levels, "")
     return Column(tuple(texts[code] for code in values.cat.codes.tolist()))
@@ -188,7 +191,7 @@ def cell_text(place: str, value: Any) -> str:
 
 
 def array_table(values: Any, names: Sequence[str] | None, source: str = ARRAY) -> Table:
-    """The columns of an (n, d) array, called x1 ... xd unless they are named."""
+    """Return an (n, d) array as a table, with columns x1 ... xd unless they are named."""
     checks.needs(
         not hasattr(values, "columns"),
         "candidates",
@@ -204,19 +207,19 @@ def array_table(values: Any, names: Sequence[str] | None, source: str = ARRAY) -
         else [label(name) for name in names]
     )
     checks.needs(len(given) == array.shape[1], owner, f"{array.shape[1]} names of columns", given)
-    distinct(owner, given)
+    check_distinct(owner, given)
     columns = {name: Column(array[:, i].copy()) for i, name in enumerate(given)}
     return Table(source, columns, range(len(array)), unit="row", from_file=source != ARRAY)
 
 
 def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
-    """One row for each mapping; what it does not have is blank."""
+    """Return a table with one row for each mapping; what a mapping does not have is blank."""
     rows = list(items) if isinstance(items, Iterable) else [items]
     checks.needs(
         all(isinstance(row, Mapping) for row in rows), "results", "a list of mappings", items
     )
     names = {name: label(name) for row in rows for name in row}
-    distinct("results", list(names.values()))
+    check_distinct("results", list(names.values()))
     columns = {
         text: Column(
             tuple(
@@ -229,4 +232,4 @@ def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def label(name: Any) -> str:
-    return storable(plain(str(name)))
+    return check_storable(plain(str(name)))

@@ -41,7 +41,7 @@ class Column:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """Each cell as it stands; numbers that came as numbers in their canonical form."""
+        """The cells as they stand; numbers that came as numbers in their canonical form."""
         if isinstance(self.given, tuple):
             return self.given
         finite = np.isfinite(self.given)
@@ -84,7 +84,7 @@ class Column:
 
     @cached_property
     def kind(self) -> str:
-        """Numbers if half of the cells are numbers or look like them, else text."""
+        """The kind of the cells: numbers if half of them are or look like numbers, else text."""
         if self.is_numeric:
             return NUMBERS
         filled = [cell for cell in self.texts if cell not in ABSENT]
@@ -125,7 +125,7 @@ class Table:
         return f"in {self.unit} {self.lines[i]}, column {name!r}"
 
     def numbers(self, name: str, largest: float = LARGEST_REWARD) -> Array:
-        """The column as finite numbers; a cell that is none is refused by line and column."""
+        """Return the column as finite numbers; refuse a cell that is none by line and column."""
         values = self.columns[name].numbers
         wrong = np.isnan(values) | (np.abs(values) > largest)
         if wrong.any():
@@ -133,7 +133,7 @@ class Table:
         return values
 
     def number(self, i: int, name: str, largest: float = LARGEST_REWARD) -> float:
-        """Cell i of the column as a finite number."""
+        """Return cell i of the column as a finite number; refuse any other cell."""
         column = self.columns[name]
         value = float(column.numbers[i])
         if abs(value) <= largest:

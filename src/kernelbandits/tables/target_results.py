@@ -43,7 +43,7 @@ def read_target_results(
     worksheet: str | None = None,
     off_table: bool = False,
 ) -> list[Result]:
-    """The results of a table, all of them checked; lines without any value are left out.
+    """Read the results of a table and check them all; lines without any value are left out.
 
     The worksheet of a workbook, and candidates off the table, are taken as by `read_results`.
 
@@ -69,7 +69,7 @@ def read_target_results(
 
 
 def find_targets(table: Table, candidates: Described, targets: Sequence[str]) -> dict[str, str]:
-    """Target -> its column, for those that are there."""
+    """Return the column of each target that the table has."""
     if is_export(table.columns):
         shown = name_in_export([*candidates.labels, *candidates.chosen]).values()
         exported = name_targets(shown, targets)
@@ -80,18 +80,18 @@ def find_targets(table: Table, candidates: Described, targets: Sequence[str]) ->
 
 
 def own_columns(table: Table, columns: Mapping[str, str]) -> set[str]:
-    """The columns of targets and their standard errors, and what an export has besides."""
+    """Return the columns of targets and their standard errors, and what an export has besides."""
     errors = {error_column(table, column) for column in columns.values()} - {None}
     return {*columns.values(), *map(str, errors), FRONT, COMBINED}
 
 
 def error_column(table: Table, column: str) -> str | None:
-    """The column of the standard errors of a target, called like it with the word sem behind."""
+    """Return the column of the standard errors of a target: its name with the word sem behind."""
     return find(table.columns, f"{column} sem")
 
 
 def add_failure_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
-    """Give failures keys, as lines of one target have: values are known again, failures not."""
+    """Give failures keys, by which a file told twice is recognised; values need none for that."""
     failed = iter(add_keys(file, [one for one in results if one.failed], candidates))
     return [next(failed) if one.failed else one for one in results]
 
@@ -99,7 +99,7 @@ def add_failure_keys(file: str, results: list[Result], candidates: Described) ->
 def read_line(
     table: Table, layout: Layout, candidates: Described, columns: Mapping[str, str], i: int
 ) -> Result | None:
-    """The values of one line; None if it has none."""
+    """Return the result in one line; None if the line has no value and no failure."""
     failed = has_failed(table, layout, i)
     state = cell(table, layout.state, i)
     values = {
@@ -134,7 +134,7 @@ def read_line(
 def read_errors(
     table: Table, values: Mapping[str, float], columns: Mapping[str, str], i: int
 ) -> dict[str, Any]:
-    """The standard errors of the values of one line."""
+    """Return the standard errors of the values of one line."""
     sems: dict[str, float] = {}
     for name in values:
         column = error_column(table, columns[name])

@@ -82,7 +82,7 @@ class SheetEntry:
 
 @dataclass(frozen=True)
 class CellStyle:
-    """What the format of a cell says of its number."""
+    """The meaning that the format of a cell gives to its number."""
 
     in_percent: bool = False
     is_date: bool = False
@@ -101,7 +101,7 @@ class MergedRange:
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether a file is a workbook in the format of Office Open XML, whatever its name."""
+    """Tell whether a file is a workbook in the format of Office Open XML, whatever its name."""
     if not is_zipfile(path) or directory_size(path) > LARGEST_DIRECTORY:
         return False
     try:
@@ -113,7 +113,7 @@ def is_workbook(path: Path) -> bool:
 
 
 def directory_size(path: Path) -> int:
-    """How many bytes the directory of an archive has, read off its end without the directory."""
+    """Return how many bytes the directory of an archive has, read off the end of the file."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - 2**16 - 42))
@@ -166,8 +166,8 @@ class WorkbookArchive:
             "CSV"
         )
 
-    def damaged(self, error: Exception) -> ValueError:
-        """The error of a workbook that cannot be read."""
+    def damage_error(self, error: Exception) -> ValueError:
+        """Return the error of a workbook that cannot be read."""
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         return ValueError(
             f"{self.file} needs to be a workbook that can be read, got one that is damaged "
@@ -216,7 +216,7 @@ class WorkbookArchive:
         except EndOfInterest:
             pass
         except DAMAGE as error:
-            raise self.damaged(error) from None
+            raise self.damage_error(error) from None
 
     def check_places(self, count: int, what: str, most: int = MOST_PLACES) -> None:
         if count > most:
@@ -224,7 +224,7 @@ class WorkbookArchive:
 
     @cached_property
     def _relations(self) -> dict[str, tuple[str, str]]:
-        """Identifier -> the type of a part, such as worksheet, and its name in the archive."""
+        """The type of a part, such as worksheet, and its name in the archive, by identifier."""
         found: dict[str, tuple[str, str]] = {}
 
         def relate(attributes: Attributes) -> None:
@@ -322,7 +322,7 @@ class WorkbookArchive:
         return [formats[number] for number in numbers]
 
     def has_values(self, sheet: SheetEntry) -> bool:
-        """Whether a cell of a sheet is not blank."""
+        """Tell whether a cell of a sheet is not blank."""
         found: list[bool] = []
 
         def keep(*_: Any) -> None:
@@ -340,7 +340,7 @@ class WorkbookArchive:
 
 
 def describe_format(number: str, codes: Mapping[str, str]) -> CellStyle:
-    """What the format of a number means; `codes` are those that the workbook defines."""
+    """Return what the format of a number means; `codes` are those that the workbook defines."""
     from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
     code = codes.get(number) or BUILTIN_FORMATS.get(int(number) if number.isdigit() else 0, "")
@@ -349,7 +349,7 @@ def describe_format(number: str, codes: Mapping[str, str]) -> CellStyle:
 
 
 class TextCollector:
-    """Collects the text of some elements, and counts it."""
+    """A collector of the text of some elements, which also counts it."""
 
     def __init__(self, book: WorkbookArchive) -> None:
         self.book, self.total = book, 0
@@ -380,14 +380,14 @@ class TextCollector:
             self.book.refuse_size(f"at most {MOST_TEXT} bytes of text", "more")
 
     def take(self) -> str:
-        """The text that came since the last one was taken."""
+        """Return the text that came since the last one was taken."""
         text = "".join(self._parts)
         self._parts.clear()
         return text
 
 
 class SheetParser:
-    """Turns the elements of a worksheet into values of cells."""
+    """A parser that turns the elements of a worksheet into values of cells."""
 
     def __init__(self, book: WorkbookArchive, keep: Keep) -> None:
         from openpyxl.utils.datetime import from_excel, from_ISO8601
@@ -474,7 +474,7 @@ class SheetParser:
         return styles[number] if number < len(styles) else CellStyle()
 
     def _read_value(self, kind: str, text: str, style: CellStyle) -> Any:
-        """The value of a cell as Python has it: a number, a truth value, a date or a text."""
+        """Return the value of a cell in Python: a number, a truth value, a date or a text."""
         try:
             if kind == "n":
                 number = float(text) if set(text) & set(".eE") else int(text)
@@ -494,7 +494,7 @@ class SheetParser:
         except (ValueError, IndexError) as error:
             if isinstance(error, TooLarge):
                 raise
-            raise self.book.damaged(error) from None
+            raise self.book.damage_error(error) from None
 
     def _add_merged(self, attributes: Attributes) -> None:
         first, _, last = attributes.get("ref", "").partition(":")
@@ -511,23 +511,25 @@ class SheetParser:
             self.book.check_places(len(self.hidden_columns), "hidden ranges of columns")
 
     def _read_corner(self, text: str) -> tuple[int, int]:
-        """Column and row of a cell such as B3."""
+        """Return column and row of a cell such as B3."""
         found = CELL.fullmatch(text)
         if found is None:
-            raise self.book.damaged(ValueError(f"no cell is called {text[:40]!r}"))
+            raise self.book.damage_error(ValueError(f"no cell is called {text[:40]!r}"))
         column = column_number(found[1])
         return column, self._read_number(found[2], MOST_ROWS)
 
     def _read_number(self, given: str | int, most: int) -> int:
-        """The number of a row or a column."""
+        """Return the number of a row or a column; refuse one that no sheet has."""
         number = int(given) if str(given).isdecimal() and len(str(given)) < 9 else -1
         if not 0 <= number <= most:
-            raise self.book.damaged(ValueError(f"no row or column has the number {given!s:.40}"))
+            raise self.book.damage_error(
+                ValueError(f"no row or column has the number {given!s:.40}")
+            )
         return number
 
 
 def column_number(letters: str) -> int:
-    """A is 1, Z is 26, AA is 27."""
+    """Return the number of a column: A is 1, Z is 26, AA is 27."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + ord(letter) - 64

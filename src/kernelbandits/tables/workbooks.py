@@ -58,7 +58,7 @@ def read_workbook(
     preferred: Sequence[str] = (),
     nameless: str = "",
 ) -> Table:
-    """One sheet of a workbook as a table: the first row that is not blank names the columns.
+    """Read one sheet of a workbook as a table, whose columns the first row with a value names.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ WHICH_SHEET = "say which with --worksheet NAME (worksheet=)"
 def choose_sheet(
     book: WorkbookArchive, wanted: str | None, preferred: Sequence[str]
 ) -> tuple[SheetEntry, list[str]]:
-    """The sheet to read, and a notice that names those left out."""
+    """Return the sheet to read, and a notice that names those left out."""
     file = book.file
     filled = [sheet for sheet in book.sheets if book.has_values(sheet)]
     names = [sheet.title for sheet in filled]
@@ -124,7 +124,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 class WorksheetReader:
-    """Turns the cells of one sheet into a table, and collects what is to be said of them."""
+    """A reader that turns the cells of one sheet into a table and collects remarks on them."""
 
     def __init__(self, book: WorkbookArchive, sheet: SheetEntry) -> None:
         self.book, self.sheet, self.file = book, sheet, book.file
@@ -186,7 +186,7 @@ class WorksheetReader:
             first[in_percent] = min(row, first.get(in_percent, row))
 
     def _text_of(self, row: int, column: int, value: Any) -> str:
-        """A value as text: numbers in their canonical form, dates as 2026-05-04."""
+        """Return a value as text: numbers in their canonical form, dates as 2026-05-04."""
         if isinstance(value, dt.datetime) and value.time() == dt.time():
             value = value.date()
         if isinstance(value, str):
@@ -202,7 +202,7 @@ class WorksheetReader:
         return f"in {self.unit} {row}{named} ({address(row, column)})"
 
     def _name_columns(self, header: int, nameless: str) -> dict[int, str]:
-        """Column -> its name, of all columns that have a value."""
+        """Return the name of each column that has a value."""
         columns = sorted(self.columns)
         names = {column: self.columns[column].get(header, "") for column in columns}
         if nameless and not names[columns[0]]:
@@ -238,7 +238,10 @@ class WorksheetReader:
                 )
 
     def _remark_percents(self, names: Mapping[int, str]) -> Iterator[str]:
-        """Numbers shown as 12 % are stored as 0.12; a column with both kinds is refused."""
+        """Yield a remark on numbers in percent: those shown as 12 % are stored as 0.12.
+
+        A column with both kinds is refused.
+        """
         shown = []
         for column, first in sorted(self.percents.items()):
             if len(first) > 1:
@@ -263,7 +266,7 @@ class WorksheetReader:
         rows: Sequence[int],
         names: Mapping[int, str],
     ) -> Iterator[str]:
-        """Name hidden rows, and columns within hidden ranges, that were read too."""
+        """Yield remarks on hidden rows, and on columns within hidden ranges, that were read too."""
         unseen = [row for row in rows if row in hidden]
         if unseen:
             listed = ", ".join(map(str, unseen[:LISTED])) + (", ..." if unseen[LISTED:] else "")
@@ -282,7 +285,7 @@ class WorksheetReader:
 
 
 def address(row: int, column: int) -> str:
-    """B3"""
+    """Return the name of a cell, such as B3."""
     from openpyxl.utils import get_column_letter
 
     return f"{get_column_letter(column)}{row}"
@@ -330,8 +333,8 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Border, Font, PatternFill, Side
 
-    there: Any = book.create_sheet(sheet.name)
-    lay_out_page(there, sheet)
+    page: Any = book.create_sheet(sheet.name)
+    lay_out_page(page, sheet)
     line = Side(style="thin", color="808080")
     frame, colour = Border(line, line, line, line), PatternFill("solid", fgColor="FFF8DC")
 
@@ -341,10 +344,10 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
             return plain
         if isinstance(plain, float):
             # openpyxl writes 16 digits of a float, and leaves a text as it is.
-            cell = WriteOnlyCell(there, repr(plain))
+            cell = WriteOnlyCell(page, repr(plain))
             cell.data_type = "n"
         else:
-            cell = WriteOnlyCell(there, plain)
+            cell = WriteOnlyCell(page, plain)
         if isinstance(plain, str):
             # openpyxl takes text that begins with = for a formula.
             cell.data_type = "s"
@@ -357,28 +360,28 @@ def add_sheet(book: Workbook, sheet: Sheet) -> None:
             cell.border, cell.fill = frame, colour
         return cell
 
-    there.append([make_cell(name, True, name in sheet.to_fill) for name in sheet.header])
+    page.append([make_cell(name, True, name in sheet.to_fill) for name in sheet.header])
     for cells in sheet.rows:
         named = zip(sheet.header, cells, strict=True)
-        there.append([make_cell(value, False, name in sheet.to_fill) for name, value in named])
+        page.append([make_cell(value, False, name in sheet.to_fill) for name, value in named])
 
 
-def lay_out_page(there: Any, sheet: Sheet) -> None:
+def lay_out_page(page: Any, sheet: Sheet) -> None:
     """Keep the header in sight, print all columns on one page, fit columns to their first rows."""
     from openpyxl.utils import get_column_letter
 
-    there.freeze_panes = "A2"
-    there.page_setup.orientation, there.page_setup.fitToHeight = "landscape", 0
-    there.sheet_properties.pageSetUpPr.fitToPage = True
-    there.print_title_rows = "1:1"
+    page.freeze_panes = "A2"
+    page.page_setup.orientation, page.page_setup.fitToHeight = "landscape", 0
+    page.sheet_properties.pageSetUpPr.fitToPage = True
+    page.print_title_rows = "1:1"
     sample = [[*map(str, cells)] for cells in (sheet.header, *sheet.rows[:50])]
     for i in range(len(sheet.header)):
         width = max(len(cells[i]) for cells in sample) + 2
-        there.column_dimensions[get_column_letter(i + 1)].width = min(width, WIDEST)
+        page.column_dimensions[get_column_letter(i + 1)].width = min(width, WIDEST)
 
 
 def is_written_as_is(plain: Any) -> bool:
-    """Whether openpyxl needs no cell of ours for a value: cells cost a third of the time."""
+    """Tell whether openpyxl needs no cell of ours for a value: cells cost a third of the time."""
     if isinstance(plain, float):
         return float(f"{plain:.16g}") == plain
     if isinstance(plain, str):
@@ -387,7 +390,7 @@ def is_written_as_is(plain: Any) -> bool:
 
 
 def as_stored(value: Any) -> Any:
-    """A value as a workbook keeps it: a number, a truth value, a time in UTC, text, or None."""
+    """Return a value as a workbook keeps it: a number, truth value, time in UTC, text, or None."""
     if is_missing(value):
         return None
     if isinstance(value, dt.datetime):

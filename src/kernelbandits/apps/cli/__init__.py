@@ -11,7 +11,7 @@ __all__ = ["app", "exit_code", "main"]
 
 
 def __getattr__(name: str) -> Any:
-    """`app`, all commands, is imported when it is first used: it needs all policies."""
+    """Import `app`, all commands, when it is first used: it needs all policies."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kernelbandits.apps.cli.commands import app

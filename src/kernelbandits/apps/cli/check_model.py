@@ -57,41 +57,43 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
-        found = study.check()
+        model_check = study.check()
         if plot is not None:
             from kernelbandits.report.studies import draw_check
 
             with progress.waiting("drawing", quiet):
-                draw_check(study, plot, found, force=force)
-    document = to_json_value(found) | {"plot": None if plot is None else str(plot)}
+                draw_check(study, plot, model_check, force=force)
+    document = to_json_value(model_check) | {"plot": None if plot is None else str(plot)}
     print_answer(
-        form, document, lambda console: print_check(console, found, retypable_place(place), plot)
+        form,
+        document,
+        lambda console: print_check(console, model_check, retypable_place(place), plot),
     )
 
 
-def print_check(console: Console, found: Check, place: str, plot: Path | None) -> None:
+def print_check(console: Console, model_check: Check, place: str, plot: Path | None) -> None:
     """Print the sentences, the columns, the worst predictions and what to type next."""
-    for sentence in found.sentences:
+    for sentence in model_check.sentences:
         print_line(console, cell(sentence))
-    if found.columns:
-        print_columns(console, found)
-    if found.dependence and found.verdict != "poor":
-        print_dependence(console, found)
-    if found.held_out:
-        print_worst(console, found)
-    for one in found.outliers[:SHOWN]:
+    if model_check.columns:
+        print_columns(console, model_check)
+    if model_check.dependence and model_check.verdict != "poor":
+        print_dependence(console, model_check)
+    if model_check.held_out:
+        print_worst(console, model_check)
+    for one in model_check.outliers[:SHOWN]:
         print_line(console, f"If it is wrong:  {command('correct', place, one.trial)} VALUE")
-    if plot is None and found.held_out:
+    if plot is None and model_check.held_out:
         print_line(console, f"As a figure:  {command('check', place, '--plot', 'check.png')}")
     if plot is not None:
         print_line(console, f"Written to {plot}")
 
 
-def print_columns(console: Console, found: Check) -> None:
-    noun = found.noun
+def print_columns(console: Console, model_check: Check) -> None:
+    noun = model_check.noun
     headings = (noun, "share of variance", "among the fits", "alone", "lengthscale")
     shown = table(headings, left=(noun,))
-    for one in found.columns:
+    for one in model_check.columns:
         share, low, high, alone = (
             format_fixed(100 * value, 0) for value in (one.share, one.low, one.high, one.alone)
         )
@@ -102,27 +104,27 @@ def print_columns(console: Console, found: Check) -> None:
     console.print(shown)
 
 
-def print_dependence(console: Console, found: Check) -> None:
-    """Where the average over the other columns is lowest and highest, for each column."""
+def print_dependence(console: Console, model_check: Check) -> None:
+    """Print where the average over the other columns is lowest and highest, for each column."""
     # Imported here, because commands that need no model import no policies.
     from kernelbandits.insight.dependence import BAND
 
-    shown = table((found.noun, "lowest average", "highest average"), left=(found.noun,))
-    for one in found.dependence:
+    shown = table((model_check.noun, "lowest average", "highest average"), left=(model_check.noun,))
+    for one in model_check.dependence:
         texts = (cell(one.name), one.describe(one.least), one.describe(one.greatest))
         shown.add_row(*map(escape, map(cell, texts)))
     console.print(shown)
     print_line(
         console,
-        f"The estimate of {cell(found.target)}, averaged over the other {found.noun}s, with "
-        f"{BAND}.",
+        f"The estimate of {cell(model_check.target)}, averaged over the other "
+        f"{model_check.noun}s, with {BAND}.",
     )
 
 
-def print_worst(console: Console, found: Check) -> None:
-    """The results farthest from their prediction."""
-    worst = sorted(found.held_out, key=lambda one: -abs(one.residual))[:SHOWN]
-    row = () if found.noun == "variable" else ("row",)
+def print_worst(console: Console, model_check: Check) -> None:
+    """Print the results farthest from their prediction."""
+    worst = sorted(model_check.held_out, key=lambda one: -abs(one.residual))[:SHOWN]
+    row = () if model_check.noun == "variable" else ("row",)
     shown = table((*row, "trial", "measured", "predicted", "95 % interval", "residual (sd)"))
     for one in worst:
         low, predicted, high = (
@@ -143,5 +145,5 @@ def print_worst(console: Console, found: Check) -> None:
     print_line(
         console,
         f"The {format_count(len(worst), 'result')} farthest from what the others predict, of "
-        f"{len(found.held_out)}.{' Rows are counted from 0.' if row else ''}",
+        f"{len(model_check.held_out)}.{' Rows are counted from 0.' if row else ''}",
     )

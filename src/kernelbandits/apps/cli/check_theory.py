@@ -90,7 +90,7 @@ def check_theory(
     topics = choose_topics(only, errata)
     check_files_are_writable(folder(output))
     statements = run_topics(topics, Effort(seed, QUICK if quick else 1.0), workers, quiet)
-    with screen.closed_pipe_ignored():
+    with screen.ignore_closed_pipe():
         if form is Format.json and not quiet:
             typer.echo(statements_json(statements))
         elif not quiet:
@@ -103,7 +103,7 @@ def check_theory(
 
 
 def choose_topics(only: str | None, errata: bool) -> list[str]:
-    """The topics in --only, or all, with or without the errors of the paper."""
+    """Return the topics in --only, or all, with or without the errors of the paper."""
     from kernelbandits.verification.errata import ERRATA
     from kernelbandits.verification.run import select_topics
 
@@ -152,7 +152,7 @@ def run_topics(
 
 
 def show_statements(statements: Sequence[CheckedStatement], console: Console) -> None:
-    """A table for each topic, then the unexpected verdicts with all details, then a summary."""
+    """Print a table for each topic, the unexpected verdicts with all details, and a summary."""
     for topic, group in groupby(statements, key=lambda checked: checked.topic):
         table = Table(
             title=topic,
@@ -189,7 +189,7 @@ def unexpected_statements(statements: Sequence[CheckedStatement]) -> list[Checke
 
 
 def summary_line(statements: Sequence[CheckedStatement]) -> str:
-    """Such as `131 statements: every verdict is as expected`."""
+    """Return a sentence such as `131 statements: every verdict is as expected`."""
     wrong = unexpected_statements(statements)
     count = f"{len(statements)} statement{'s' * (len(statements) != 1)}"
     if not wrong:

@@ -201,7 +201,7 @@ def paper(
         progress.count_cells("playing", len(plan.keys), quiet) as watch,
         choose_mapper(workers, dask) as mapper,
     ):
-        found = screen.resumable(
+        found = screen.run_resumable(
             output, lambda folder: run_paper(plan, mapper, folder, watch, draw)
         )
     verdicts = check_paper(found)
@@ -369,7 +369,7 @@ def run(
     trial = try_out([*named, *(policy or [])], optional, plan_cells, quiet)
     plan = plan_cells(trial.willing)
     folder = output or Path("results") / screen.folder_name(plan)
-    screen.going_on(plan, folder, quiet)
+    screen.announce_continuation(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
     results = play_plan(plan, trial, folder, choose_mapper(workers, dask), parquet, quiet)
     with progress.waiting("drawing", quiet):
@@ -406,7 +406,7 @@ def try_out(
 
 
 def choose_mapper(workers: int, dask: str | None) -> AbstractContextManager[Mapper]:
-    """What plays the cells: processes of this machine, or a Dask cluster."""
+    """Return what plays the cells: processes of this machine, or a Dask cluster."""
     from kernelbandits.experiment import dask_mapper, process_mapper
 
     return process_mapper(workers) if dask is None else dask_mapper(dask, workers)
@@ -437,11 +437,11 @@ def play_plan(
         )
 
     with (
-        screen.grouped_notes(quiet),
+        screen.group_notes(quiet),
         progress.weigh_cells("playing", trial.seconds, quiet) as cells,
         mappers as mapper,
     ):
-        return Results(plan, screen.resumable(folder, play).found)
+        return Results(plan, screen.run_resumable(folder, play).found)
 
 
 @app.command("list", help=LIST_HELP)
@@ -469,7 +469,7 @@ def is_all(policies: str) -> bool:
 
 
 def policy_names(policies: str) -> list[str]:
-    """The policies of a comma-separated list; "all" is every one that needs no law of its own."""
+    """Return the policies of a comma-separated list; "all" leaves out those that need a law."""
     if is_all(policies):
         return [name for name in POLICIES if name != "generic-gp"]
     return [name.strip() for name in policies.split(",") if name.strip()]

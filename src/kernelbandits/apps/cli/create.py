@@ -323,7 +323,7 @@ def read_place(
     graph: Path | None = None,
     labels: Path | None = None,
 ) -> Path | MixedBox | Arms:
-    """The table, the space or the similarity, of which exactly one is given."""
+    """Read the table, the space or the similarity, of which exactly one must be given."""
     named = [(kind, text) for kind, texts in variables.items() for text in texts or ()]
     files = [one is not None for one in (candidates, space, gram, graph)]
     given = [*files, bool(named)]
@@ -360,7 +360,7 @@ def read_place(
 
 
 def read_similarity(gram: Path | None, graph: Path | None, labels: Path | None) -> Arms:
-    """Candidates by the similarity of all pairs, or by the edges between them."""
+    """Read candidates by the similarity of all pairs, or by the edges between them."""
     from kernelbandits.domains import Arms
     from kernelbandits.kernels import graph_matern
     from kernelbandits.tables.matrices import read_labels, read_matrix
@@ -398,7 +398,7 @@ def describe_study(study: Study) -> dict[str, Any]:
     if study.space is not None:
         space = study.space.to_dict()
         aim = {"place": study.place, "target": study.target, "direction": study.direction}
-        return aim | {"space": space} | settings | several_targets(study)
+        return aim | {"space": space} | settings | list_targets(study)
     table = study.candidates
     return (
         {
@@ -414,50 +414,50 @@ def describe_study(study: Study) -> dict[str, Any]:
             "fingerprint": table.fingerprint,
         }
         | settings
-        | several_targets(study)
+        | list_targets(study)
     )
 
 
-def several_targets(study: Study) -> dict[str, Any]:
-    """The targets of a study that has several."""
+def list_targets(study: Study) -> dict[str, Any]:
+    """Return the targets of a study that has several, else nothing."""
     targets = study.settings["targets"]
     return {} if targets is None else {"targets": list(targets)}
 
 
-def print_study(console: Console, found: Mapping[str, Any], place: str, begun: bool) -> None:
+def print_study(console: Console, created: Mapping[str, Any], place: str, begun: bool) -> None:
     """Print what was created, or opened if it had begun before, and what comes next."""
     done = "Opened" if begun else "Created"
-    noun = "point" if "space" in found else "row"
-    if "space" in found:
-        print_space(console, found, done)
+    noun = "point" if "space" in created else "row"
+    if "space" in created:
+        print_space(console, created, done)
     else:
-        columns = ", ".join(map(cell, found["columns"]))
-        size = format_count(found["rows"], "candidate")
-        how = "known by their similarity" if found["similarity"] else f"described by {columns}"
-        print_line(console, f"{done} {title(found['place'])}: {size}, {how}.")
-        if found["log"]:
-            print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
-    aim = f"{found['direction']} {cell(found['target'])}"
-    if "targets" in found:
-        aim += f" of {', '.join(cell(one['name']) for one in found['targets'])}"
-    goal = f" Goal: {GOALS[found['goal']].replace('row', noun)}." if found["goal"] else ""
-    print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")
-    lease = format_duration(found["lease"])
+        columns = ", ".join(map(cell, created["columns"]))
+        size = format_count(created["rows"], "candidate")
+        how = "known by their similarity" if created["similarity"] else f"described by {columns}"
+        print_line(console, f"{done} {title(created['place'])}: {size}, {how}.")
+        if created["log"]:
+            print_line(console, f"The model uses log10 of {', '.join(map(cell, created['log']))}.")
+    aim = f"{created['direction']} {cell(created['target'])}"
+    if "targets" in created:
+        aim += f" of {', '.join(cell(one['name']) for one in created['targets'])}"
+    goal = f" Goal: {GOALS[created['goal']].replace('row', noun)}." if created["goal"] else ""
+    print_line(console, f"Aim: {aim}. Policy: {created['policy']}.{goal}")
+    lease = format_duration(created["lease"])
     print_line(console, f"A {noun} that was asked for is reserved for {lease}.")
     which = "next" if begun else "first"
     print_line(console, f"To get the {which} {noun} to measure:  {command('ask', place)}")
 
 
-def print_space(console: Console, found: Mapping[str, Any], done: str) -> None:
-    """The variables and constraints, one line for each."""
+def print_space(console: Console, created: Mapping[str, Any], done: str) -> None:
+    """Print the variables and constraints, one line for each."""
     from kernelbandits.domains import MixedBox
     from kernelbandits.study.points import describe_variable
 
-    space = MixedBox.from_dict(found["space"])
+    space = MixedBox.from_dict(created["space"])
     size = format_count(space.sides, "variable")
     count = f", {format_count(int(space.count), 'point')}" if math.isfinite(space.count) else ""
-    print_line(console, f"{done} {title(found['place'])}: a space of {size}{count}.")
+    print_line(console, f"{done} {title(created['place'])}: a space of {size}{count}.")
     for name, variable in zip(space.names, space.variables, strict=True):
         print_line(console, f"  {cell(name)}: {cell(describe_variable(variable))}")
-    for one in found["space"]["constraints"]:
+    for one in created["space"]["constraints"]:
         print_line(console, f"  with {cell(one)}")

@@ -109,16 +109,16 @@ def answer_json(answer: DesignedLaw, delta: float) -> str:
 
 def spell_policy(law: Any, delta: float) -> str:
     """Write Generic-GP with this law as `run --policy` takes it."""
-    name, values = spelled_parts(law)
+    name, values = spell_parts(law)
     return f"generic-gp:exploration={name}({values}),delta={delta:.7g}"
 
 
 def spell_law(law: Any) -> str:
     """Write a law as other commands take it: gaussian:0,1.198053."""
-    return ":".join(spelled_parts(law))
+    return ":".join(spell_parts(law))
 
 
-def spelled_parts(law: Any) -> tuple[str, str]:
+def spell_parts(law: Any) -> tuple[str, str]:
     """Return the name of a law in the catalogue, and its arguments."""
     (name,) = (name for name, constructor in LAWS.items() if constructor is type(law))
     given = (getattr(law, argument) for argument in arguments(LAWS[name]) if argument != "support")
@@ -126,7 +126,10 @@ def spelled_parts(law: Any) -> tuple[str, str]:
 
 
 def spell_number(value: Any) -> str:
-    """Seven digits; ten for the probabilities of a categorical law, which must sum to one."""
+    """Write a number with seven digits.
+
+    The probabilities of a categorical law, which must sum to one, have ten.
+    """
     if isinstance(value, tuple):
         return "/".join(f"{chance:.10g}" for chance in value)
     return f"{value:.7g}"

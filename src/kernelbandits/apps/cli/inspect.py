@@ -124,7 +124,7 @@ def status(
 
 
 def label_of(study: Study) -> render.Label:
-    """How the table calls a row; points of a space have no labels."""
+    """Return a function from a row to its labels in the table; points of a space have none."""
     candidates = study.candidates if study.space is None else None
     return lambda row: {} if candidates is None or row is None else candidates.label(row)
 
@@ -164,7 +164,7 @@ def estimates(
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
-        frame = sorted_estimates(study)
+        frame = sort_estimates(study)
     shown, caution = (
         frame.head(top or (len(frame) if form is Format.json else TOP)),
         frame.attrs["caution"],
@@ -174,7 +174,7 @@ def estimates(
     print_answer(form, document, lambda console: render.print_estimates(console, shown, len(frame)))
 
 
-def sorted_estimates(study: Study) -> pd.DataFrame:
+def sort_estimates(study: Study) -> pd.DataFrame:
     found = study.estimates()
     if study.space is None:
         found = insert_labels(found, study.candidates)
@@ -182,7 +182,7 @@ def sorted_estimates(study: Study) -> pd.DataFrame:
 
 
 def insert_labels(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
-    """With what the table calls each row right after the row."""
+    """Insert the labels of each row right after the row."""
     shown = name_in_export([*candidates.labels, *candidates.chosen])
     for name in reversed(candidates.labels):
         frame.insert(1, shown[name], [candidates.label(row)[name] for row in frame["row"]])

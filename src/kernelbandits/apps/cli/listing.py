@@ -33,11 +33,11 @@ HOW = (
     "every policy that takes them. A setting marked * has no option: write it behind the name. "
     "`kernelbandits list NAME` shows one policy in full."
 )
-KINDS = ("policies", "problems", "kernels", "laws", "noises")
+LISTS = ("policies", "problems", "kernels", "laws", "noises")
 
 
 def show(what: str | None, console: Console) -> None:
-    """All kinds, one of them, or one policy in full."""
+    """Print all kinds of the catalogue, one of them, or one policy in full."""
     if entry := POLICIES.get(what or ""):
         show_policy(entry, console)
         return
@@ -50,12 +50,12 @@ def show(what: str | None, console: Console) -> None:
         ),
         "noises": lambda: show_names("Noises", "--noise", NOISES, console),
     }
-    for kind in kinds(what):
+    for kind in select_lists(what):
         shown[kind]()
 
 
 def as_json(what: str | None) -> str:
-    """The same as one document."""
+    """Return what `show` prints as one JSON document."""
     if entry := POLICIES.get(what or ""):
         return to_json(plain_policy(entry))
     found: dict[str, Callable[[], Any]] = {
@@ -65,25 +65,25 @@ def as_json(what: str | None) -> str:
         "laws": lambda: spellings(LAWS),
         "noises": lambda: spellings(NOISES),
     }
-    document = {kind: found[kind]() for kind in kinds(what)}
+    document = {kind: found[kind]() for kind in select_lists(what)}
     return to_json(document if what is None else document[what])
 
 
-def kinds(what: str | None) -> tuple[str, ...]:
-    if what is not None and what not in KINDS:
+def select_lists(what: str | None) -> tuple[str, ...]:
+    if what is not None and what not in LISTS:
         raise ValueError(
-            f"There is nothing called {what!r} to list.{did_you_mean(what, [*KINDS, *POLICIES])} "
-            f"`kernelbandits list` takes {', '.join(KINDS)}, or the name of a policy."
+            f"There is nothing called {what!r} to list.{did_you_mean(what, [*LISTS, *POLICIES])} "
+            f"`kernelbandits list` takes {', '.join(LISTS)}, or the name of a policy."
         )
-    return KINDS if what is None else (what,)
+    return LISTS if what is None else (what,)
 
 
 def required_settings(entry: PolicyEntry) -> list[str]:
     return [name for name, must in entry.parameters.items() if must]
 
 
-def optional(entry: PolicyEntry) -> dict[str, Any]:
-    """Option -> default, from the nearest constructor that names it."""
+def optional_settings(entry: PolicyEntry) -> dict[str, Any]:
+    """Return the default of each option, from the nearest constructor that names it."""
     classes = [cls for cls in reversed(inspect.getmro(entry.constructor)) if cls is not object]
     defaults = {
         name: parameter.default
@@ -111,7 +111,7 @@ def plain_policy(entry: PolicyEntry) -> dict[str, Any]:
     by_name = [name for name in entry.settings if mark_by_name(entry, name) != name]
     settings = {
         "needs": required_settings(entry),
-        "options": to_plain(optional(entry)),
+        "options": to_plain(optional_settings(entry)),
         "only_by_name": by_name,
     }
     return about | settings
@@ -141,7 +141,7 @@ def show_entry(entry: PolicyEntry, console: Console) -> None:
 def describe_policy(entry: PolicyEntry) -> dict[str, str]:
     options = [
         f"{mark_by_name(entry, name)}={spell_value(value)}"
-        for name, value in optional(entry).items()
+        for name, value in optional_settings(entry).items()
     ]
     return {
         "paper": entry.paper,
@@ -154,7 +154,7 @@ def describe_policy(entry: PolicyEntry) -> dict[str, str]:
 
 
 def spell_value(value: Any) -> str:
-    """As a command line has it."""
+    """Write a value as a command line has it."""
     if isinstance(value, tuple):
         return "/".join(spell_value(part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -197,7 +197,7 @@ def show_names(
 
 
 def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
-    """name:arguments -> formula"""
+    """Return the formula of each spelling, which is name:arguments."""
     found = {}
     for name, constructor in names.items():
         arguments = ",".join(inspect.signature(constructor).parameters)
@@ -206,7 +206,7 @@ def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
 
 
 def formula(constructor: Callable[..., Any]) -> str:
-    """The first paragraph of a docstring, with the formula that its last colon announces."""
+    """Return the first paragraph of a docstring, with the formula that its last colon announces."""
     paragraphs = (inspect.getdoc(constructor) or "").split("\n\n")
     shown = paragraphs[: 2 if paragraphs[0].rstrip().endswith((":", ",", "others")) else 1]
     return " ".join(" ".join(shown).split())

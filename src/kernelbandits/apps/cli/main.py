@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run_command(argv: list[str] | None) -> None:
-    """Run the command of some words."""
+    """Run the command that some words of a command line name."""
     refuse_empty_output(sys.argv[1:] if argv is None else argv)
     find_app(argv)(argv, standalone_mode=True)
 
@@ -47,7 +47,7 @@ def refuse_empty_output(words: list[str]) -> None:
 
 
 def find_app(argv: list[str] | None) -> App:
-    """All commands, or those of studies or of the lab page alone if they are asked for.
+    """Return all commands, or only those of studies or of the lab page if one of them is called.
 
     The other commands import all policies, which takes longer than most commands of a study.
     """

@@ -94,7 +94,7 @@ def export(
 
 
 def write_trials(study: Study, path: str, form: Format, force: bool) -> Any:
-    """What there is to say of a file, or what would stand in it."""
+    """Write the trials to a file and return where and how many; for "-" return its content."""
     if path != "-":
         study.export(path, force=force)
         return {"path": path, "trials": len(study.to_dataframe())}
@@ -106,7 +106,7 @@ def write_trials(study: Study, path: str, form: Format, force: bool) -> Any:
 
 
 def records(frame: pd.DataFrame) -> list[Any]:
-    """One object for each row; times as text, what is missing as null."""
+    """Return one object for each row; times as text, what is missing as null."""
     times = frame.select_dtypes("datetimetz").columns
     texts = {name: frame[name].map(lambda at: at.isoformat(), na_action="ignore") for name in times}
     found = frame.assign(**texts).astype(object)
@@ -147,8 +147,8 @@ def check_file(place: str) -> Sequence[Finding]:
     return []
 
 
-def print_findings(console: Console, found: Sequence[Finding]) -> None:
-    for one in found:
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    for one in findings:
         mark = "[green]ok   [/]" if one.ok else "[red]wrong[/]"
         console.print(
             f"{mark} {escape(one.what)}: {escape(one.sentence)}", soft_wrap=True, highlight=False

@@ -48,7 +48,7 @@ def print_answer(form: Format, value: Any, show: Callable[[Console], None]) -> N
     # failing after the work is done.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    with screen.closed_pipe_ignored():
+    with screen.ignore_closed_pipe():
         if form is Format.json:
             typer.echo(as_json(value))
         else:
@@ -81,7 +81,7 @@ def retypable_place(place: str) -> str:
 
 
 def facts(about: Mapping[str, str]) -> Padding:
-    """Names at the left, what is said of them beside, wrapped in a column of its own."""
+    """Return a grid: names at the left, and beside them a column of text that is wrapped."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -57,13 +57,13 @@ class Command(TyperCommand):
     """A command that takes arguments and options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with mistakes_explained(ctx):
+        with explain_mistakes(ctx):
             # The parser's own sentence about arguments that are left over is replaced below.
             allowed, ctx.allow_extra_args = ctx.allow_extra_args, True
             left: list[str] = super().parse_args(ctx, args)
             refuse_options(ctx, left)
             if left and not allowed:
-                said = f"{words(ctx)} takes no more arguments, got {' '.join(left)}"
+                said = f"{spell_command(ctx)} takes no more arguments, got {' '.join(left)}"
                 if any(param.name == "candidates" for param in self.params) and exists(left[0]):
                     said += "; if that is the table of candidates, write --candidates before it"
                 raise exceptions.UsageError(said)
@@ -74,17 +74,17 @@ class CommandGroup(TyperGroup):
     """A command that has commands of its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with mistakes_explained(ctx):
+        with explain_mistakes(ctx):
             parsed: list[str] = super().parse_args(ctx, args)
             return parsed
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        with mistakes_explained(ctx):
+        with explain_mistakes(ctx):
             known = self.list_commands(ctx)
             if args[0] not in known:
                 suggestion = did_you_mean(args[0], known, quote="")
                 raise exceptions.UsageError(
-                    f"{words(ctx)} has no command {args[0]}.{suggestion} "
+                    f"{spell_command(ctx)} has no command {args[0]}.{suggestion} "
                     f"Its commands are {', '.join(known)}"
                 )
             return super().resolve_command(ctx, args)
@@ -103,7 +103,7 @@ def refuse_options(ctx: Any, left: Sequence[str]) -> None:
 
 
 @contextmanager
-def mistakes_explained(ctx: Any) -> Iterator[None]:
+def explain_mistakes(ctx: Any) -> Iterator[None]:
     """Print what is wrong with the arguments as one sentence, and end with exit code 2."""
     from kernelbandits.formatting import mask_password
 
@@ -118,13 +118,13 @@ def mistakes_explained(ctx: Any) -> Iterator[None]:
 
 
 def explain(error: Any, ctx: Any) -> str:
-    """One sentence about a mistake in the arguments, without a full stop."""
+    """Return one sentence about a mistake in the arguments, without a full stop."""
     if isinstance(error, exceptions.NoSuchOption):
         known = [option for parameter in ctx.command.params for option in names_of(parameter)]
         suggestion = did_you_mean(error.option_name, known, quote="")
-        return f"{words(ctx)} has no option {error.option_name}.{suggestion}".rstrip(".")
+        return f"{spell_command(ctx)} has no option {error.option_name}.{suggestion}".rstrip(".")
     if isinstance(error, exceptions.MissingParameter):
-        return f"{words(ctx)} needs {name_of(error.param)}, got none"
+        return f"{spell_command(ctx)} needs {name_of(error.param)}, got none"
     if isinstance(error, exceptions.BadParameter) and error.param is not None:
         needed = needed_value(ctx.command, error.param)
         return f"{name_of(error.param)} needs {needed}, got {given_value(error)}"
@@ -139,8 +139,8 @@ def explain(error: Any, ctx: Any) -> str:
     return str(error.format_message()).rstrip(".")
 
 
-def words(ctx: Any) -> str:
-    """The command as it was typed, without the name of the program: study ask."""
+def spell_command(ctx: Any) -> str:
+    """Return the command as it was typed, without the name of the program: study ask."""
     return " ".join(command_names(ctx)) or "kernelbandits"
 
 
@@ -149,19 +149,19 @@ def command_names(ctx: Any) -> list[str]:
 
 
 def names_of(parameter: Any) -> list[str]:
-    """All spellings of an option, such as --map and --no-map."""
+    """Return all spellings of an option, such as --map and --no-map."""
     return [*parameter.opts, *parameter.secondary_opts]
 
 
 def name_of(parameter: Any) -> str:
-    """--horizon for an option; for an argument its name in the help, PLACE."""
+    """Return the name of an option, --horizon, or of an argument as in the help, PLACE."""
     if parameter.param_type_name == "option":
         return str(parameter.opts[0])
     return str(parameter.metavar or parameter.name).strip("[]").upper()
 
 
 def needed_value(command: Any, parameter: Any) -> str:
-    """What an option or argument takes, from the annotation of the function behind the command."""
+    """Say what an option or argument takes, by the annotation of the command's function."""
     function = inspect.unwrap(command.callback)
     annotation = get_type_hints(function, include_extras=True).get(parameter.name, str)
     limits: Any = None
@@ -179,6 +179,6 @@ def needed_value(command: Any, parameter: Any) -> str:
 
 
 def given_value(error: Any) -> str:
-    """What was given: newer parsers keep it in the cause of the error, older ones in its text."""
+    """Return what was given: newer parsers keep it in the cause of the error, older in its text."""
     details: Any = getattr(error.__cause__, "errors", list)()
     return repr(details[0]["input"]) if details else str(error.message).rstrip(".")

@@ -49,7 +49,7 @@ class Cells:
         return WatchedMapper(mapper, self)
 
     def weigh(self, block: SeedBlock) -> float:
-        """What a block is expected to take."""
+        """Return the seconds that a block is expected to take."""
         return self.seconds[block.cell.key] * len(block.seeds) / len(block.cell.seeds)
 
 

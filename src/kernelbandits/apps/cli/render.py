@@ -56,7 +56,7 @@ def cell(value: Any) -> str:
 
 
 def point(x: Any) -> str:
-    """Cs 0.05, FA 0.8"""
+    """Return the values of a candidate as text: Cs 0.05, FA 0.8."""
     return ", ".join(f"{cell(name)} {cell(value)}" for name, value in x.items())
 
 
@@ -79,8 +79,8 @@ def table(headings: Sequence[str], left: Sequence[str] = ()) -> Table:
     return shown
 
 
-def shown_columns(x: Mapping[str, Any]) -> dict[str, str]:
-    """The first columns of a candidate as a table shows them."""
+def show_columns(x: Mapping[str, Any]) -> dict[str, str]:
+    """Return the first columns of a candidate as a table shows them."""
     shown = {cell(name): cell(value) for name, value in list(x.items())[:MOST_COLUMNS]}
     more = len(x) - MOST_COLUMNS
     return shown | ({f"… {more} more": "…"} if more > 0 else {})
@@ -88,7 +88,7 @@ def shown_columns(x: Mapping[str, Any]) -> dict[str, str]:
 
 def print_suggestions(
     console: Console,
-    found: Sequence[Suggestion],
+    suggestions: Sequence[Suggestion],
     candidates: Candidates | None,
     place: str,
     targets: Sequence[str] = (),
@@ -97,168 +97,168 @@ def print_suggestions(
 
     Without candidates the study is over a space.
     """
-    described = [{**show_row(one.row), **describe_row(one, candidates)} for one in found]
+    described = [{**show_row(one.row), **describe_row(one, candidates)} for one in suggestions]
     shown = table(["trial", *described[0]])
-    for one, texts in zip(found, described, strict=True):
+    for one, texts in zip(suggestions, described, strict=True):
         shown.add_row(str(one.trial), *map(escape, texts.values()))
     console.print(shown)
-    for why, trials in group_by_reason(found).items():
-        which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
+    for why, trials in group_by_reason(suggestions).items():
+        which = f" trial {', '.join(map(str, trials))}" if len(suggestions) > 1 else ""
         print_line(console, f"Why{which}: {why}")
-    held = f" for {cell(found[0].worker)}" if found[0].worker else ""
-    until = format_time(min(one.until for one in found))
+    held = f" for {cell(suggestions[0].worker)}" if suggestions[0].worker else ""
+    until = format_time(min(one.until for one in suggestions))
     counted = f" {ROWS}" if candidates is not None else ""
     print_line(console, f"Reserved{held} until {until}.{counted}")
-    if found[0].sheet is not None:
-        print_line(console, f"Sheet: {found[0].sheet}")
-        if not found[0].sheet.lower().endswith(".html"):
-            told = command("tell", place, "--sheet", found[0].sheet)
+    if suggestions[0].sheet is not None:
+        print_line(console, f"Sheet: {suggestions[0].sheet}")
+        if not suggestions[0].sheet.lower().endswith(".html"):
+            told = command("tell", place, "--sheet", suggestions[0].sheet)
             print_line(console, f"When it is filled in, or a part of it:  {told}")
             return
     print_line(
         console,
-        f"When you have the result:  {command('tell', place, found[0].trial)} "
+        f"When you have the result:  {command('tell', place, suggestions[0].trial)} "
         f"{name_values(targets)}   (or --failed)",
     )
 
 
 def show_row(row: int | None) -> dict[str, str]:
-    """The number of a row for a table on the screen; a point of a space has none."""
+    """Return the number of a row for a table on the screen; a point of a space has none."""
     return {} if row is None else {"row": str(row)}
 
 
-def describe_row(one: Suggestion, candidates: Candidates | None) -> dict[str, str]:
+def describe_row(suggestion: Suggestion, candidates: Candidates | None) -> dict[str, str]:
     """Return the label, the columns and the cost of a row."""
     price = (
         {}
-        if candidates is None or candidates.costs is None or one.row is None
-        else {cell(candidates.cost): number(candidates.costs[one.row])}
+        if candidates is None or candidates.costs is None or suggestion.row is None
+        else {cell(candidates.cost): number(candidates.costs[suggestion.row])}
     )
-    return shown_columns(one.label) | shown_columns(one.x) | price
+    return show_columns(suggestion.label) | show_columns(suggestion.x) | price
 
 
-def group_by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
-    """Reason -> the trials that have it."""
+def group_by_reason(suggestions: Sequence[Suggestion]) -> dict[str, list[int]]:
+    """Return the trials that have the same reason, by reason."""
     trials: dict[str, list[int]] = {}
-    for one in found:
+    for one in suggestions:
         trials.setdefault(cell(one.why), []).append(one.trial)
     return trials
 
 
 def print_status(
-    console: Console, found: Status, label: Label, place: str, details: bool = False
+    console: Console, status: Status, label: Label, place: str, details: bool = False
 ) -> None:
     """Print results, the likely best and what to do next; with details the model too."""
-    aim = f"{found.direction} {cell(found.target)}"
-    print_line(console, f"{title(found.place)}: {aim}, {count_candidates(found)}")
-    about = {"goal": found.purpose} if found.purpose else {}
+    aim = f"{status.direction} {cell(status.target)}"
+    print_line(console, f"{title(status.place)}: {aim}, {count_candidates(status)}")
+    about = {"goal": status.purpose} if status.purpose else {}
     about |= {
-        "results": count_results(found),
-        "likely best": found.best.sentence if found.best else "no results yet",
-        "may I stop?": stop_sentence(found, place),
+        "results": count_results(status),
+        "likely best": status.best.sentence if status.best else "no results yet",
+        "may I stop?": stop_sentence(status, place),
     }
-    about |= {cell(one.name): one.sentence for one in found.targets}
+    about |= {cell(one.name): one.sentence for one in status.targets}
     if details:
         about |= {
-            "policy": found.policy,
-            "repeats": found.repeats,
-            "columns" if found.space is None else "space": found.scales,
-            "scale": found.units,
-            "guarantee": found.claim,
+            "policy": status.policy,
+            "repeats": status.repeats,
+            "columns" if status.space is None else "space": status.scales,
+            "scale": status.units,
+            "guarantee": status.claim,
         }
-    lines = list_front(found) | list_pending(found.waiting, label)
-    lines |= {"next": next_commands(found, place)}
+    lines = list_front(status) | list_pending(status.waiting, label)
+    lines |= {"next": next_commands(status, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
 
 
-def list_front(found: Status) -> dict[str, str]:
-    """The measured candidates on the Pareto front, the most desirable first."""
+def list_front(status: Status) -> dict[str, str]:
+    """List the measured candidates on the Pareto front, the most desirable first."""
     lines = []
-    for one in found.front[:MOST_WAITING]:
+    for one in status.front[:MOST_WAITING]:
         values = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
         x = point({**one.label, **one.x})
         where = x if one.row is None else f"row {one.row} ({x})"
         lines.append(f"{where}: {values}; desirability {number(one.desirability)}")
-    more = len(found.front) - MOST_WAITING
+    more = len(status.front) - MOST_WAITING
     text = "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
     return {"front": text} if lines else {}
 
 
-def stop_sentence(found: Status, place: str) -> str:
+def stop_sentence(status: Status, place: str) -> str:
     """Return the answer of the study, with the option in place of the Python argument."""
     from kernelbandits.study.stopping import TOLERANCE_HINT
 
-    sentence = found.stop.sentence
+    sentence = status.stop.sentence
     if not sentence.endswith(TOLERANCE_HINT):
         return sentence
     hint = TOLERANCE_HINT.replace("tolerance=", f"{command('change', place)} --tolerance ")
     return sentence.removesuffix(TOLERANCE_HINT) + hint
 
 
-def count_candidates(found: Status) -> str:
-    """How many candidates there are, in how many rows if they come twice; or what the space is."""
-    if found.rows is None or found.different is None or found.different == found.rows:
-        return found.extent
-    candidates = format_count(found.different, "different candidate")
-    return f"{candidates} ({format_count(found.rows, 'row')})"
+def count_candidates(status: Status) -> str:
+    """Say how many candidates there are, and in how many rows; or what the space is."""
+    if status.rows is None or status.different is None or status.different == status.rows:
+        return status.extent
+    candidates = format_count(status.different, "different candidate")
+    return f"{candidates} ({format_count(status.rows, 'row')})"
 
 
-def count_results(found: Status) -> str:
-    failures = f" and {format_count(found.failed, 'failure')}" if found.failed else ""
-    results = f"{format_count(found.told, 'result')}{failures}"
-    done = f"{results} on {found.measured} of {count_candidates(found)}"
-    if found.space is not None:
-        done = f"{results} at {format_count(found.measured, 'point')}"
+def count_results(status: Status) -> str:
+    failures = f" and {format_count(status.failed, 'failure')}" if status.failed else ""
+    results = f"{format_count(status.told, 'result')}{failures}"
+    done = f"{results} on {status.measured} of {count_candidates(status)}"
+    if status.space is not None:
+        done = f"{results} at {format_count(status.measured, 'point')}"
     others = {
-        "pending": found.pending,
-        "missing": found.missing,
-        "withdrawn": found.withdrawn,
-        "not allowed": (found.rows or 0) - (found.allowed or 0),
+        "pending": status.pending,
+        "missing": status.missing,
+        "withdrawn": status.withdrawn,
+        "not allowed": (status.rows or 0) - (status.allowed or 0),
     }
     return ", ".join(
         [done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")]
     )
 
 
-def list_pending(found: Sequence[Waiting], label: Label) -> dict[str, str]:
+def list_pending(pending: Sequence[Waiting], label: Label) -> dict[str, str]:
     """List the trials that wait for a result, the longest waiting first."""
-    longest = sorted(found, key=lambda one: -one.since)
+    longest = sorted(pending, key=lambda one: -one.since)
     lines = [describe_pending(one, label(one.row)) for one in longest[:MOST_WAITING]]
-    more = len(found) - MOST_WAITING
+    more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")
-    return {"pending": "\n".join(lines)} if found else {}
+    return {"pending": "\n".join(lines)} if pending else {}
 
 
-def describe_pending(one: Waiting, label: Mapping[str, str]) -> str:
-    who = f" by {cell(one.worker)}" if one.worker else ""
-    noun = "point" if one.row is None else "row"
-    late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
-    x = point({**label, **one.x})
-    where = f"trial {one.trial}, " + (x if one.row is None else f"row {one.row} ({x})")
-    came = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
+def describe_pending(trial: Waiting, label: Mapping[str, str]) -> str:
+    who = f" by {cell(trial.worker)}" if trial.worker else ""
+    noun = "point" if trial.row is None else "row"
+    late = f"; its lease has ended, so its {noun} can be suggested again" if trial.overdue else ""
+    x = point({**label, **trial.x})
+    where = f"trial {trial.trial}, " + (x if trial.row is None else f"row {trial.row} ({x})")
+    came = ", ".join(f"{cell(name)} {number(value)}" for name, value in trial.values.items())
     has = f"; has {came}" if came else ""
-    return f"{where}: asked for{who} {format_age(one.since)}{late}{has}"
+    return f"{where}: asked for{who} {format_age(trial.since)}{late}{has}"
 
 
 def name_values(targets: Sequence[str]) -> str:
-    """What to type for a result: VALUE, or --value NAME=VALUE for each of several targets."""
+    """Say what to type for a result: VALUE, or --value NAME=VALUE for each of several targets."""
     return " ".join(f"--value {shlex.quote(name)}=VALUE" for name in targets) or "VALUE"
 
 
-def next_commands(found: Status, place: str) -> str:
+def next_commands(status: Status, place: str) -> str:
     """Return the commands to type next."""
     told = []
-    for one in found.waiting[:1]:
-        left = [target.name for target in found.targets if target.name not in one.values]
+    for one in status.waiting[:1]:
+        left = [target.name for target in status.targets if target.name not in one.values]
         told.append(f"{command('tell', place, one.trial)} {name_values(left)}")
     return "\n".join([*told, command("ask", place)])
 
 
-def print_studies(console: Console, found: Sequence[Listed]) -> None:
-    """One line for each study."""
+def print_studies(console: Console, studies: Sequence[Listed]) -> None:
+    """Print one line for each study."""
     shown = table(["study", "rows", "events", "since"], left=("study", "since"))
-    for one in found:
+    for one in studies:
         # A study over a space has no rows.
         numbers = ["–" if not count else str(count) for count in (one.rows, one.events)]
         shown.add_row(
@@ -268,7 +268,7 @@ def print_studies(console: Console, found: Sequence[Listed]) -> None:
 
 
 def print_history(console: Console, events: Sequence[Event], earlier: int) -> None:
-    """One line for each event."""
+    """Print one line for each event."""
     words = ("when", "what", "worker", "more")
     shown = table(["event", *words[:2], "trial", "row", "value", *words[2:]], left=words)
     for one in events:
@@ -302,7 +302,7 @@ def describe_event(event: Event) -> str:
 
 
 def describe_details(body: Mapping[str, Any]) -> list[str]:
-    """The standard error, the note and who measured, of a result."""
+    """Describe a result besides its value: the standard error, the note and who measured."""
     error = [f"± {number(body['sem'])}"] if "sem" in body else []
     sems = body.get("sems", {})
     for name, value in body.get("values", {}).items():
@@ -376,36 +376,40 @@ MORE = {
 """Kind of event -> what its body says."""
 
 
-def print_explanation(console: Console, found: Explained) -> None:
-    print_line(console, cell(found.sentence))
-    here = {**show_row(found.row), **shown_columns(found.x)}
+def print_explanation(console: Console, explained: Explained) -> None:
+    print_line(console, cell(explained.sentence))
+    here = {**show_row(explained.row), **show_columns(explained.x)}
     shown = table(["", *here, "estimate", "sd", "probability of being best"], left=("",))
-    last = number(found.mean), number(found.sd), format_share(found.chance)
+    last = number(explained.mean), number(explained.sd), format_share(explained.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
-    other = (found.greedy, found.greedy_x) != (found.row, found.x)
-    if found.results and other and found.greedy_x is not None:
-        rival = {**show_row(found.greedy), **shown_columns(found.greedy_x)}
-        last = number(found.greedy_mean), number(found.greedy_sd), format_share(found.greedy_chance)
+    other = (explained.greedy, explained.greedy_x) != (explained.row, explained.x)
+    if explained.results and other and explained.greedy_x is not None:
+        rival = {**show_row(explained.greedy), **show_columns(explained.greedy_x)}
+        last = (
+            number(explained.greedy_mean),
+            number(explained.greedy_sd),
+            format_share(explained.greedy_chance),
+        )
         shown.add_row("best estimate", *map(escape, rival.values()), *last)
     console.print(shown)
     drawn = {
-        "weight": found.weight,
-        "width": found.width,
-        "bonus": found.bonus,
-        "index": found.index,
-        "expected improvement": found.improvement,
-        "gain": found.gain,
-        "horizon": found.horizon,
+        "weight": explained.weight,
+        "width": explained.width,
+        "bonus": explained.bonus,
+        "index": explained.index,
+        "expected improvement": explained.improvement,
+        "gain": explained.gain,
+        "horizon": explained.horizon,
     }
     console.print(
         facts({name: number(value) for name, value in drawn.items() if value is not None})
     )
-    known = f"{format_count(found.results, 'result')}, {found.pending} pending"
+    known = f"{format_count(explained.results, 'result')}, {explained.pending} pending"
     print_line(console, f"Known at that time: {known}.")
 
 
 def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
-    """Candidates, the best estimate first."""
+    """Print candidates with their estimates, the best estimate first."""
     names = list(frame.columns)
     row = ["row"] if "row" in names and "allowed" in names else []
     last = names.index("allowed" if row else "results")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kernelbandits.analysis.ranking import Ranking, Standing
     from kernelbandits.experiment import Cell, Results
 
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not tested": "bright_black"}
 CELLS = ".cells"
 ROUNDS = "rounds.parquet"
@@ -105,8 +105,8 @@ def listen(quiet: bool) -> None:
 
 
 @contextmanager
-def grouped_notes(quiet: bool) -> Iterator[None]:
-    """Warnings of policies are kept to the end and shown once, with all policies concerned."""
+def group_notes(quiet: bool) -> Iterator[None]:
+    """Keep warnings of policies to the end and show each once, with all policies concerned."""
     held: list[str] = []
 
     def hold_back(
@@ -148,7 +148,7 @@ def prefetch(*modules: str) -> None:
     Thread(target=lambda: [import_module(name) for name in wanted], daemon=True).start()
 
 
-def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
+def announce_continuation(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
     """Say how many games of an interrupted run are stored: a policy, a problem and a seed each."""
     from kernelbandits.experiment.blocks import stored_blocks
 
@@ -162,7 +162,7 @@ def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
         notice(f"continuing an interrupted run: {stored} of {games} games are stored", quiet)
 
 
-def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
+def run_resumable(output: Path, work: Callable[[Path], Outcome]) -> Outcome:
     """Run work that stores each finished cell in the output folder."""
     folder = output / CELLS
     folder.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
 
 
 def folder_name(cells: Sequence[Cell]) -> str:
-    """The problems, and a fingerprint of all that decides the result.
+    """Return a folder name: the problems, and a fingerprint of all that decides the result.
 
     The same command therefore finds its own folder again.
     """
@@ -217,7 +217,7 @@ def summary_cells(row: Mapping[Any, Any]) -> list[str]:
 
 
 def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> None:
-    """A table for each problem by regret, and one over all of them."""
+    """Print a table for each problem by regret, and one over all of them."""
     speed = {
         (row["problem"], row["policy"]): row["microseconds_per_round"]
         for row in table.to_dict("records")
@@ -263,7 +263,7 @@ def show_overall(ranking: Ranking, problems: int) -> None:
 
 
 def numbers_table(title: str, headings: Sequence[str]) -> Table:
-    """Numbers to the right, the policies to the left; narrow enough for 80 columns."""
+    """Return a table that fits 80 columns: numbers to the right, policies to the left."""
     shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in headings:
         named = name == "policy"
@@ -299,8 +299,11 @@ def show_folder(output: Path) -> None:
 
 
 @contextmanager
-def closed_pipe_ignored() -> Iterator[None]:
-    """If the reader of a pipe stops early, like `head`, drop the rest and keep the exit code."""
+def ignore_closed_pipe() -> Iterator[None]:
+    """Drop the rest of the output if the reader of a pipe stops early, like `head`.
+
+    The exit code is kept.
+    """
     try:
         yield
         sys.stdout.flush()

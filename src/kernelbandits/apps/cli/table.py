@@ -137,7 +137,7 @@ def read_rows(
 
 
 def describe_rows(study: Study, rows: list[int]) -> str:
-    """Row 3 (sample A4), row 5"""
+    """Return the names of some rows: Row 3 (sample A4), row 5."""
     named = []
     for row in rows:
         label = " ".join(f"{name} {text}" for name, text in study.candidates.label(row).items())

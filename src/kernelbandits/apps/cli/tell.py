@@ -374,7 +374,7 @@ def describe_results(told: Sequence[Told]) -> str:
 
 
 def list_corrections(corrections: Sequence[Told]) -> str:
-    """The old and the new value of each trial that was corrected, as far as a line has room."""
+    """List old and new value of each trial that was corrected, as far as a line has room."""
     shown = [one.sentence.removesuffix(".") for one in corrections[:LISTED]]
     more = len(corrections) - len(shown)
     shown += [f"and {more} more, which `history` lists"] if more else []
@@ -382,7 +382,7 @@ def list_corrections(corrections: Sequence[Told]) -> str:
 
 
 def list_trials(what: str, numbers: Iterable[int]) -> str:
-    """A sentence that lists the trials, if there are any."""
+    """Return a sentence that lists the trials, or nothing if there are none."""
     listed = ", ".join(map(str, sorted(numbers)))
     return f" {what}: {listed}." if listed else ""
 
@@ -434,13 +434,13 @@ def correct(
     print_sentence(
         form,
         event,
-        f"Trial {event.trial}{in_brackets(label)} {shown} (event {event.seq}). "
+        f"Trial {event.trial}{bracket_label(label)} {shown} (event {event.seq}). "
         "`undo` reverses the correction.",
     )
 
 
-def in_brackets(label: str | None) -> str:
-    """The label behind the number of a trial."""
+def bracket_label(label: str | None) -> str:
+    """Return the label in brackets, to stand behind the number of a trial."""
     return "" if label is None else f" ({label})"
 
 
@@ -458,6 +458,6 @@ def withdraw(
     print_sentence(
         form,
         event,
-        f"The result of trial {event.trial}{in_brackets(label)} no longer counts "
+        f"The result of trial {event.trial}{bracket_label(label)} no longer counts "
         f"(event {event.seq}). `undo` reverses the withdrawal.",
     )

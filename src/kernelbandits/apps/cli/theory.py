@@ -111,7 +111,7 @@ def theory(
         screen.engine_notice("numpy", quiet)
     with one_blas_thread, progress.waiting("calculating", quiet):
         place = place_of(problem, box, dimension, candidates, seed)
-        found = Calculation(
+        calculation = Calculation(
             read_law(law),
             horizon,
             read_kernel(kernel),
@@ -126,18 +126,18 @@ def theory(
             seed=seed,
             spelled=tidy_law(law),
         )
-        compute_answers(found, plot)
+        compute_answers(calculation, plot)
         if files:
-            write_files(found, files, plot)
+            write_files(calculation, files, plot)
     if not quiet:
-        typer.echo(as_json(found)) if form is Format.json else show(found, files)
+        typer.echo(as_json(calculation)) if form is Format.json else show(calculation, files)
 
 
-def compute_answers(found: Calculation, plot: bool) -> None:
+def compute_answers(calculation: Calculation, plot: bool) -> None:
     """Compute everything that takes time or may fail, before anything is printed."""
     names = ("least", "high_probability", "theorems", "premises", "lower_bound", "useful")
     for name in (*names, "sublinear", *(["against_horizon"] if plot else [])):
-        getattr(found, name)
+        getattr(calculation, name)
 
 
 @dataclass(frozen=True)
@@ -150,26 +150,26 @@ class Place:
 
 
 def tidy_law(law: str) -> str:
-    """The law as it was spelled, with a colon and no blanks: gaussian( 0, 1) -> gaussian:0,1."""
+    """Return a law with a colon and no blanks: gaussian( 0, 1) -> gaussian:0,1."""
     from kernelbandits.catalogue.spelling import split
 
     name, given = split(law)
     return f"{name}:{','.join(given)}" if given else name
 
 
-def policy_option(found: Calculation) -> str:
-    """The policy of the bound, as `run` takes it; R, D and ridge only where they are not 1."""
-    name, _, given = (found.spelled or "").partition(":")
-    told = {name: getattr(found, name) for name in ("noise_scale", "norm_bound", "ridge")}
+def policy_option(calculation: Calculation) -> str:
+    """Return the policy of a bound as `run` takes it; R, D and ridge only where they are not 1."""
+    name, _, given = (calculation.spelled or "").partition(":")
+    told = {name: getattr(calculation, name) for name in ("noise_scale", "norm_bound", "ridge")}
     others = "".join(f",{name}={value:.7g}" for name, value in told.items() if value != 1)
     law = f"{name}({given})" if given else name
-    return f'--policy "generic-gp:exploration={law},delta={found.least.delta:.7g}{others}"'
+    return f'--policy "generic-gp:exploration={law},delta={calculation.least.delta:.7g}{others}"'
 
 
 def place_of(
     problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int
 ) -> Place:
-    """The arms of a problem, a box or the unit cube, or candidates spread over these."""
+    """Return the arms of a problem, a box or the unit cube, or candidates spread over these."""
     from kernelbandits.catalogue import read_problem
 
     given = [text for text in (problem, box, dimension) if text is not None]
@@ -179,17 +179,17 @@ def place_of(
         arms = chosen.instance(Streams(seed)).domain
         return Place(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen)
     whole = (
-        spelled_box(box)
+        read_box(box)
         if box is not None
         else Box((0.0,) * (dimension or 2), (1.0,) * (dimension or 2))
     )
     if candidates is None:
-        return Place(whole, in_words(whole))
-    return Place(whole.cover(candidates), f"{candidates} points spread over {in_words(whole)}")
+        return Place(whole, describe_box(whole))
+    return Place(whole.cover(candidates), f"{candidates} points spread over {describe_box(whole)}")
 
 
-def spelled_box(text: str) -> Box:
-    """low,high of each side, with x between the sides: 0,1x-5,10."""
+def read_box(text: str) -> Box:
+    """Read a box from low,high of each side, with x between the sides: 0,1x-5,10."""
     sides = [side.split(",") for side in text.split("x")]
     try:
         lower, upper = zip(*((float(low), float(high)) for low, high in sides), strict=True)
@@ -200,7 +200,7 @@ def spelled_box(text: str) -> Box:
     return Box(lower, upper)
 
 
-def in_words(box: Box) -> str:
+def describe_box(box: Box) -> str:
     if set(box.lower) == {0.0} and set(box.upper) == {1.0}:
         named = {1: "the unit interval", 2: "the unit square"}
         return named.get(box.dimension, f"the unit cube of {box.dimension} dimensions")
@@ -209,37 +209,43 @@ def in_words(box: Box) -> str:
     )
 
 
-def show(found: Calculation, files: Path | None) -> None:
+def show(calculation: Calculation, files: Path | None) -> None:
     """Print the law, its constants, the information gain, the bounds and what they mean."""
-    given = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}"
+    horizon, delta = calculation.horizon, calculation.least.delta
+    noise_scale, norm_bound = calculation.noise_scale, calculation.norm_bound
+    given = f"R = {noise_scale:g}, D = {norm_bound:g}, ridge {calculation.ridge:g}"
     out = screen.out()
     for line in (
-        f"{found.law} for T = {found.horizon:,} rounds; {given}, delta {found.least.delta:.4g}",
-        f"{found.kernel} on {found.place}",
+        f"{calculation.law} for T = {horizon:,} rounds; {given}, delta {delta:.4g}",
+        f"{calculation.kernel} on {calculation.place}",
         "",
     ):
         out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in (f"law     {found.spelled}", f"play    {policy_option(found)}"):
+    for line in (f"law     {calculation.spelled}", f"play    {policy_option(calculation)}"):
         out.print(escape(line), highlight=False, soft_wrap=True)
-    for table in (constants_table(found), bounds_table(found), theorems_table(found)):
+    for table in (
+        constants_table(calculation),
+        bounds_table(calculation),
+        theorems_table(calculation),
+    ):
         out.print(table)
-    for sentence in sentences(found):
+    for sentence in sentences(calculation):
         out.print(escape(sentence), highlight=False, soft_wrap=True)
     if files:
         out.print(f"Written to {escape(str(files))}", soft_wrap=True)
 
 
-def constants_table(found: Calculation) -> Table:
+def constants_table(calculation: Calculation) -> Table:
     shown = number_table(("quantity", "value", "what it is"), left=(0, 2))
     for name, (letter, formula) in CONSTANTS.items():
-        shown.add_row(letter, f"{getattr(found.constants, name):.6g}", escape(formula))
-    gain, error = found.information_gain, found.constants.error
+        shown.add_row(letter, f"{getattr(calculation.constants, name):.6g}", escape(formula))
+    gain, error = calculation.information_gain, calculation.constants.error
     shown.add_row(
         "gamma_T",
         format_enclosure(gain.lower, gain.upper),
         escape(f"maximum information gain; {gain.certificate}"),
     )
-    shown.caption = f"C2 and C3: {found.constants.method}" + (
+    shown.caption = f"C2 and C3: {calculation.constants.method}" + (
         f", standard error {error:.2g}" if error else ""
     )
     shown.caption_justify = "left"
@@ -250,46 +256,48 @@ def format_enclosure(lower: float, upper: float) -> str:
     return f"{lower:.5g}" if f"{lower:.5g}" == f"{upper:.5g}" else f"{lower:.5g} to {upper:.5g}"
 
 
-def bounds_table(found: Calculation) -> Table:
-    bound = found.bound
+def bounds_table(calculation: Calculation) -> Table:
+    bound = calculation.bound
 
     def share(value: float) -> tuple[str, str]:
-        return of_trivial(value, bound.trivial)
+        return compare_with_trivial(value, bound.trivial)
 
     shown = number_table(
         ("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,)
     )
-    for name, label in found.labels.items():
+    for name, label in calculation.labels.items():
         if name != "trivial":
             value = getattr(bound, name)
-            shown.add_row(escape(f"{label}{played_at(name, bound.delta)}"), *share(value))
+            shown.add_row(escape(f"{label}{format_delta(name, bound.delta)}"), *share(value))
     for name, label in PLAYED.items():
-        value = getattr(found.bound_as_played, name)
-        shown.add_row(f"{label}, delta = {found.bound_as_played.delta:.4g}", *share(value))
-    shown.add_row(escape(found.labels["trivial"]), *share(bound.trivial))
+        value = getattr(calculation.bound_as_played, name)
+        shown.add_row(f"{label}, delta = {calculation.bound_as_played.delta:.4g}", *share(value))
+    shown.add_row(escape(calculation.labels["trivial"]), *share(bound.trivial))
     known = "known: the least that is proved" + (
-        " if gamma_T <= the gain given" if found.gain is not None else ""
+        " if gamma_T <= the gain given" if calculation.gain is not None else ""
     )
-    shown.add_row(known, *share(found.least.value), style="bold")
-    likely = found.high_probability
+    shown.add_row(known, *share(calculation.least.value), style="bold")
+    likely = calculation.high_probability
     shown.add_row(f"with probability {1 - likely.delta:g}", *share(likely.value))
-    if isinstance(found.problem, LowerBound):
-        lower = found.lower_bound
-        cells = ("does not hold", "") if lower is None else of_trivial(lower, bound.trivial)
+    if isinstance(calculation.problem, LowerBound):
+        lower = calculation.lower_bound
+        cells = (
+            ("does not hold", "") if lower is None else compare_with_trivial(lower, bound.trivial)
+        )
         shown.add_row("lower bound (Theorem 2)", *cells)
     return shown
 
 
-def played_at(name: str, delta: float) -> str:
-    """The delta at which a bound holds; the printed one is for the paper's 1/2."""
+def format_delta(name: str, delta: float) -> str:
+    """Write the delta at which a bound holds; the printed one is for the paper's 1/2."""
     return "" if name == "printed" else f", delta = {delta:.4g}"
 
 
-def theorems_table(found: Calculation) -> Table:
+def theorems_table(calculation: Calculation) -> Table:
     shown = number_table(
         ("theorem", "C1 >=", "C2 <=", "C3 <=", "repaired", "order of the regret"), left=(0, 5)
     )
-    for theorem, bound in found.theorems:
+    for theorem, bound in calculation.theorems:
         constants = theorem.constants
         least = (f"{value:.4g}" for value in (constants.c1, constants.c2, constants.c3))
         value = format_number(bound.repaired) if theorem.holds else "not proved"
@@ -297,7 +305,7 @@ def theorems_table(found: Calculation) -> Table:
     return shown
 
 
-def of_trivial(value: float, trivial: float) -> tuple[str, str]:
+def compare_with_trivial(value: float, trivial: float) -> tuple[str, str]:
     return format_number(value), format_number(100 * value / trivial)
 
 
@@ -312,44 +320,46 @@ def number_table(headings: Sequence[str], left: Container[int]) -> Table:
     return shown
 
 
-def sentences(found: Calculation) -> Iterator[str]:
+def sentences(calculation: Calculation) -> Iterator[str]:
     """Say what the numbers mean, beginning with premises that do not hold."""
-    yield from (f"Does not apply here: {sentence}." for sentence in found.broken)
-    yield found.least.sentence
-    if found.least.vacuous:
-        yield from describe_useful_horizon(found)
-    if found.sublinear is not None:
-        yield found.sublinear.sentence
-    if found.beyond is not None:
-        yield f"For more than T rounds nothing is proved: {found.beyond}."
+    yield from (f"Does not apply here: {sentence}." for sentence in calculation.broken)
+    yield calculation.least.sentence
+    if calculation.least.vacuous:
+        yield from describe_useful_horizon(calculation)
+    if calculation.sublinear is not None:
+        yield calculation.sublinear.sentence
+    if calculation.beyond is not None:
+        yield f"For more than T rounds nothing is proved: {calculation.beyond}."
     yield from (
-        f"Premise: {sentence}." for sentence in found.premises if sentence not in found.broken
+        f"Premise: {sentence}."
+        for sentence in calculation.premises
+        if sentence not in calculation.broken
     )
 
 
-def describe_useful_horizon(found: Calculation) -> Iterator[str]:
-    """At which other T a vacuous bound is informative; it is searched on a grid."""
-    if found.useful is not None:
-        near = f"Near T = {found.useful.horizon:,} the bound is informative."
-        yield f"{near} {found.useful.sentence}"
-    elif found.why_not_searched:
-        yield f"A T with an informative bound was not searched: {found.why_not_searched}."
-    elif found.beyond is None:
-        yield f"No T up to 10^{found.searched_decades} with an informative bound was found."
+def describe_useful_horizon(calculation: Calculation) -> Iterator[str]:
+    """Say at which other T a vacuous bound is informative; it is searched on a grid."""
+    if calculation.useful is not None:
+        near = f"Near T = {calculation.useful.horizon:,} the bound is informative."
+        yield f"{near} {calculation.useful.sentence}"
+    elif calculation.why_not_searched:
+        yield f"A T with an informative bound was not searched: {calculation.why_not_searched}."
+    elif calculation.beyond is None:
+        yield f"No T up to 10^{calculation.searched_decades} with an informative bound was found."
 
 
-def as_json(found: Calculation) -> str:
-    """One JSON document."""
+def as_json(calculation: Calculation) -> str:
+    """Return a calculation as one JSON document."""
     from kernelbandits.analysis.calculation import calculation_document
 
-    return to_json(calculation_document(found))
+    return to_json(calculation_document(calculation))
 
 
-def write_files(found: Calculation, files: Path, plot: bool) -> None:
-    """theory.json, and with `plot` theory.png and theory.svg."""
+def write_files(calculation: Calculation, files: Path, plot: bool) -> None:
+    """Write theory.json, and with `plot` theory.png and theory.svg."""
     from kernelbandits.report import figures
 
     files.mkdir(parents=True, exist_ok=True)
-    (files / "theory.json").write_text(as_json(found) + "\n", encoding="utf-8")
+    (files / "theory.json").write_text(as_json(calculation) + "\n", encoding="utf-8")
     if plot and figures.available():
-        figures.calculation_figure(found, files / "theory")
+        figures.calculation_figure(calculation, files / "theory")

@@ -83,7 +83,7 @@ def release(
     numbers = [event.trial or 0 for event in events]
     noun = "point" if events and events[0].row is None else "row"
     sentence = describe_release(numbers, noun)
-    print_sentence(form, events[0] if is_one_trial(spans) else events, sentence)
+    print_sentence(form, events[0] if is_single_trial(spans) else events, sentence)
 
 
 def read_span(text: str) -> range:
@@ -96,7 +96,7 @@ def read_span(text: str) -> range:
     return range(least, read_whole_number(f"the end of {text}", high, least) + 1)
 
 
-def is_one_trial(spans: Sequence[range]) -> bool:
+def is_single_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
 
 
@@ -128,7 +128,7 @@ def undo(
 
 
 def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
-    there = {event.seq: event for event in study.history()}
+    history = {event.seq: event for event in study.history()}
     sentences: list[str] = []
     for kind, group in groupby(events, key=lambda event: str(event.body["kind"])):
         alike = [*group]
@@ -138,12 +138,12 @@ def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
             count = format_count(len(alike), what)
             sentences.append(f"Undone: {count} (trials {describe_numbers(trials)}). {now}")
         else:
-            sentences += [describe_undo(there, event.body) for event in alike]
+            sentences += [describe_undo(history, event.body) for event in alike]
     return sentences
 
 
 def describe_numbers(numbers: Sequence[int]) -> str:
-    """Numbers in increasing order, 3, 5, 6, 7 as 3, 5-7."""
+    """Write numbers in increasing order, 3, 5, 6, 7 as 3, 5-7."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:
@@ -154,13 +154,13 @@ def describe_numbers(numbers: Sequence[int]) -> str:
     return ", ".join(texts)
 
 
-def named_rows(body: Mapping[str, Any]) -> str:
+def name_rows(body: Mapping[str, Any]) -> str:
     return f"rows {', '.join(map(str, body.get('rows', ())))}"
 
 
-def describe_undo(there: Mapping[int, Event], body: Any) -> str:
+def describe_undo(history: Mapping[int, Event], body: Any) -> str:
     """Say what was undone, and what holds now."""
-    event = there[body["of"]]
+    event = history[body["of"]]
     before = event.body.get("was")
     restored = (
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
@@ -181,7 +181,7 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "asked": f"the ask of trial {event.trial}. {again} can be suggested again.",
         "settings": "the change of settings. The settings before it apply again.",
         "added": "the rows that were added. They are not in the table any more.",
-        "forbidden": f"that {named_rows(event.body)} were forbidden. They can be suggested again.",
-        "allowed": f"that {named_rows(event.body)} were allowed. They are not suggested any more.",
+        "forbidden": f"that {name_rows(event.body)} were forbidden. They can be suggested again.",
+        "allowed": f"that {name_rows(event.body)} were allowed. They are not suggested any more.",
     }
     return f"Undone: {sentences[event.kind]}"

@@ -34,7 +34,7 @@ LINK_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Visitor:
-    """Whoever has shown a token or a cookie."""
+    """A visitor who has shown a token or a cookie."""
 
     role: str
     cookie: str = ""
@@ -80,13 +80,13 @@ class Access:
     # ------------------------------------------------------------------ tokens
 
     def token(self, role: str) -> str:
-        """The bearer token of a role, for programs."""
+        """Return the bearer token of a role, for programs."""
         if role == WRITE and self._own_token is not None:
             return self._own_token
         return self._sign("token", checks.one_of("a token", "role", role, ROLES))
 
     def find_token(self, given: str) -> Visitor | None:
-        """Who shows this token; None if it is no token of this server."""
+        """Return the visitor who shows this token; None if it is no token of this server."""
         for role in ROLES:
             if hmac.compare_digest(given.encode(), self.token(role).encode()):
                 return Visitor(role)
@@ -100,7 +100,7 @@ class Access:
         return f"{said}.{self._sign('cookie', said)}"
 
     def find_cookie(self, given: str) -> Visitor | None:
-        """Who shows this cookie; None if it is not one of ours, or has ended."""
+        """Return the visitor who shows this cookie; None if it is not one of ours, or has ended."""
         said, _, signature = given.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign("cookie", said).encode()):
             return None
@@ -108,14 +108,14 @@ class Access:
         return Visitor(role, given) if time.time() < int(end) else None
 
     def form_token(self, visitor: Visitor) -> str:
-        """What the forms of a page carry, so that no other site can send them."""
+        """Return the field that the forms of a page carry, so that no other site can send them."""
         return self._sign("csrf", visitor.cookie)
 
     def is_form_token(self, visitor: Visitor, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.form_token(visitor).encode())
 
     def sign_text(self, text: str) -> str:
-        """A signature by which a text that a browser keeps is known to be ours."""
+        """Return a signature by which a text that a browser keeps is known to be ours."""
         return self._sign("text", text)
 
     def is_signed(self, text: str, signature: str) -> bool:
@@ -124,7 +124,7 @@ class Access:
     # ------------------------------------------------------------------ links
 
     def make_link(self, role: str) -> str:
-        """The code of a link that lets one browser in, once."""
+        """Make a link that lets one browser in, once, and return its code."""
         self._links.mkdir(exist_ok=True, mode=0o700)
         for old in self._links.glob("*"):
             with suppress(OSError):
@@ -135,7 +135,7 @@ class Access:
         return code
 
     def is_link(self, code: str) -> bool:
-        """Whether a link can still be used."""
+        """Tell whether a link can still be used."""
         try:
             age = time.time() - self._link_file(code).stat().st_mtime
         except OSError:
@@ -143,7 +143,7 @@ class Access:
         return age <= LINK_SECONDS
 
     def use_link(self, code: str) -> str | None:
-        """The role that a link gives, at its first use; None after that.
+        """Return the role that a link gives, at its first use; None after that.
 
         Only one process can remove a file, so this holds for all workers together.
         """
@@ -160,7 +160,7 @@ class Access:
         return self.folder / "links"
 
     def _link_file(self, code: str) -> Path:
-        """The name is a digest, so no code can name another file."""
+        """Return the file of a link; its name is a digest, so no code can name another file."""
         return self._links / hashlib.sha256(self._secret + code.encode()).hexdigest()
 
     @property
@@ -178,7 +178,7 @@ class Access:
 
 
 def read_secret(path: Path) -> bytes:
-    """The secret in a file, which is made if there is none."""
+    """Return the secret in a file, which is made if there is none."""
     try:
         found = path.read_bytes()
     except FileNotFoundError:
@@ -210,7 +210,7 @@ def make_secret(path: Path) -> None:
 
 
 def check_token(token: str) -> str:
-    """A token of the user's own: long enough not to be guessed, and fit for a header."""
+    """Return a token of the user's own if it is hard to guess and fit for a header."""
     letters = token.isascii() and token.isprintable() and " " not in token
     checks.needs(letters, "lab", "a token of printable ASCII characters without blanks", "another")
     # Six bits for each character, as of base 64; and not one character again and again.

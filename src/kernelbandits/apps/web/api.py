@@ -42,7 +42,7 @@ ERROR = {
     "properties": {"error": {"type": "string"}},
     "required": ["error"],
 }
-SAID = {
+STATUS_MEANINGS = {
     401: "no token, or a wrong one",
     403: "the token may only read, or the request comes from another site",
     404: "there is no such study",
@@ -55,22 +55,24 @@ SAID = {
 }
 
 
-def say(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors that the OpenAPI description of a route names."""
+def describe_statuses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the errors that the OpenAPI description of a route names."""
     content = {"application/json": {"schema": ERROR}}
-    return {status: {"description": SAID[status], "content": content} for status in statuses}
+    return {
+        status: {"description": STATUS_MEANINGS[status], "content": content} for status in statuses
+    }
 
 
 reading = APIRouter(
     prefix="/api",
     dependencies=[Depends(api_reader)],
-    responses=say(401, 404, 409, 422, 503),
+    responses=describe_statuses(401, 404, 409, 422, 503),
     route_class=StudyRoute,
 )
 writing = APIRouter(
     prefix="/api",
     dependencies=[Depends(api_writer)],
-    responses=say(401, 403, 404, 409, 413, 415, 422, 503, 507),
+    responses=describe_statuses(401, 403, 404, 409, 413, 415, 422, 503, 507),
     route_class=StudyRoute,
 )
 
@@ -92,12 +94,12 @@ Key = Annotated[
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    """A value of Python as JSON; numbers that JSON lacks are null."""
+    """Return a value of Python as JSON; numbers that JSON lacks are null."""
     return JSONResponse(to_json_value(value), status)
 
 
 def records(frame: pd.DataFrame) -> list[Any]:
-    """One object for each row; times as text, what is missing as null."""
+    """Return one object for each row; times as text, what is missing as null."""
     columns = []
     for name in frame.columns:
         cells, there = frame[name].tolist(), frame[name].notna().tolist()
@@ -113,7 +115,10 @@ def records(frame: pd.DataFrame) -> list[Any]:
 
 
 def question(path: str, summary: str) -> Callable[[Question], Question]:
-    """A route that asks about a study; its answer is written once and kept until the next event."""
+    """Register a route that asks about a study.
+
+    Its answer is written once and kept until the next event.
+    """
 
     def register(ask: Question) -> Question:
         def respond(request: Request, name: Name) -> Response:
@@ -191,7 +196,10 @@ def operation(
     summary: str,
     find: Callable[[Request, str], Study] = find_study,
 ) -> Callable[[Operation], Operation]:
-    """A route that writes into a study: its body is a `model`, and it may have a key."""
+    """Register a route that writes into a study: its body is a `model`, and it may have a key.
+
+    The page that lists the operations shows the docstring of the function behind the summary.
+    """
 
     def register(write: Operation) -> Operation:
         body_of_model = Depends(json_body(model))
@@ -218,7 +226,10 @@ def operation(
 def create(
     request: Request, body: Annotated[CreateRequest, Depends(json_body(CreateRequest))]
 ) -> Response:
-    """From a table (`csv` or `rows`) or a space. There is no key: a name can be taken once."""
+    """Take the candidates from a table (`csv` or `rows`) or a space.
+
+    There is no key: a name can be taken once.
+    """
     lab = find_lab(request)
     given = [one for one in (body.csv, body.rows, body.space) if one is not None]
     checks.needs(len(given) == 1, "create", "one of csv, rows and space", len(given))
@@ -246,7 +257,7 @@ def read_wanted(given: str | TargetRequest) -> Target:
 
 
 def frame_of(rows: list[dict[str, Any]]) -> Any:
-    """A table of objects that all have the same names."""
+    """Return a table of objects, which must all have the same names."""
     names = list(rows[0])
     for i, row in enumerate(rows):
         different = set(row) ^ set(names)
@@ -260,19 +271,19 @@ def frame_of(rows: list[dict[str, Any]]) -> Any:
 
 @operation("ask", AskRequest, "Suggest candidates", find_asker)
 def ask(study: Study, body: AskRequest, key: str | None) -> Any:
-    """A worker that asks again under the same name first gets its pending candidates."""
+    """Give a worker that asks again under the same name its pending candidates first."""
     return study.ask(**body.model_dump(), key=key)
 
 
 @operation("tell", TellRequest, "Record a result")
 def tell(study: Study, body: TellRequest, key: str | None) -> Any:
-    """A second result for a trial is refused with 409, which has the stored value."""
+    """Refuse a second result for a trial with 409 and the stored value."""
     return study.tell(**body.model_dump(), key=key)
 
 
 @operation("tell-all", TellAllRequest, "Record many results, all or none")
 def tell_all(study: Study, body: TellAllRequest, key: str | None) -> Any:
-    """Each result names its trial, its row, or all its columns, as a line of a file does."""
+    """Take results that name a trial, a row, or all columns, as a line of a file does."""
     lines = [one.model_dump(exclude_none=True) for one in body.results]
     return study.tell_all(lines, key=key, **body.model_dump(exclude={"results"}))
 
@@ -294,7 +305,7 @@ def release(study: Study, body: ReleaseRequest, key: str | None) -> Any:
 
 @operation("undo", UndoRequest, "Take back the last steps")
 def undo(study: Study, body: UndoRequest, key: str | None) -> Any:
-    """With `event`, an event of the step that is meant, 409 if others have written since."""
+    """Answer 409 if others have written since `event`, an event of the step that is meant."""
     return study.undo_all(**body.model_dump(), key=key)
 
 
@@ -311,7 +322,7 @@ def add(study: Study, body: AddRequest, key: str | None) -> Any:
 
 @operation("change", ChangeRequest, "Change settings")
 def change(study: Study, body: ChangeRequest, key: str | None) -> Any:
-    """Only the settings that are named change."""
+    """Leave the settings that are not named as they are."""
     return study.change(key=key, **body.model_dump(exclude_unset=True))
 
 

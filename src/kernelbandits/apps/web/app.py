@@ -68,7 +68,7 @@ def build_app(
     secure: bool = False,
     patience: float = PATIENCE,
 ) -> Guard:
-    """The application that serves the studies of a shelf.
+    """Return the application that serves the studies of a shelf.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def build_app(
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """One sentence, as JSON for programs and as a page for people."""
+    """Answer an error by one sentence, as JSON for programs and as a page for people."""
     status, said = describe_error(error)
     library, name = find_lab(request).library, request.path_params.get("name")
     storage = isinstance(error, StorageError)
@@ -155,6 +155,6 @@ async def answer_system_error(request: Request, error: Exception) -> Response:
 
 
 def find_way_back(request: Request, status: int) -> str:
-    """The page of the study that a request was about, or the first page."""
+    """Return the address of the study that a request was about, or of the first page."""
     name = request.path_params.get("name", "")
     return study_address(name) if name and status != 404 else "/"

@@ -49,7 +49,7 @@ SIMILARITY = (
 SHOWN_ROWS = 8
 FREE_LINES = 2
 """Empty lines for further targets on a form that has none; "Check again" brings another."""
-KINDS = {
+VARIABLE_TYPES = {
     "real": "number",
     "integer": "whole number",
     "choice": "choice",
@@ -62,7 +62,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class TargetLine:
-    """What a form says of one thing that is measured, as the texts that were typed."""
+    """The line of a form about one thing that is measured, as the texts that were typed."""
 
     target: str = ""
     direction: str = MAXIMIZE
@@ -79,7 +79,7 @@ class TargetLine:
         return self.direction == AIM or any(details)
 
     def read(self) -> Target:
-        """The target, if all that was typed of it fits together."""
+        """Return the target, if all that was typed of it fits together."""
         owner, meets = f"the result {self.target!r}", self.direction == AIM
         checks.needs(meets or not self.aim, owner, f"the direction {AIM_WORDS!r}", self.aim)
         if meets and not self.aim:
@@ -107,7 +107,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Aims:
-    """What both forms ask for beside the candidates, as the texts that were typed."""
+    """The answers that both forms ask for beside the candidates, as the texts that were typed."""
 
     name: str = ""
     first: TargetLine = TargetLine()
@@ -140,7 +140,7 @@ class Aims:
 
     @property
     def free_lines(self) -> list[TargetLine]:
-        """Empty lines of the form for further targets."""
+        """The empty lines of the form for further targets."""
         return [TargetLine()] * max(1, FREE_LINES - len(self.more))
 
     def with_results(self, results: Sequence[str], columns: Container[str]) -> Aims:
@@ -165,7 +165,7 @@ class Aims:
         return not self.more and not self.first.has_details
 
     def settings(self) -> dict[str, Any]:
-        """The arguments of `Study.create`."""
+        """Return the arguments of `Study.create`."""
         target = self.first.target
         checks.needs(bool(target), "a new study", "the name of what is measured", target)
         rounds = read_whole("planned measurements", self.rounds) if self.rounds else None
@@ -182,7 +182,7 @@ class Aims:
 
 
 def suggest_name(text: str, fixed: str | None, taken: Container[str] = ()) -> str:
-    """A name for a study from that of a file, with a number if there is one of this name.
+    """Return a name for a study from that of a file, with a number if the name is taken.
 
     >>> suggest_name("my films", None, {"my-films", "my-films-2"})
     'my-films-3'
@@ -208,7 +208,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class Preview:
-    """What was understood of a table."""
+    """A table as it was understood, before a study is created from it."""
 
     columns: Sequence[ColumnChoice]
     rows: Sequence[Sequence[str]]
@@ -285,13 +285,13 @@ def preview_table(
 
 
 def count_results(table: Table, columns: Sequence[ColumnChoice]) -> int:
-    """How many rows of a table have a result."""
+    """Count the rows of a table that have a result."""
     told = [find_gaps(table, one.name) for one in columns if one.role == RESULT]
     return len(table) - len(set.intersection(*told)) if told else 0
 
 
 def find_gaps(table: Table, name: str) -> set[int]:
-    """The rows in which a column has no value."""
+    """Return the rows in which a column has no value."""
     texts = table.columns[name].texts
     return {row for row, text in enumerate(texts) if text.casefold() in MISSING}
 
@@ -301,10 +301,10 @@ def filled_cells(table: Table, name: str) -> list[str]:
 
 
 def guess_targets(table: Table) -> list[str]:
-    """The columns that are probably results.
+    """Return the columns that are probably results.
 
-    The first with gaps, and all that have the same gaps: they were measured together. Without
-    gaps, a column that has the name of a result.
+    These are the first with gaps, and all that have the same gaps: they were measured together.
+    Without gaps, it is a column that has the name of a result.
     """
     gaps = {
         name: missing
@@ -320,7 +320,7 @@ def guess_targets(table: Table) -> list[str]:
 def guess_columns(
     upload: Upload, table: Table, targets: Sequence[str], worksheet: str | None
 ) -> list[ColumnChoice]:
-    """The roles that a study would take by itself."""
+    """Return the columns with the roles that a study would give them by itself."""
     try:
         found = read_candidates(upload.path, target=targets or None, worksheet=worksheet)
     except ValueError:
@@ -340,7 +340,7 @@ def guess_columns(
 
 
 def chosen_columns(table: Table, form: Form) -> list[ColumnChoice]:
-    """The roles and scales that the form gives to the columns, by their position."""
+    """Return the columns with the roles and scales that the form gives them, by position."""
     roles, scales = form.starting_with("role-"), form.starting_with("scale-")
     return [
         describe_column(
@@ -368,13 +368,13 @@ def result_names(columns: Sequence[ColumnChoice]) -> list[str]:
 def read_roles(
     upload: Upload, columns: Sequence[ColumnChoice], targets: list[str], worksheet: str | None
 ) -> Candidates:
-    """The candidates of a table by the roles of its columns."""
+    """Read the candidates of a table by the roles of its columns."""
     roles, named = role_settings(columns), [name for name in targets if name]
     return read_candidates(upload.path, target=named or None, worksheet=worksheet, **roles)
 
 
 def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
-    """The arguments of `Study.create` that say what the columns are for."""
+    """Return the arguments of `Study.create` that say what the columns are for."""
 
     def only(role: str) -> str | None:
         found = [one.name for one in columns if one.role == role]
@@ -393,7 +393,7 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
 
 
 def create_from_table(library: Library, upload: Upload, preview: Preview) -> tuple[Study, int]:
-    """A new study, and how many results of the table were told to it."""
+    """Create a study and return it, with the number of results of the table told to it."""
     columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
     settings, told = aims.settings(), preview.tell_results and preview.results > 0
     candidates = read_roles(upload, columns, aims.targets, worksheet)
@@ -431,25 +431,25 @@ class Ranges:
     lines: Sequence[VariableLine]
     constraints: str
     aims: Aims
-    kinds: dict[str, str]
+    types: dict[str, str]
 
     @classmethod
     def of(cls, form: Form | None, fixed: str | None = None) -> Ranges:
         if form is None:
-            return cls(EMPTY, "", Aims(name=fixed or ""), KINDS)
+            return cls(EMPTY, "", Aims(name=fixed or ""), VARIABLE_TYPES)
         parts = [form.texts(f"variable-{part}") for part in ("name", "kind", "values")]
         lines = [VariableLine(*line) for line in zip(*parts, strict=False)]
         more = EMPTY if form.text("action") == "more" else ()
-        return cls([*lines, *more], form.text("constraints"), Aims.of(form), KINDS)
+        return cls([*lines, *more], form.text("constraints"), Aims.of(form), VARIABLE_TYPES)
 
     def space(self) -> MixedBox:
-        """The space that the lines describe; empty ones do not count."""
+        """Return the space that the lines describe; empty ones do not count."""
         filled = [one for one in self.lines if one.name or one.values]
         checks.needs(bool(filled), "a new study", "at least one variable", "none")
         names = [one.name for one in filled]
         for one in filled:
             checks.needs(bool(one.name), "a variable", "a name", one.values)
-            checks.one_of(f"variable {one.name!r}", "type", one.kind, KINDS)
+            checks.one_of(f"variable {one.name!r}", "type", one.kind, VARIABLE_TYPES)
             again = names.count(one.name) == 1
             checks.needs(again, "a new study", "a name of its own for each variable", one.name)
         variables = {one.name: parse_values(one.name, one.kind, one.values) for one in filled}

@@ -24,7 +24,7 @@ MISTAKE = "a mistake in kernelbandits itself; the terminal of the server shows m
 
 
 def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
-    """The status of an error, and what is said of it.
+    """Return the status of an error, and what is said of it.
 
     `error` is a sentence. A second result for a trial has `trial` and the stored `value`; a wrong
     cell of a table has `row` and `column`, as far as they are known.
@@ -59,14 +59,14 @@ STATUSES: dict[type[Exception], int] = {
 
 
 def find_cell(sentence: str) -> dict[str, Any]:
-    """Line and column that a sentence about a table names."""
+    """Return line and column that a sentence about a table names."""
     line, column = LINE.search(sentence), COLUMN.search(sentence)
     found: dict[str, Any] = {"row": int(line[1])} if line else {}
     return found | ({"column": column[1] or column[2]} if column else {})
 
 
 def describe_fields(errors: Sequence[Any]) -> dict[str, Any]:
-    """One sentence for what is wrong with the fields of a request; row and column of the first."""
+    """Say in one sentence what is wrong with the fields of a request; name row and column."""
     texts = []
     for one in errors[:5]:
         where = [str(part) for part in one["loc"] if part not in ("body", "query", "path")]

@@ -23,7 +23,7 @@ drawing_lock = Lock()
 
 @dataclass(frozen=True)
 class FigureName:
-    """Which figure is meant: one of a kind by its place there, or the map of two columns.
+    """The name of a figure: one of a kind by its place there, or the map of two columns.
 
     What does not belong to the kind does not count, so that a figure has one name.
 
@@ -61,7 +61,7 @@ class DrawnFigure:
 
 
 class RecentFigures:
-    """What was computed for figures and used last, up to a number of values and of bytes.
+    """The values computed for figures and used last, up to a number of values and of bytes.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class RecentFigures:
         self._lock = Lock()
 
     def find(self, key: Hashable) -> Any:
-        """The value that is kept under a key, or None; it is now the one used last."""
+        """Return the value that is kept under a key, or None; it is now the one used last."""
         with self._lock:
             if key not in self._kept:
                 return None

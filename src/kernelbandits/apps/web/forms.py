@@ -92,13 +92,13 @@ def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Resp
 
 
 def name_preview(upload: Upload, worksheet: str | None) -> str:
-    """The address of what was understood of a table."""
+    """Return the address of what was understood of a table."""
     query = f"?{urlencode({'worksheet': worksheet})}" if worksheet else ""
     return f"/new/{upload.number}{query}"
 
 
 def keep_table(request: Request, form: Form) -> Upload:
-    """The file, or the text that was pasted, among the uploads."""
+    """Keep the file, or the text that was pasted, among the uploads."""
     file = form.file("file")
     if file is None:
         return find_lab(request).uploads.add(form.raw("pasted").encode(), "pasted.csv")
@@ -200,7 +200,7 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
 
 
 def find_measured(study: Study, form: Form) -> dict[str, Any]:
-    """What was measured: a trial, a row, or a point of a space."""
+    """Return what was measured, as `Study.tell` takes it: a trial, a row, or a point of a space."""
     if form.text("trial"):
         return {"trial": read_whole("the trial", form.text("trial"))}
     if study.space is None:
@@ -209,7 +209,7 @@ def find_measured(study: Study, form: Form) -> dict[str, Any]:
 
 
 def read_values(study: Study, form: Form) -> float | dict[str, float]:
-    """The result of one target, or of those of several whose fields are filled."""
+    """Read the result of one target, or of those of several whose fields are filled."""
     names = target_names(study)
     if not is_combined(study):
         return read_number(f"the result ({names[0]})", form.text("value"))
@@ -222,7 +222,7 @@ def read_values(study: Study, form: Form) -> float | dict[str, float]:
 
 
 def read_error(value: float | dict[str, float], form: Form) -> float | None:
-    """The standard error of a result; with several targets it is told by a file."""
+    """Read the standard error of a result; with several targets it is told by a file."""
     sem = read_optional_number("the standard error", form.text("sem"))
     needed = "the standard error of one target; a file of results has one for each"
     checks.needs(sem is None or not isinstance(value, dict), "tell", needed, sem)
@@ -230,12 +230,12 @@ def read_error(value: float | dict[str, float], form: Form) -> float | None:
 
 
 def describe_told(told: Told) -> str:
-    """What was stored, in the words of a page: 140 and not 140.0, as everywhere on it."""
+    """Say what was stored, in the words of a page: 140 and not 140.0, as everywhere on it."""
     return re.sub(r"(\d)\.0 recorded", r"\1 recorded", told.sentence)
 
 
 def write(value: float | Mapping[str, float]) -> str:
-    """A result in words: a number, or one for each of several targets."""
+    """Write a result in words: a number, or one for each of several targets."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {write_value(one)}" for name, one in value.items())
     return write_value(value)
@@ -244,7 +244,7 @@ def write(value: float | Mapping[str, float]) -> str:
 def show_problem(
     request: Request, visitor: Visitor, name: str, error: Exception, form: Form
 ) -> Response:
-    """The page of the study again, with what is wrong and what was typed."""
+    """Show the page of the study again, with what is wrong and what was typed."""
     answer = show_measure(
         request,
         visitor,
@@ -284,7 +284,7 @@ def tell_file(request: Request, visitor: PageVisitor, name: str, form: SentForm)
 
 
 def is_sheet(path: Path) -> bool:
-    """Whether a file is a sheet that a study wrote to be filled in."""
+    """Tell whether a file is a sheet that a study wrote to be filled in."""
     table = read_table(path, preferred=(sheets.NAME, "trials", "results"))
     return table is not None and sheets.STUDY in table.columns
 
@@ -357,7 +357,7 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
 def show_refused(
     request: Request, visitor: Visitor, name: str, error: Exception, form: Form, which: str
 ) -> Response:
-    """The table of candidates again; beside the refused form stands why, and what was typed."""
+    """Show the candidates again, and at the refused form why it was, and what was typed."""
     snapshot = take_snapshot(request, name)
     return show_candidates(
         request,
@@ -415,7 +415,7 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
 
 
 def read_changes(known: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """The settings of the form that differ from those that are known."""
+    """Return the settings of the form that differ from those that are known."""
     wanted: dict[str, Any] = {
         "tolerance": read_optional_number("the tolerance", form.text("tolerance")),
     }
@@ -432,7 +432,7 @@ def read_changes(known: Mapping[str, Any], form: Form) -> dict[str, Any]:
 
 @router.post("/studies/{name}/link")
 def make_link(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
-    """A one-time link for a colleague; it is shown once."""
+    """Make a one-time link for a colleague; it is shown once."""
     role = checks.one_of("a link", "role", form.text("role"), ROLES)
     find_study(request, name)
     code = find_lab(request).access.make_link(role)

@@ -149,7 +149,7 @@ def too_large() -> Refusal:
 
 
 def read_headers(scope: Any) -> dict[str, str]:
-    """The headers by name; one that comes twice counts as both together, which fits nothing."""
+    """Return the headers by name; one that comes twice is both together, which fits nothing."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -158,7 +158,7 @@ def read_headers(scope: Any) -> dict[str, str]:
 
 
 def add_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer with ours; those that the route has set stay."""
+    """Add our headers to those of an answer; those that the route has set stay."""
     there = {name.lower() for name, _ in given}
     ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
     return [*given, *(one for one in ours if one[0] not in there)]

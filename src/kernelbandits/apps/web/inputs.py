@@ -11,7 +11,7 @@ from kernelbandits.tables.cells import NUMBER, suggest_number
 
 
 def read_number(what: str, text: str) -> float:
-    """A number with a decimal point; 0,83 is refused with what to write.
+    """Read a number with a decimal point; refuse 0,83 and say what to write.
 
     >>> read_number("the result", "0.83")
     0.83
@@ -34,5 +34,5 @@ def read_whole(what: str, text: str, least: int = 1, most: int = 10**9) -> int:
 
 
 def drop_missing(**given: Any) -> dict[str, Any]:
-    """The settings that were given."""
+    """Return the settings that were given."""
     return {name: value for name, value in given.items() if value not in (None, "")}

@@ -33,7 +33,7 @@ class Lab:
     """Whether browsers reach the server by https."""
 
     def snapshot(self, name: str) -> Snapshot:
-        """What is known of a study now."""
+        """Return what is known of a study now."""
         return self.snapshots.of(name, self.library)
 
 
@@ -43,17 +43,17 @@ def find_lab(request: Request) -> Lab:
 
 
 def find_study(request: Request, name: str) -> Study:
-    """The study that the path of a request names, to write and to list."""
+    """Return the study that the path of a request names, to write and to list."""
     return find_lab(request).library.study(name)
 
 
 def find_asker(request: Request, name: str) -> Study:
-    """The same study, for suggestions: results can be told while one is computed."""
+    """Return that study for suggestions: results can be told while one is computed."""
     return find_lab(request).library.asker(name)
 
 
 def study_address(name: str, path: str = "") -> str:
-    """The address of a study on this server, or of one of its pages.
+    """Return the address of a study on this server, or of one of its pages.
 
     Every letter of a name that has a meaning in an address is written as its code: a server that
     reads the address once finds the name as it is.
@@ -65,7 +65,7 @@ def study_address(name: str, path: str = "") -> str:
 
 
 def base_address(request: Request) -> str:
-    """How the visitor's browser reaches the server: https://lab.example:8765."""
+    """Return how the visitor's browser reaches the server: https://lab.example:8765."""
     scheme = "https" if find_lab(request).secure else "http"
     return f"{scheme}://{request.headers['host']}"
 

@@ -64,11 +64,11 @@ class Entry:
 
 
 class Shelf(Protocol):
-    """Where studies are: a file, a folder or a database."""
+    """A place of studies: a file, a folder or a database."""
 
     @property
     def title(self) -> str:
-        """What the page calls it; never a password, and no path."""
+        """The name of the shelf on the page; never a password, and no path."""
 
     @property
     def fixed_name(self) -> str | None:
@@ -76,13 +76,13 @@ class Shelf(Protocol):
 
     @property
     def most_open(self) -> int:
-        """How many of its studies may be open at the same time."""
+        """The number of its studies that may be open at the same time."""
 
     def names(self) -> dict[str, str | Path]:
-        """Name -> place of each study that is there."""
+        """Return the place of each study on the shelf, by name."""
 
     def new_place(self, name: str) -> str | Path:
-        """Where a new study of this name is stored; an error if the name is not fit."""
+        """Return where to store a new study of this name; refuse a name that is not fit."""
 
 
 class FileShelf:
@@ -111,7 +111,10 @@ class FolderShelf:
         self.most_open = max(min(MOST_OPEN, descriptor_limit() // DESCRIPTORS), 1)
 
     def names(self) -> dict[str, str | Path]:
-        """Links that lead out of the folder, and files that are no studies, are left out."""
+        """Return the studies of the folder.
+
+        Links that lead out of it, and files that are no studies, are left out.
+        """
         found = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda path: path.name.casefold())
         inside = [path for path in found if path.resolve().parent == self.folder]
         return {write_name(path): path for path in inside if is_study(path)}
@@ -154,7 +157,7 @@ class DatabaseShelf:
 
 
 def write_name(path: Path) -> str:
-    r"""The name of a study in a file; bytes that are no UTF-8 are written as \xff.
+    r"""Return the name of a study in a file; bytes that are no UTF-8 are written as \xff.
 
     >>> write_name(Path("studies/films.db")), write_name(Path(os.fsdecode(b"\xff.db")))
     ('films', '\\xff')
@@ -169,7 +172,7 @@ def check_file_name(name: str) -> None:
 
 
 def find_shelf(where: str) -> Shelf:
-    """The shelf at a place: a folder, a file, a postgresql:// address, or env:NAME."""
+    """Return the shelf at a place: a folder, a file, a postgresql:// address, or env:NAME."""
     if not where.startswith("env:") and Path(where).is_dir():
         return FolderShelf(Path(where))
     place = find(where)
@@ -192,7 +195,7 @@ class OpenStudy:
         """When it was last held by others for too long to be opened, and how that was said."""
 
     def find(self, purpose: str) -> Study:
-        """The study for a purpose: the first thread opens it, and the others wait for that.
+        """Return the study for a purpose: the first thread opens it, and the others wait for that.
 
         Those who come right after it could not be opened do not wait for as long again.
         """
@@ -255,7 +258,7 @@ class Library:
         self._lock = Lock()
 
     def entries(self) -> list[Entry]:
-        """All studies; of those that others hold the list waits for a moment, for all together."""
+        """List all studies; wait a moment, for all together, for those that others hold."""
         end = time.monotonic() + min(self.patience, LISTING_PATIENCE)
         return [
             describe_place(name, place, max(end - time.monotonic(), 0.0))
@@ -263,15 +266,15 @@ class Library:
         ]
 
     def study(self, name: str) -> Study:
-        """The study of this name, to write and to list; NoStudy if it is not in the list."""
+        """Return the study of this name, to write and to list; raise NoStudy if there is none."""
         return self._find(name, STUDY)
 
     def asker(self, name: str) -> Study:
-        """The same study, for suggestions."""
+        """Return the study of this name, for suggestions."""
         return self._find(name, ASKER)
 
     def reader(self, name: str) -> Study:
-        """The same study, for the answers of its model; nothing is written by it."""
+        """Return the study of this name, for the answers of its model; nothing is written by it."""
         return self._find(name, READER)
 
     @contextmanager
@@ -318,7 +321,7 @@ class Library:
             return self._open.setdefault(name, OpenStudy(place, self.patience))
 
     def create(self, name: str, candidates: Any, **settings: Any) -> Study:
-        """A new study under a name that nobody has taken."""
+        """Create a study under a name that nobody has taken."""
         place = self.shelf.new_place(name)
         if name in self.shelf.names():
             raise StudyConflict(f"a new study needs another name, got {name!r}, which is there")

@@ -20,7 +20,7 @@ class Message(BaseModel):
 
 
 class AskRequest(Message):
-    """How many candidates to suggest, for whom and for how long."""
+    """The number of candidates to suggest, for whom and for how long."""
 
     n: Annotated[int, Field(ge=1, le=1000)] = 1
     worker: Text | None = None
@@ -93,7 +93,7 @@ class ReleaseRequest(Message):
 
 
 class UndoRequest(Message):
-    """How many of the last steps to take back."""
+    """The number of last steps to take back."""
 
     n: Annotated[int, Field(ge=1, le=1000)] = 1
     event: Annotated[int, Field(ge=1, le=2**53)] | None = None

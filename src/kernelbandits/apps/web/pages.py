@@ -45,11 +45,11 @@ router = APIRouter(
 )
 
 STATIC = Path(__file__).parent / "static"
-KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+STATIC_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 """A figure is an image without script; matplotlib writes its styles into the elements."""
-SAID_SECONDS = 60
-LONGEST_SAID = 1500
+NOTICE_SECONDS = 60
+LONGEST_NOTICE = 1500
 """Letters that fit into a cookie."""
 
 
@@ -59,12 +59,12 @@ LONGEST_SAID = 1500
 def show_page(
     request: Request, visitor: Visitor, template: str, code: int = 200, **values: Any
 ) -> Response:
-    """A page with what all pages have: who reads, the form field, and what was said last.
+    """Show a page with what all pages have: who reads, the form field, and what was said last.
 
     It names the key of the form that it answers, so that the script no longer keeps what was typed.
     """
     lab = find_lab(request)
-    said, answered = read_said(lab, request)
+    said, answered = read_notices(lab, request)
     page = render(
         f"lab/{template}",
         shelf=lab.library.shelf.title,
@@ -81,12 +81,14 @@ def show_page(
     )
     answer = HTMLResponse(page, code)
     if said or answered:
-        answer.delete_cookie(said_cookie(lab), httponly=True, samesite="strict", secure=lab.secure)
+        answer.delete_cookie(
+            notice_cookie(lab), httponly=True, samesite="strict", secure=lab.secure
+        )
     return answer
 
 
 def write_sentence(text: str) -> str:
-    """A text of a study as a sentence of a page, which names no commands.
+    """Return a text of a study as a sentence of a page, which names no commands.
 
     >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or ...")
     'Trial 4: 83 is odd. Correct it.'
@@ -102,7 +104,7 @@ def write_sentence(text: str) -> str:
 
 
 def find_form_key(request: Request) -> str:
-    """The key of the form that a request brought; `visitors.read_form` has read it."""
+    """Return the key of the form that a request brought; `visitors.read_form` has read it."""
     key: str = getattr(request.state, "form_key", "")
     return key
 
@@ -110,13 +112,13 @@ def find_form_key(request: Request) -> str:
 def go_to(request: Request, address: str, *sentences: str) -> Response:
     """Send the browser to a page, which says these sentences once and names the form it answers."""
     lab, answer = find_lab(request), RedirectResponse(address, 303)
-    said = [one[: LONGEST_SAID // len(sentences)] for one in sentences]
+    said = [one[: LONGEST_NOTICE // len(sentences)] for one in sentences]
     text = json.dumps({"said": said, "key": find_form_key(request)})
     value = base64.urlsafe_b64encode(text.encode()).decode()
     answer.set_cookie(
-        said_cookie(lab),
+        notice_cookie(lab),
         f"{value}.{lab.access.sign_text(value)}",
-        max_age=SAID_SECONDS,
+        max_age=NOTICE_SECONDS,
         secure=lab.secure,
         httponly=True,
         samesite="strict",
@@ -124,13 +126,13 @@ def go_to(request: Request, address: str, *sentences: str) -> Response:
     return answer
 
 
-def said_cookie(lab: Lab) -> str:
+def notice_cookie(lab: Lab) -> str:
     return f"{lab.cookie}-said"
 
 
-def read_said(lab: Lab, request: Request) -> tuple[list[str], str]:
-    """What the last form has to say, and its key."""
-    value, _, signature = request.cookies.get(said_cookie(lab), "").partition(".")
+def read_notices(lab: Lab, request: Request) -> tuple[list[str], str]:
+    """Return what the last form has to say, and its key."""
+    value, _, signature = request.cookies.get(notice_cookie(lab), "").partition(".")
     if not value or not lab.access.is_signed(value, signature):
         return [], ""
     found = json.loads(base64.urlsafe_b64decode(value))
@@ -138,7 +140,7 @@ def read_said(lab: Lab, request: Request) -> tuple[list[str], str]:
 
 
 def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, Any]:
-    """What all pages of a study show; none of it needs a model."""
+    """Return what all pages of a study show; none of it needs a model."""
     at, path, query = study_address(name), request.scope["path"], request.scope["query_string"]
     asked = f"{quote(path)}?{query.decode('latin-1')}".rstrip("?")
     return {
@@ -161,13 +163,12 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
 
 
 def target_names(study: Study) -> list[str]:
-    """The targets of a study: mostly one."""
+    """Return the targets of a study: mostly one."""
     return [one["name"] for one in study.settings["targets"] or ()] or [study.target]
 
 
 def is_combined(study: Study) -> bool:
-    """Whether the policy sees the desirability of what is measured; of one thing too, if a value
-    is to be met."""
+    """Tell whether the policy sees a desirability: of several targets, or of a value to be met."""
     return bool(study.settings["targets"])
 
 
@@ -180,7 +181,7 @@ def take_snapshot(request: Request, name: str) -> Snapshot:
 
 @router.get("/")
 def home(request: Request, visitor: PageVisitor) -> Response:
-    """The list of studies, or the only one."""
+    """Show the list of studies, or the only one."""
     lab = find_lab(request)
     entries = lab.library.entries()
     fixed = lab.library.shelf.fixed_name
@@ -191,7 +192,7 @@ def home(request: Request, visitor: PageVisitor) -> Response:
 
 @router.get("/new")
 def new_study(request: Request, visitor: PageVisitor) -> Response:
-    """Drop or paste a table, or type ranges."""
+    """Show the page on which a table is dropped or pasted, or ranges are typed."""
     return show_new(request, visitor, None)
 
 
@@ -205,7 +206,7 @@ def show_new(
     form: Form | None = None,
     sheets: Mapping[str, str] | None = None,
 ) -> Response:
-    """The page for new studies; a problem is shown beside its form, which keeps what was typed."""
+    """Show the page for new studies; a problem stands at its form, which keeps what was typed."""
     fixed = find_lab(request).library.shelf.fixed_name
     shown = Ranges.of(None, fixed) if ranges is None else ranges
     return show_page(
@@ -226,7 +227,7 @@ def show_new(
 def new_from_table(
     request: Request, visitor: PageVisitor, number: str, worksheet: str | None = None
 ) -> Response:
-    """What was understood of a table, with guesses that can be changed."""
+    """Show what was understood of a table, with guesses that can be changed."""
     return show_preview(request, visitor, number, worksheet=worksheet)
 
 
@@ -257,7 +258,7 @@ def show_preview(
 
 @router.get("/studies/{name}")
 def measure(request: Request, visitor: PageVisitor, name: str) -> Response:
-    """What to measure next, the likely best, and whether to stop."""
+    """Show what to measure next, the likely best, and whether to stop."""
     snapshot = take_snapshot(request, name)
     return show_measure(request, visitor, name, snapshot)
 
@@ -286,21 +287,21 @@ def show_measure(
 
 
 def wait_for(snapshot: Snapshot, shown: Snapshot | None, what: str) -> dict[str, str]:
-    """What a page waits for if it shows an earlier snapshot, or none."""
+    """Return what a page waits for if it shows an earlier snapshot, or none."""
     return {"waiting": "" if shown is snapshot else what}
 
 
 def show_waiting(
     request: Request, visitor: Visitor, name: str, snapshot: Snapshot, what: str, here: str
 ) -> Response:
-    """A page of a study in whose place a sentence stands until its answers are computed."""
+    """Show a page of a study with a sentence that stands until its answers are computed."""
     values = study_values(request, name, snapshot) | {"waiting": what}
     return show_page(request, visitor, "waiting.html", **values, here=here)
 
 
 @router.get("/studies/{name}/news")
 def news(request: Request, name: str, after: int = 0, waiting: str = "") -> Response:
-    """The number of the last event: a page that knows an earlier one loads its parts again.
+    """Return the number of the last event; a page that knows an earlier one loads its parts again.
 
     A page that is waiting for an answer of the model also hears whether it is known.
     """
@@ -344,7 +345,7 @@ def show_candidates(
     code: int = 200,
     **more: Any,
 ) -> Response:
-    """The table of candidates; after a refused form with the problem and what was typed."""
+    """Show the table of candidates; after a refused form with the problem and what was typed."""
     space = snapshot.study.space
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     if request.method != "GET":
@@ -369,7 +370,7 @@ def trial_page(request: Request, visitor: PageVisitor, name: str, trial: int) ->
 def show_trial(
     request: Request, visitor: Visitor, name: str, trial: int, status: int = 200, **more: Any
 ) -> Response:
-    """A trial: its candidate, its result, why it was suggested, and what happened to it."""
+    """Show a trial: its candidate, its result, why it was suggested, and what happened to it."""
     snapshot = take_snapshot(request, name)
     found = views.find_trial(snapshot, trial)
     if found is None:
@@ -437,18 +438,20 @@ WantedFigure = Annotated[FigureName, Depends(FigureName)]
 
 @router.get("/studies/{name}/figure.svg")
 def figure(request: Request, name: str, wanted: WantedFigure) -> Response:
-    drawn = drawn_snapshot(request, name).draw(wanted)
+    drawn = find_drawn_snapshot(request, name).draw(wanted)
     return Response(drawn.svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
 
 
 @router.get("/studies/{name}/marks.json")
 def marks(request: Request, name: str, wanted: WantedFigure) -> Response:
-    """Place and text of each mark of a figure, which the page shows under the pointer."""
-    return Response(drawn_snapshot(request, name).draw(wanted).marks, 200, {}, "application/json")
+    """Return place and text of each mark of a figure, which the page shows under the pointer."""
+    return Response(
+        find_drawn_snapshot(request, name).draw(wanted).marks, 200, {}, "application/json"
+    )
 
 
-def drawn_snapshot(request: Request, name: str) -> Snapshot:
-    """The snapshot whose figures the page shows."""
+def find_drawn_snapshot(request: Request, name: str) -> Snapshot:
+    """Return the snapshot whose figures the page shows."""
     snapshot = take_snapshot(request, name)
     return snapshot.newest_with(DRAWINGS) or snapshot
 
@@ -477,7 +480,7 @@ def settings(request: Request, visitor: PageVisitor, name: str) -> Response:
 def show_settings(
     request: Request, visitor: Visitor, name: str, code: int = 200, **more: Any
 ) -> Response:
-    """The settings; after a refused change with the problem and what was typed."""
+    """Show the settings; after a refused change with the problem and what was typed."""
     snapshot = take_snapshot(request, name)
     shown = snapshot.newest_with(STATUS)
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
@@ -499,7 +502,7 @@ def share(request: Request, visitor: PageVisitor, name: str) -> Response:
 
 
 def show_share(request: Request, visitor: Visitor, name: str, link: str = "") -> Response:
-    """Downloads, the paragraph for a paper, and who else may come in; a new link is shown once."""
+    """Show downloads, the paragraph for a paper, and who else may come in; a new link once."""
     lab, snapshot = find_lab(request), take_snapshot(request, name)
     shown = snapshot.newest_with(STATUS)
     tokens = {READ: lab.access.token(READ), WRITE: lab.access.token(WRITE)}
@@ -521,7 +524,7 @@ def show_share(request: Request, visitor: Visitor, name: str, link: str = "") ->
 
 @router.get("/studies/{name}/sheet")
 def sheet(request: Request, visitor: PageVisitor, name: str) -> Response:
-    """The pending trials, to print and fill in."""
+    """Show the pending trials, to print and fill in."""
     snapshot = take_snapshot(request, name)
     values = study_values(request, name, snapshot)
     pending = views.pending_trials(snapshot)
@@ -533,7 +536,7 @@ def sheet(request: Request, visitor: PageVisitor, name: str) -> Response:
 
 @router.get("/studies/{name}/download/{what}")
 def download(request: Request, name: str, what: str) -> Response:
-    """A file to keep: trials, estimates, all in a workbook, a sheet to fill in, a page to send."""
+    """Send a file: trials, estimates, all in a workbook, a sheet to fill in, a page to send."""
     snapshot = take_snapshot(request, name)
     if what not in DOWNLOADS:
         raise HTTPException(404, f"there is no download {what[:80]!r}")
@@ -541,7 +544,7 @@ def download(request: Request, name: str, what: str) -> Response:
         path = Path(folder) / what
         DOWNLOADS[what](snapshot, path)
         content = path.read_bytes()
-    kind = FILE_KINDS[path.suffix]
+    kind = DOWNLOAD_TYPES[path.suffix]
     heading = {
         "content-disposition": name_file(f"{name}-{what}"),
         "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -550,7 +553,7 @@ def download(request: Request, name: str, what: str) -> Response:
 
 
 def name_file(name: str) -> str:
-    """The header by which a browser names a file that it keeps (RFC 6266).
+    """Return the header by which a browser names a file that it keeps (RFC 6266).
 
     A header has Latin letters only, so a name with others comes twice: as its UTF-8 codes, and with
     _ in their place for programs that do not read these.
@@ -566,12 +569,12 @@ def name_file(name: str) -> str:
 
 
 def export_study(snapshot: Snapshot, path: Path) -> None:
-    """All trials as CSV, or a workbook with trials, candidates and estimates."""
+    """Write all trials as CSV, or a workbook with trials, candidates and estimates."""
     snapshot.study.export(path)
 
 
 def write_sheet(snapshot: Snapshot, path: Path) -> None:
-    """The pending trials, to fill in and to tell back."""
+    """Write the pending trials, to fill in and to tell back."""
     snapshot.study.write_sheet(path)
 
 
@@ -581,7 +584,7 @@ def estimates_csv(snapshot: Snapshot, path: Path) -> None:
 
 
 def page_html(snapshot: Snapshot, path: Path) -> None:
-    """The page of `study plot`: everything in one file, without script."""
+    """Write the page of `study plot`: everything in one file, without script."""
     view = snapshot.view
     with drawing_lock:
         path.write_bytes(render_page(view))
@@ -594,7 +597,7 @@ DOWNLOADS: dict[str, Callable[[Snapshot, Path], None]] = {
     "sheet.xlsx": write_sheet,
     "page.html": page_html,
 }
-FILE_KINDS = {
+DOWNLOAD_TYPES = {
     ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -603,21 +606,27 @@ FILE_KINDS = {
 
 @router.get("/static/{file}")
 def static(file: str) -> Response:
-    """The style and the script of the pages, each known by its name."""
+    """Send the style or the script of the pages, each known by its name."""
     found = static_files().get(file)
     if found is None:
         raise HTTPException(404, "there is no such file")
-    return Response(found, 200, {"cache-control": "private, max-age=60"}, KINDS[Path(file).suffix])
+    return Response(
+        found, 200, {"cache-control": "private, max-age=60"}, STATIC_TYPES[Path(file).suffix]
+    )
 
 
 def static_files() -> dict[str, str]:
-    own = {path.name: path.read_text("utf-8") for path in STATIC.iterdir() if path.suffix in KINDS}
+    own = {
+        path.name: path.read_text("utf-8")
+        for path in STATIC.iterdir()
+        if path.suffix in STATIC_TYPES
+    }
     return {**own, "style.css": template_text("style.css")}
 
 
 @router.get("/help/api")
 def api_help(request: Request, visitor: PageVisitor) -> Response:
-    """The operations of the API, from its OpenAPI description."""
+    """Show the operations of the API, from its OpenAPI description."""
     document = request.app.openapi()
     operations = [
         {
@@ -635,12 +644,12 @@ def api_help(request: Request, visitor: PageVisitor) -> Response:
 
 
 def body_fields(operation: Mapping[str, Any]) -> list[str]:
-    """The names of the fields that the body of a request may have."""
+    """Return the names of the fields that the body of a request may have."""
     content = operation.get("requestBody", {}).get("content", {})
     return list(content.get("application/json", {}).get("schema", {}).get("properties", ()))
 
 
 @router.get("/help/openapi.json")
 def api_description(request: Request) -> Response:
-    """The same description that the API has, for a browser."""
+    """Send the same description that the API has, for a browser."""
     return JSONResponse(request.app.openapi())

@@ -1,4 +1,4 @@
-"""Start a server: where it may listen, the link that opens it, and the end of it."""
+"""The start of a server: where it may listen, the link that opens it, and the end of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_STARTED = 3
 
 @dataclass(frozen=True)
 class Configuration:
-    """How a server was started."""
+    """The settings with which a server is started."""
 
     place: str
     host: str = "127.0.0.1"
@@ -62,20 +62,20 @@ class Configuration:
     @property
     def hosts(self) -> list[str]:
         """The values of the Host header that are accepted."""
-        own = [] if self.host in ("0.0.0.0", "::") else [bracket(self.host)]
+        own = [] if self.host in ("0.0.0.0", "::") else [bracket_host(self.host)]
         names = [*LOOPBACK_NAMES, *own, *self.names]
         plain = list(self.names) if self.behind_proxy else []
         return [*(name if has_port(name) else f"{name}:{self.port}" for name in names), *plain]
 
     @property
     def address(self) -> str:
-        """How a browser on this machine, or behind the proxy, reaches the server."""
+        """The address of the server for a browser on this machine, or behind the proxy."""
         scheme = "https" if self.secure else "http"
         if self.names:
             name = self.names[0]
             at_port = has_port(name) or self.behind_proxy
             return f"{scheme}://{name if at_port else f'{name}:{self.port}'}"
-        local = "127.0.0.1" if self.host in ("0.0.0.0", "::") else bracket(self.host)
+        local = "127.0.0.1" if self.host in ("0.0.0.0", "::") else bracket_host(self.host)
         return f"{scheme}://{local}:{self.port}"
 
     def check(self) -> None:
@@ -101,8 +101,8 @@ class Configuration:
         )
 
 
-def bracket(host: str) -> str:
-    """An IPv6 address as a Host header has it."""
+def bracket_host(host: str) -> str:
+    """Return an IPv6 address as a Host header has it."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
@@ -111,7 +111,7 @@ def has_port(name: str) -> bool:
 
 
 def state_folder(place: str) -> Path:
-    """Where the secret of a place is kept: one folder for each place, of this user."""
+    """Return where the secret of a place is kept: one folder for each place, of this user."""
     root = os.environ.get(STATE)
     if root is None:
         from platformdirs import user_state_dir
@@ -142,13 +142,13 @@ def make_app(configuration: Configuration) -> Any:
 
 
 def make_worker_app() -> Any:
-    """The application of one worker of several, from what the first process left for it."""
+    """Make the application of one worker of several, from what the first process left for it."""
     given = json.loads(os.environ[CONFIGURATION])
     return make_app(Configuration(**{**given, "names": tuple(given["names"])}))
 
 
 def listen(configuration: Configuration) -> tuple[Configuration, socket.socket]:
-    """Take the port: the same configuration with its number, and the socket that listens there.
+    """Take the port; return the configuration with its number, and the socket that listens.
 
     Whoever connects from now on waits until the application answers, and is not refused. Port 0
     stands for any that is free.
@@ -169,13 +169,13 @@ def listen(configuration: Configuration) -> tuple[Configuration, socket.socket]:
 
 
 def make_link(configuration: Configuration, role: str = WRITE) -> str:
-    """A link that opens the server in one browser, once."""
+    """Make a link that opens the server in one browser, once."""
     code = open_access(configuration).make_link(role)
     return f"{configuration.address}/enter?code={code}"
 
 
 def server_options(configuration: Configuration) -> dict[str, Any]:
-    """How uvicorn listens."""
+    """Return how uvicorn listens."""
     return {
         "host": configuration.host,
         "port": configuration.port,

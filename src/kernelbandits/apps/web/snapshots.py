@@ -53,7 +53,7 @@ SHOWN = ("progress", "targets", "check", "dependence", "posterior")
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a study is; it is known without a model."""
+    """The progress of a study, which is known without a model."""
 
     extent: str
     told: int
@@ -63,7 +63,7 @@ class Counts:
 
 
 def describe_extent(study: Study) -> str:
-    """How many candidates there are, or what the space is, in words."""
+    """Say in words how many candidates there are, or what the space is."""
     if study.space is None:
         return format_count(study.candidates.distinct, "candidate")
     return f"a space of {format_count(len(study.space.names), 'variable')}"
@@ -128,7 +128,7 @@ class Snapshot:
         self.ready = {what: Signal() for what in ANSWERS}
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """Computed by the first thread that needs it, while the others wait."""
+        """Return an answer; the first thread that needs it computes it, while the others wait."""
         if key not in self._answers:
             with self._lock:
                 if key not in self._answers:
@@ -152,7 +152,7 @@ class Snapshot:
 
     @cached_property
     def asks(self) -> Mapping[int, Event]:
-        """Trial -> the event by which it was asked for."""
+        """The event by which each trial was asked for, by trial."""
         return {event.trial or 0: event for event in self.events if event.kind == "asked"}
 
     # ------------------------------------------------------------------ trials, without a model
@@ -175,7 +175,7 @@ class Snapshot:
 
     @cached_property
     def counts(self) -> Counts:
-        """How many trials are in which state."""
+        """The numbers of trials in each state."""
         states = self.trials["state"].tolist()
         known = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
         return Counts(describe_extent(self.study), **known)
@@ -197,7 +197,7 @@ class Snapshot:
             getattr(self, one)
 
     def newest_with(self, what: str, *, in_turn: bool = True) -> Snapshot | None:
-        """This snapshot, if an answer is known within a moment; else the newest that has it.
+        """Return this snapshot, if an answer is known within a moment; else the newest that has it.
 
         The likely best of ten thousand candidates takes seconds, and what to measure is known at
         once. None if the answer was never computed: it will be. While something else is computed,
@@ -214,7 +214,7 @@ class Snapshot:
         return self if self.is_ready(what) else self.background.known.get(what)
 
     def is_ready(self, what: str = STATUS) -> bool:
-        """Whether an answer of the model is known."""
+        """Tell whether an answer of the model is known."""
         return self.ready[what].is_set()
 
     @property
@@ -226,21 +226,21 @@ class Snapshot:
         return self.once(("check",), self.reader.check)
 
     def explain(self, trial: int) -> Explained:
-        """Why a trial was suggested."""
+        """Explain why a trial was suggested."""
         return self.once(("explain", trial), lambda: self.reader.explain(trial))
 
     # ------------------------------------------------------------------ figures
 
     @property
     def view(self) -> View:
-        """What the figures show; the check and the status are computed once."""
+        """The values that the figures show; the check and the status are computed once."""
         return self.once(
             ("view",), lambda: read_view(self.reader, check=self.check, status=self.status)
         )
 
     @property
     def drawings(self) -> dict[str, list[Drawing]]:
-        """Kind -> the figures of that kind that the study has data for."""
+        """The figures that the study has data for, by kind."""
         return self.once(("drawings",), self._list_drawings)
 
     def _list_drawings(self) -> dict[str, list[Drawing]]:
@@ -250,7 +250,7 @@ class Snapshot:
         return {kind: drawings for kind, drawings in found.items() if drawings}
 
     def find_drawing(self, name: FigureName) -> Drawing:
-        """The figure of this name, which need not be drawn yet."""
+        """Return the figure of this name, which need not be drawn yet."""
         if name.kind == MAP:
             return self._find_map(name)
         drawings = self.drawings.get(name.kind, [])
@@ -269,7 +269,7 @@ class Snapshot:
         return found
 
     def draw(self, name: FigureName) -> DrawnFigure:
-        """A figure as SVG, and where its marks are."""
+        """Draw a figure as SVG, with the places of its marks."""
         drawing, key = self.find_drawing(name), (self._mark, "drawn", name)
         found: DrawnFigure | None = self._recent.find(key)
         if found is None:
@@ -288,7 +288,7 @@ class Snapshots:
         self._recent, self._lock = RecentFigures(), Lock()
 
     def of(self, name: str, library: Library) -> Snapshot:
-        """The study of this name as it is now."""
+        """Return the snapshot of the study of this name as it is now."""
         study = library.study(name)
         with self._lock:
             known = self._found.get(name)

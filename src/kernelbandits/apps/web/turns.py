@@ -28,7 +28,7 @@ class Lane:
 
 
 class Turns:
-    """Lets some requests of each study in, in their order; the others wait without a thread."""
+    """A queue for each study: some requests run at a time, the others wait without a thread."""
 
     def __init__(self, most: int = MOST_REQUESTS) -> None:
         self.most = most

@@ -60,7 +60,7 @@ class Uploads:
         return self.find(number)
 
     def find(self, number: str) -> Upload:
-        """The upload of this number; NoStudy if there is none."""
+        """Return the upload of this number; raise NoStudy if there is none."""
         there = [path.name for path in self.folder.iterdir()] if NUMBER.fullmatch(number) else []
         if number not in there:
             raise NoStudy("this table is not here any more; upload it again")
@@ -90,7 +90,7 @@ def refuse_full_disk() -> Iterator[None]:
 
 
 def safe_name(shown: str) -> str:
-    """A name for the file of an upload: the last part of its own, without any other letters.
+    """Return a name for the file of an upload: the last part of its own, without unsafe letters.
 
     >>> safe_name("../../etc/my films.csv"), safe_name("C:\\\\data\\\\.x.xlsx"), safe_name("")
     ('my films.csv', 'x.xlsx', 'table.csv')

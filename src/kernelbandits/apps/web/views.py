@@ -40,7 +40,7 @@ SHOWN = 4
 
 
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
-    """Name and value of each column of a candidate, its labels first."""
+    """Return the value of each column of a candidate by name, its labels first."""
     label = {} if row is None else study.candidates.label(row)
     return {**label, **{name: format_cell(value) for name, value in x.items()}}
 
@@ -60,7 +60,7 @@ class PendingTrial:
 
 
 def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
-    """The trials that wait for a result, in their order."""
+    """Return the trials that wait for a result, in their order."""
     found = []
     for record in snapshot.pending:
         one = trial_row(snapshot.study, record)
@@ -94,12 +94,12 @@ class TrialRow:
 
 
 def recent_results(snapshot: Snapshot) -> list[TrialRow]:
-    """The last results, the newest first."""
+    """Return the last results, the newest first."""
     return [trial_row(snapshot.study, one) for one in snapshot.recent]
 
 
 def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
-    """A trial from a line of the table of trials."""
+    """Return a trial from a line of the table of trials."""
     row = None if study.space is not None else int(record["row"])
     if study.space is None:
         x: Mapping[str, Any] = study.candidates.x(int(record["row"]))
@@ -124,7 +124,7 @@ def write_value(value: float, computed: bool = False) -> str:
 
 
 def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]) -> dict[str, str]:
-    """Target -> its value, for those of several targets that were told."""
+    """Return the value of each of several targets that was told."""
     if not targets:
         return {}
     labels = () if study.space is not None else study.candidates.labels
@@ -145,7 +145,7 @@ def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
 
 @dataclass(frozen=True)
 class Query:
-    """Which candidates are shown, and in which order."""
+    """The choice of candidates that are shown, and their order."""
 
     sort: str = "mean"
     descending: bool = True
@@ -176,7 +176,7 @@ class CandidateTable:
     """Heading -> the name by which it is sorted."""
     rows: Sequence[CandidateRow]
     total: int
-    found: int
+    matching: int
     pages: int
     query: Query
     caution: str = ""
@@ -196,7 +196,7 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
     numbers = ["results", "average", "mean", "sd"]
     sortable = {**({"row": "row"} if "row" in shown else {}), **dict.fromkeys(columns, "")}
     sortable = {name: name for name in (*sortable, *numbers)}
-    pending = shown_pending(snapshot, shown)
+    pending = find_pending(snapshot, shown)
     kept = shown[select_rows(shown, columns, pending, query)]
     if query.sort in sortable:
         kept = kept.sort_values(
@@ -215,8 +215,8 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
     )
 
 
-def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
-    """Which lines are candidates with a pending trial."""
+def find_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
+    """Tell which lines are candidates with a pending trial."""
     waiting = snapshot.pending
     if snapshot.study.space is None:
         first = snapshot.study.candidates.first_rows
@@ -229,7 +229,7 @@ def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
 
 
 def select_rows(frame: pd.DataFrame, columns: Sequence[str], pending: Any, query: Query) -> Any:
-    """Which lines the visitor wants to see."""
+    """Tell which lines the visitor wants to see."""
     kept = np.ones(len(frame), dtype=bool)
     if query.show == "measured":
         kept &= frame["results"].to_numpy() > 0
@@ -285,7 +285,7 @@ class EventLine:
 
 
 def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine]:
-    """Events in words, the newest first; at most a page of them, before this number."""
+    """Return events in words, the newest first: at most a page of them, before this number."""
     undone = {event.body["of"] for event in snapshot.events if event.kind == "undone"}
     last = snapshot.number if before is None else max(0, before - 1)
     chosen = snapshot.events[max(0, last - EVENTS) : last]
@@ -303,14 +303,14 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
 
 
 def describe_step(events: Sequence[Event]) -> str:
-    """What one call wrote, the last event first, in a few words."""
+    """Say in a few words what one call wrote, the last event first."""
     shown = [describe_event(event) for event in events[:SHOWN]]
     more = [f"{len(events) - SHOWN} more"] if len(events) > SHOWN else []
     return "; ".join([*shown, *more])
 
 
 def describe_event(event: Event) -> str:
-    """What happened, in a few words."""
+    """Say in a few words what happened."""
     body, trial = event.body, event.trial
     reason = f" ({body['reason']})" if body.get("reason") else ""
     values = {name: write_value(value) for name, value in body.get("values", {}).items()}
@@ -351,12 +351,12 @@ def describe_added(event: Event) -> str:
 
 
 def count_added(event: Event) -> int:
-    """How many rows an event adds to the table."""
+    """Count the rows that an event adds to the table."""
     return len(next(iter(event.body.get("columns", {}).values()), ()))
 
 
 def name_rows(event: Event) -> str:
-    """The rows that an event forbids or allows, by their numbers."""
+    """Name the rows that an event forbids or allows, by their numbers."""
     rows = event.body.get("rows", ())
     listed = ", ".join(map(str, rows[:MOST_ROWS]))
     more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
@@ -366,24 +366,24 @@ def name_rows(event: Event) -> str:
 # ---------------------------------------------------------------------- answers
 
 
-def explanation_rows(found: Explained) -> tuple[str, list[tuple[str, str]]]:
-    """Why a trial was suggested: a sentence, and the numbers behind it."""
+def explanation_rows(explained: Explained) -> tuple[str, list[tuple[str, str]]]:
+    """Return why a trial was suggested: a sentence, and the numbers behind it."""
     numbers = {
-        "estimate": found.mean,
+        "estimate": explained.mean,
         # The sentence has the one with the pending results imagined.
-        f"standard deviation{' by the results alone' if found.pending else ''}": found.sd,
-        "expected improvement": found.improvement,
-        "exploration weight": found.weight,
-        "confidence width": found.width,
-        "weight × width × sd": found.bonus,
-        "gain": found.gain,
-        "horizon": found.horizon,
-        "index": found.index,
-        "best estimate then": found.greedy_mean,
+        f"standard deviation{' by the results alone' if explained.pending else ''}": explained.sd,
+        "expected improvement": explained.improvement,
+        "exploration weight": explained.weight,
+        "confidence width": explained.width,
+        "weight × width × sd": explained.bonus,
+        "gain": explained.gain,
+        "horizon": explained.horizon,
+        "index": explained.index,
+        "best estimate then": explained.greedy_mean,
     }
     rows = [(name, format_number(value)) for name, value in numbers.items() if value is not None]
-    shares = {"probability of being the best": found.chance}
+    shares = {"probability of being the best": explained.chance}
     rows += [(name, format_share(value)) for name, value in shares.items() if value is not None]
-    rows.append(("results known then", str(found.results)))
-    rows.append(("pending then", str(found.pending)))
-    return found.sentence, rows
+    rows.append(("results known then", str(explained.results)))
+    rows.append(("pending then", str(explained.pending)))
+    return explained.sentence, rows

@@ -36,7 +36,7 @@ bearer = HTTPBearer(auto_error=False, description="The token that `kernelbandits
 
 
 def page_visitor(request: Request) -> Visitor:
-    """Whoever has a cookie of this server."""
+    """Return the visitor who has a cookie of this server; refuse others."""
     lab = find_lab(request)
     found = lab.access.find_cookie(request.cookies.get(lab.cookie, ""))
     if found is None:
@@ -60,20 +60,20 @@ class Form:
         self._data = data
 
     def text(self, name: str, default: str = "") -> str:
-        """The text of a field without blanks around it."""
+        """Return the text of a field without blanks around it."""
         found = self._data.get(name, default)
         return found.strip() if isinstance(found, str) else default
 
     def texts(self, name: str) -> list[str]:
-        """All texts of a field that comes several times."""
+        """Return all texts of a field that comes several times."""
         return [one.strip() for one in self._data.getlist(name) if isinstance(one, str)]
 
     def all_texts(self) -> dict[str, str]:
-        """Every field as it was typed, to show the form again."""
+        """Return every field as it was typed, to show the form again."""
         return {name: text for name, text in self._data.items() if isinstance(text, str)}
 
     def raw(self, name: str) -> str:
-        """The text of a field as it was sent: blanks at the end may be empty cells."""
+        """Return the text of a field as it was sent: blanks at the end may be empty cells."""
         found = self._data.get(name, "")
         return found if isinstance(found, str) else ""
 
@@ -88,7 +88,7 @@ class Form:
         return name in self._data
 
     def starting_with(self, prefix: str) -> dict[str, str]:
-        """The fields whose names begin so, by the rest of their names."""
+        """Return the fields whose names begin so, by the rest of their names."""
         return {
             name.removeprefix(prefix): self.text(name)
             for name in self._data
@@ -97,7 +97,7 @@ class Form:
 
 
 async def read_form(request: Request, visitor: Annotated[Visitor, Depends(page_writer)]) -> Form:
-    """The form that one of our own pages sent; it has the CSRF field of the visitor."""
+    """Read the form that one of our own pages sent; it has the CSRF field of the visitor."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in FORMS:
         raise HTTPException(415, f"a form needs the content type {FORMS[0]} or {FORMS[1]}")
@@ -116,7 +116,7 @@ SentForm = Annotated[Form, Depends(read_form)]
 
 
 def api_reader(request: Request, _: Annotated[Any, Depends(bearer)]) -> Visitor:
-    """Whoever shows a token of this server."""
+    """Return the visitor who shows a token of this server; refuse others."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     found = find_lab(request).access.find_token(token) if scheme.lower() == "bearer" else None
     if found is None:
@@ -133,7 +133,7 @@ def api_writer(visitor: Annotated[Visitor, Depends(api_reader)]) -> Visitor:
 
 
 def json_body(model: type[Model]) -> Callable[..., Any]:
-    """A dependency that reads the body of a request as a value of this model."""
+    """Return a dependency that reads the body of a request as a value of this model."""
 
     async def read(request: Request, _: Annotated[Visitor, Depends(api_writer)]) -> Model:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -148,7 +148,7 @@ def json_body(model: type[Model]) -> Callable[..., Any]:
 
 
 def parse_json(body: bytes) -> Any:
-    """JSON as its standard has it: no NaN, no Infinity, no name twice in an object."""
+    """Read JSON as its standard has it: no NaN, no Infinity, no name twice in an object."""
     if len(body) > LARGEST_JSON:
         raise HTTPException(413, f"the API needs at most {LARGEST_JSON >> 20} MB, got more")
 
@@ -176,6 +176,6 @@ def parse_json(body: bytes) -> Any:
 
 
 def accepts(model: type[BaseModel]) -> dict[str, Any]:
-    """What the OpenAPI description says of the body that `json_body` reads."""
+    """Return what the OpenAPI description says of the body that `json_body` reads."""
     schema = {"schema": model.model_json_schema()}
     return {"requestBody": {"required": True, "content": {"application/json": schema}}}
