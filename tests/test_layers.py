@@ -111,6 +111,16 @@ class Module:
         """Full names of all that is imported anywhere; `from a import b` gives a.b."""
         return set(imported_names(ast.walk(self.tree)))
 
+    def imports_that_run(self) -> set[str]:
+        """The same without imports that only a type checker reads."""
+        for_types = [
+            inner
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        ]
+        return set(imported_names(node for node in ast.walk(self.tree) if node not in for_types))
+
     def imports_at_once(self) -> set[str]:
         """The same for imports that run when the module is imported."""
         return set(imported_names(self.tree.body))
@@ -163,6 +173,25 @@ def test_a_package_imports_only_lower_layers_and_its_neighbours():
         if not allowed(module.package, other)
     }
     assert offenders == set()
+
+
+def test_no_modules_import_each_other_not_even_inside_functions():
+    modules_by_name = {
+        "kernelbandits." + m.name.removesuffix(".py").removesuffix("/__init__").replace("/", "."): m
+        for m in modules()
+    }
+    left = {
+        name: find_modules(m.imports_that_run(), set(modules_by_name)) - {name}
+        for name, m in modules_by_name.items()
+    }
+    while done := {name for name, needed in left.items() if not needed & set(left)}:
+        left = {name: needed for name, needed in left.items() if name not in done}
+    assert not left, f"each of these imports another one of them: {sorted(left)}"
+
+
+def find_modules(names: set[str], known: set[str]) -> set[str]:
+    """The modules that some full names belong to."""
+    return {name if name in known else name.rpartition(".")[0] for name in names} & known
 
 
 def test_neighbours_are_of_the_same_layer():

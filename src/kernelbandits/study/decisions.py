@@ -220,10 +220,12 @@ def choose_row(
     batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]]:
     """Let the policy choose a row; return it, and what its event says of it in the units of now."""
+    from kernelbandits.study.explaining import reasons_of
+
     row, choice = driver.choose(number, waiting, state, batch)
     return row, {
         **describe_choice(driver, state, row, choice, batch.sentence if batch else ""),
-        "greedy": driver.reasons(state).greedy,
+        "greedy": reasons_of(driver, state).greedy,
         "scale": [state.scale.centre, state.scale.spread],
         "revision": driver.policy.revision,
         "round": number,
@@ -235,8 +237,10 @@ def describe_choice(
     driver: Driver, state: State, row: int, choice: Choice, more: str
 ) -> dict[str, Any]:
     """Return what the event of an ask says of a choice: its note, and why it was made."""
+    from kernelbandits.study.explaining import reasons_of
+
     note = {name: float(value) for name, value in choice.note.items()}
-    why = " ".join(filter(None, (driver.reasons(state).sentence(row, note), more)))
+    why = " ".join(filter(None, (reasons_of(driver, state).sentence(row, note), more)))
     return {"note": {name: plain(value) for name, value in note.items()}, "why": why}
 
 

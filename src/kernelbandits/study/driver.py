@@ -39,7 +39,6 @@ from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.growing import sides_of
 
 if TYPE_CHECKING:
-    from kernelbandits.study.explaining import Reasons
     from kernelbandits.study.places import Place
     from kernelbandits.study.points import Points
 
@@ -86,7 +85,8 @@ class Driver:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
         self._begun_with: tuple[Settings, float] | None = None
         self._left_out: tuple[Policy, LeaveOneOut | None] | None = None
-        self._reasons: Reasons | None = None
+        self.reasons: Any = None
+        """What `explaining.reasons_of` keeps until the policy learns more."""
         self._fits_seen = 0
         self._choices: dict[int, tuple[Trial, Choice]] = {}
         self._waiting: tuple[list[Trial], list[Choice]] = [], []
@@ -194,7 +194,7 @@ class Driver:
         ]
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
-        self._begun_with = self._left_out = self._reasons = self._last_round = None
+        self._begun_with = self._left_out = self.reasons = self._last_round = None
         with self._listening():
             self.policy.tell_in_blocks([*self.pairs(fresh, scale)])
 
@@ -371,14 +371,6 @@ class Driver:
         busy = self.first_rows[[trial.row for trial in pending]] == kind if pending else np.False_
         measured = self.first_rows[list(state.counts)] == kind if state.counts else np.False_
         return not busy.any(), not measured.any()
-
-    def reasons(self, state: State) -> Reasons:
-        """Return why rows are chosen, by the results of a state that the policy has learnt."""
-        if self._reasons is None or self._reasons.state is not state:
-            from kernelbandits.study.explaining import Reasons
-
-            self._reasons = Reasons(self, state)
-        return self._reasons
 
     def _ask(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """Ask the policy for one of the free arms."""

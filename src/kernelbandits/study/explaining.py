@@ -295,6 +295,14 @@ class Reasons:
         )
 
 
+def reasons_of(driver: Driver, state: State) -> Reasons:
+    """Return why rows are chosen, by the results of a state that the policy has learnt."""
+    if driver.reasons is None or driver.reasons.state is not state:
+        driver.reasons = Reasons(driver, state)
+    kept: Reasons = driver.reasons
+    return kept
+
+
 def stored_explanation(trial: Trial, before: State, candidates: Place, sentence: str) -> Explained:
     """Return what was stored when the trial was asked for; nothing is recomputed."""
     assert trial.asked is not None

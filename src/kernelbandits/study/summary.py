@@ -16,7 +16,7 @@ from kernelbandits.study.batches import Batch
 from kernelbandits.study.decisions import TAKEN, describe_taken
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
-from kernelbandits.study.explaining import Reasons, stored_explanation
+from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
@@ -184,7 +184,7 @@ def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver
     """
     since = state.events[state.trials[number].decided :]
     if driver.has_learnt(state) and all(event.kind in NEVER_LEARNT for event in since):
-        return driver.reasons(state).answers.caution
+        return reasons_of(driver, state).answers.caution
     return explain_trial(state, places, number, driver).caution
 
 
