@@ -6,6 +6,7 @@ import errno
 import html
 import io
 import re
+import threading
 import time
 from threading import Event as Signal
 from threading import Thread
@@ -404,19 +405,20 @@ def test_news_is_the_number_of_the_last_event(page, films):
 def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
     """What to measure is shown at once; the likely best follows when it is computed."""
     study_of(page).ask()
-    slow = kb.Study.status
+    compute, shown_before = kb.Study.status, threading.Event()
 
-    def compute_slowly(study):
-        time.sleep(0.3)
-        return slow(study)
+    def compute_when_shown(study):
+        assert shown_before.wait(60)
+        return compute(study)
 
     monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.01)
-    monkeypatch.setattr(kb.Study, "status", compute_slowly)
+    monkeypatch.setattr(kb.Study, "status", compute_when_shown)
     shown = films.get("/studies/films")
     assert "The model is being computed" in shown
     assert "trial-1" in shown
     for path in ("candidates", "figures", "settings", "share", "trials/1"):
         assert "being computed" in films.get(f"/studies/films/{path}")
+    shown_before.set()
     for what in ("status", "drawings"):
         wait_until_ready(films, what)
     assert "No results yet" in films.get("/studies/films")
