@@ -139,11 +139,11 @@ def test_a_day(server, open_page):
     page.fill("#reason", "decimal point")
     page.click("text=Correct")
     page.wait_for_selector("text=now has the result 1.4")
-    page.click("text=Undo: trial 12: corrected")
-    page.wait_for_selector("text=Undone: trial 12: corrected to 1.4")
+    page.click("text=/Undo: trial 12 .*: corrected/")
+    page.wait_for_selector("text=/Undone: trial 12 .*: corrected to 1.4/")
     assert stored(server)["value"].iloc[-1] == 140
-    page.click("text=Undo: trial 12: result 140")
-    page.wait_for_selector("text=Undone: trial 12: result 140")
+    page.click("text=/Undo: trial 12 .*: result 140/")
+    page.wait_for_selector("text=/Undone: trial 12 .*: result 140/")
     assert stored(server)["state"].iloc[-1] == "pending"
     tell_first(page)
     suggest(page, 3)

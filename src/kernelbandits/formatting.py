@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -218,12 +218,21 @@ def format_age(seconds: float) -> str:
     return "just now" if seconds < 1 else f"{format_duration(seconds)} ago"
 
 
-def format_time(at: float) -> str:
-    """Write seconds since 1970 as date and time of the reader's time zone."""
+def format_time(at: float, utc: bool = False) -> str:
+    """Write seconds since 1970 as date and time: here in the time zone of this machine.
+
+    What is read elsewhere, a page or a report, has its times in UTC, and says so.
+
+    >>> format_time(0.0, utc=True), format_time(math.nan)
+    ('1970-01-01 00:00:00 UTC', '–')
+    """
+    if math.isnan(at):
+        return UNKNOWN
     try:
-        return datetime.fromtimestamp(at).isoformat(" ", "seconds")
+        moment = datetime.fromtimestamp(at, UTC) if utc else datetime.fromtimestamp(at)
     except (OverflowError, ValueError, OSError):
         return f"{at:g} s"
+    return f"{moment:%Y-%m-%d %H:%M:%S}{' UTC' if utc else ''}"
 
 
 def mask_password(text: str) -> str:

@@ -138,7 +138,7 @@ def test_ask_tell_correct_and_undo(page, films):
     films.send("/studies/films", "/studies/films/tell", failed="yes", value="")
     assert study.to_dataframe()["state"].tolist() == ["told", "failed"]
     history = text_of(films.get("/studies/films/history"))
-    assert "trial 1: corrected to 0.38 (swapped)" in history
+    assert ": corrected to 0.38 (swapped)" in history
     assert "(undone)" in history
 
 
@@ -209,12 +209,12 @@ def test_two_people_tell_the_same_trial(page, films):
 
 
 def test_the_page_names_all_that_undo_takes_back(page, films):
-    study_of(page).ask(6)
-    named = "; ".join(f"trial {number} suggested" for number in (6, 5, 4, 3))
+    rows = {one.trial: one.row for one in study_of(page).ask(6)}
+    named = "; ".join(f"trial {number} (row {rows[number]}) suggested" for number in (6, 5, 4, 3))
     assert f"Undo: {named}; 2 more" in text_of(films.get("/studies/films"))
     sent = films.send("/studies/films", "/studies/films/undo")
     assert study_of(page).to_dataframe().empty
-    assert f"Undone: {named}; 2 more." in text_of(films.follow(sent))
+    assert "Undone: 6 suggestions (trials 1-6)." in text_of(films.follow(sent))
 
 
 def test_undo_takes_back_only_what_the_page_showed(page, films):
@@ -277,7 +277,7 @@ def test_notes_forbidden_rows_and_new_ones(page, films):
     films.send("/studies/films", "/studies/films/tell", missing="yes")
     history = films.get("/studies/films/history")
     assert "no value" in history
-    assert "result 0.5 (second batch)" in text_of(history)
+    assert ": result 0.5 ± 0.02 (second batch), by AB" in text_of(history)
     assert ">AB<" in history
 
 
@@ -491,7 +491,7 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     card = two.get("/studies/two").split('id="trial-4"')[1].split("</li>")[0]
     assert "35.25" in card
     assert 'name="value-0"' not in card
-    assert "Undo: trial 4: result stability 35.25" in two.get("/studies/two")
+    assert ": result stability 35.25" in two.get("/studies/two")
     assert "35.25" in two.get("/studies/two/sheet")
     refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5"})
     assert 'value="1,5"' in refused.text
@@ -501,9 +501,7 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     fields = {"value-0": "34", "value-1": "1.5", "reason": "typing"}
     corrected = two.send("/studies/two/trials/4", "/studies/two/correct", **fields)
     assert "now has the result stability 34, haze 1.5" in text_of(two.follow(corrected))
-    assert "trial 4: corrected to stability 34, haze 1.5 (typing)" in two.get(
-        "/studies/two/history"
-    )
+    assert ": corrected to stability 34, haze 1.5 (typing)" in two.get("/studies/two/history")
 
 
 def test_a_refused_result_keeps_all_that_was_typed(page, films):

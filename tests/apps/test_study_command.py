@@ -338,9 +338,9 @@ def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
 
 def test_history_shows_one_line_for_each_event_and_only_the_last_with_a_limit(told):
     rows = [line.split() for line in said("history", told).splitlines()]
-    assert [rows[2][0], rows[2][3]] == ["1", "created"]
-    assert any(row[3:] == ["told", "1", "0", "0.01"] for row in rows)
-    assert any(row[3:] == ["asked", "7", row[5], "anna"] for row in rows if len(row) == 7)
+    assert [rows[2][0], *rows[2][3:5]] == ["1", "study", "created:"]
+    assert any(row[3:] == ["trial", "1", "(row", "0):", "result", "0.01"] for row in rows)
+    assert any(row[3:5] + row[7:] == ["trial", "7", "suggested", "anna"] for row in rows)
     last = said("history", told, "--limit", 2)
     assert "earlier events not shown; a larger --limit shows more" in last
     assert [event["seq"] for event in document("history", told, "--limit", 2)] == [13, 14]
@@ -353,30 +353,33 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
     text = " ".join(said("history", told).split())
     assert "key run-a" in text
     assert "digits swapped" in text
-    assert re.search(r"undone 7 \d undoes event 16 \(corrected\)", text)
+    assert "event 16 (corrected) undone" in text
     assert not re.search("[0-9a-f]{32}", text)
 
 
 def test_undo_says_what_it_undid(told):
-    assert said("undo", told).startswith("Undone: the ask of trial 7. Its row ")
+    assert re.match(r"Undone: trial 7 \(row \d\) suggested\. Its candidate ", said("undo", told))
     (asked,) = document("ask", told)
     said("tell", told, asked["trial"], "0.25")
-    assert f"Undone: the result 0.25 of trial {asked['trial']}." in said("undo", told)
+    named = f"trial {asked['trial']} (row {asked['row']})"
+    assert f"Undone: {named}: result 0.25. The trial has no result" in said("undo", told)
     said("correct", told, 1, "21.5")
     assert said("undo", told) == (
-        "Undone: the correction of trial 1 to 21.5. Its result is 0.01 again.\n"
+        "Undone: trial 1 (row 0): corrected to 21.5. Its result is 0.01 again.\n"
     )
     said("correct", told, 1, "--failed")
-    assert "the correction of trial 1 to failed. Its result is 0.01 again." in said("undo", told)
+    assert "trial 1 (row 0): corrected to failed. Its result is 0.01 again." in said("undo", told)
     said("withdraw", told, 1)
-    assert said("undo", told) == "Undone: the withdrawal of trial 1. Its result is 0.01 again.\n"
+    assert said("undo", told) == (
+        "Undone: trial 1 (row 0): result withdrawn. Its result is 0.01 again.\n"
+    )
     said("change", told, "--tolerance", "0.1")
-    assert said("undo", told).startswith("Undone: the change of settings.")
+    assert said("undo", told).startswith("Undone: settings changed; policy auto.")
 
 
 def test_undo_of_a_step_that_is_not_the_last_is_refused(told):
     seen = document("correct", told, 1, "21.5")["seq"]
-    assert "Undone: the correction" in said("undo", told, "--event", seen)
+    assert "corrected to 21.5" in said("undo", told, "--event", seen)
     again = study("undo", told, "--event", seen)
     assert again.code == 1
     assert f"undo needs the last step, got event {seen}; the last step is now event" in again.err
@@ -841,10 +844,7 @@ def test_several_trials_are_released_at_once(shelf, tmp_path):
     )
     left = [one["trial"] for one in document("status", place)["waiting"]]
     assert left == [6, *range(10, 20)]
-    assert (
-        said("release", place, "10-19")
-        == f"10 trials are released: {', '.join(map(str, range(10, 20)))}.\n"
-    )
+    assert said("release", place, "10-19") == "10 trials are released: 10-19.\n"
     assert [event["trial"] for event in document("release", place, "--all")] == [6]
     assert document("release", place, "--all") == []
 

@@ -295,7 +295,9 @@ def test_changes_on_the_command_line(tmp_path, monkeypatch):
     point = ("--at", "Cs=0.55", "--at", "solvent=DMF", "--at", "T=100")
     assert "row 10 (Cs 0.55" in said("tell", "films.db", *point, "0.4")
     shown = said("history", "films.db")
-    assert all(word in shown for word in ("no precursor", "a point off the table", "2 rows from"))
+    assert all(
+        word in shown for word in ("no precursor", "a point off the table", "2 rows added, from")
+    )
     assert "Undone" in said("undo", "films.db", "--n", "3")
     for wrong in (("forbid", "films.db"), ("add", "films.db", "--candidates", "films.csv")):
         done = study(*wrong)

@@ -558,7 +558,7 @@ def test_a_day_with_a_space_on_the_command_line(tmp_path):
         (("history", place), "solvent"),
         (("estimates", place), "1 of 1 point"),
         (("ask", place), "Reserved"),
-        (("release", place, 3), "Its point can be suggested again"),
+        (("release", place, 3), "its candidate can be suggested again"),
         (("check", place), "Too early"),
     ]:
         done = study(*words)

@@ -21,6 +21,7 @@ from kernelbandits.formatting import (
     format_share,
     format_time,
 )
+from kernelbandits.study.words import describe_event
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,20 +270,11 @@ def print_studies(console: Console, studies: Sequence[Listed]) -> None:
 
 def print_history(console: Console, events: Sequence[Event], earlier: int) -> None:
     """Print one line for each event."""
-    words = ("when", "what", "worker", "more")
-    shown = table(["event", *words[:2], "trial", "row", "value", *words[2:]], left=words)
+    shown = table(["event", "when", "what", "worker"], left=("when", "what", "worker"))
     for one in events:
-        numbers = [("" if item is None else str(item)) for item in (one.trial, one.row)]
-        value = "" if one.value is None else number(one.value)
-        texts = (
-            str(one.seq),
-            format_time(one.at),
-            one.kind,
-            *numbers,
-            value,
-            cell(one.worker or ""),
-            describe_event(one),
-        )
+        key = f"; key {one.key}" if one.key and not GIVEN.fullmatch(one.key) else ""
+        what = cell(f"{describe_event(one)}{key}")
+        texts = (str(one.seq), format_time(one.at), what, cell(one.worker or ""))
         shown.add_row(*map(escape, texts))
     console.print(shown)
     if earlier:
@@ -290,90 +282,6 @@ def print_history(console: Console, events: Sequence[Event], earlier: int) -> No
             console,
             f"{format_count(earlier, 'earlier event')} not shown; a larger --limit shows more",
         )
-
-
-def describe_event(event: Event) -> str:
-    """Describe an event in a few words."""
-    said = MORE.get(event.kind, event_reason)(event.body)
-    x = point(event.body["x"]) if "x" in event.body else ""
-    said = "; ".join(text for text in (said, *describe_details(event.body)) if text)
-    key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
-    return cell("; ".join(text for text in (x, said, key) if text))
-
-
-def describe_details(body: Mapping[str, Any]) -> list[str]:
-    """Describe a result besides its value: the standard error, the note and who measured."""
-    error = [f"± {number(body['sem'])}"] if "sem" in body else []
-    sems = body.get("sems", {})
-    for name, value in body.get("values", {}).items():
-        width = f" ± {number(sems[name])}" if name in sems else ""
-        error.append(f"{name} {number(value)}{width}")
-    error += [f"{name} missing" for name in body.get("missing", ())]
-    by = [f"by {body['by']}"] if "by" in body else []
-    # The note of an ask is what the policy noted, in numbers.
-    note = body.get("note")
-    return [*error, *([note] if isinstance(note, str) else []), *by]
-
-
-def describe_created(body: Mapping[str, Any]) -> str:
-    # A space has no table of candidates.
-    settings, log = body["settings"], body.get("candidates", {}).get("log")
-    scales = f", log10 of {', '.join(log)}" if log else ""
-    aim = f"{settings['direction']} {settings['target']}"
-    return f"{aim}, policy {settings['policy']}{scales}"
-
-
-def describe_settings(body: Mapping[str, Any]) -> str:
-    """Describe a scale computed from the results, or a change of settings."""
-    if body.get("auto"):
-        centre, spread = number(body["centre"]), number(body["spread"])
-        return f"centre {centre}, spread {spread}, from the results"
-    settings = body["settings"]
-    if "revised_from" in body:
-        return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
-    return f"changed; policy {settings['policy']}"
-
-
-def describe_undone(body: Mapping[str, Any]) -> str:
-    return f"undoes event {body['of']} ({body['kind']})"
-
-
-def describe_released(body: Mapping[str, Any]) -> str:
-    return "its lease ended" if body.get("overdue") else "by the user"
-
-
-def describe_fitted(body: Mapping[str, Any]) -> str:
-    return f"scales fitted to {format_count(body['results'], 'result')}"
-
-
-def describe_added(body: Mapping[str, Any]) -> str:
-    size = format_count(len(next(iter(body["columns"].values()))), "row")
-    if body.get("off_table"):
-        return "a point off the table"
-    fresh = f", new columns {', '.join(body['new'])}" if body["new"] else ""
-    return f"{size} from row {body['first']} on{fresh}"
-
-
-def describe_permission(body: Mapping[str, Any]) -> str:
-    rows = f"rows {', '.join(map(str, body['rows']))}"
-    return "; ".join(text for text in (rows, event_reason(body)) if text)
-
-
-def event_reason(body: Mapping[str, Any]) -> str:
-    return str(body.get("reason") or "")
-
-
-MORE = {
-    "created": describe_created,
-    "settings": describe_settings,
-    "undone": describe_undone,
-    "released": describe_released,
-    "fitted": describe_fitted,
-    "added": describe_added,
-    "forbidden": describe_permission,
-    "allowed": describe_permission,
-}
-"""Kind of event -> what its body says."""
 
 
 def print_explanation(console: Console, explained: Explained) -> None:

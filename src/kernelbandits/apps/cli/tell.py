@@ -23,6 +23,7 @@ from kernelbandits.apps.cli.arguments import (
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
 from kernelbandits.formatting import format_count
+from kernelbandits.study.words import describe_correction, describe_withdrawal
 
 if TYPE_CHECKING:
     from kernelbandits.study.values import AlreadyTold, Told
@@ -427,21 +428,8 @@ def correct(
     error = read_sem("correct", sem) if sem else None
     with open_study(place, quiet) as study:
         event = study.correct(number, right, label=label, failed=failed, sem=error, reason=reason)
-    result = right
-    if isinstance(right, dict):
-        result = ", ".join(f"{name} {value!r}" for name, value in right.items())
-    shown = "now counts as failed" if right is None else f"now has the result {result}"
-    print_sentence(
-        form,
-        event,
-        f"Trial {event.trial}{bracket_label(label)} {shown} (event {event.seq}). "
-        "`undo` reverses the correction.",
-    )
-
-
-def bracket_label(label: str | None) -> str:
-    """Return the label in brackets, to stand behind the number of a trial."""
-    return "" if label is None else f" ({label})"
+    sentence = f"{describe_correction(event.trial, right)} (event {event.seq})"
+    print_sentence(form, event, f"{sentence}. `undo` reverses the correction.")
 
 
 def withdraw(
@@ -455,9 +443,5 @@ def withdraw(
     number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet) as study:
         event = study.withdraw(number, label=label, reason=reason)
-    print_sentence(
-        form,
-        event,
-        f"The result of trial {event.trial}{bracket_label(label)} no longer counts "
-        f"(event {event.seq}). `undo` reverses the withdrawal.",
-    )
+    sentence = f"{describe_withdrawal(event.trial)} (event {event.seq})"
+    print_sentence(form, event, f"{sentence}. `undo` reverses the withdrawal.")

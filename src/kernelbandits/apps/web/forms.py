@@ -44,12 +44,19 @@ from kernelbandits.apps.web.pages import (
 )
 from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.views import describe_step, write_value
+from kernelbandits.apps.web.views import write_value
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study import AlreadyTold, Study, sheets
 from kernelbandits.study.values import Told
+from kernelbandits.study.words import (
+    describe_correction,
+    describe_event,
+    describe_release,
+    describe_undos,
+    describe_withdrawal,
+)
 from kernelbandits.tables.growing import remark_additions
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.workbooks import SeveralSheets
@@ -300,8 +307,7 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
     except (ValueError, StudyConflict) as error:
         refused = {"problem": str(error), "typed": form.all_texts()}
         return show_trial(request, visitor, name, trial, 422, **refused)
-    shown = "now counts as failed" if value is None else f"now has the result {write(value)}"
-    return go_to(request, study_address(name), f"Trial {trial} {shown}.")
+    return go_to(request, study_address(name), f"{describe_correction(trial, value)}.")
 
 
 @router.post("/studies/{name}/withdraw")
@@ -312,16 +318,14 @@ def withdraw(request: Request, visitor: PageVisitor, name: str, form: SentForm) 
     except (ValueError, StudyConflict) as error:
         refused = {"problem": str(error), "typed": form.all_texts()}
         return show_trial(request, visitor, name, trial, 422, **refused)
-    said = f"The result of trial {trial} no longer counts; the history keeps it."
-    return go_to(request, study_address(name), said)
+    return go_to(request, study_address(name), f"{describe_withdrawal(trial)}.")
 
 
 @router.post("/studies/{name}/release")
 def release(request: Request, name: str, form: SentForm) -> Response:
     trial = read_whole("the trial", form.text("trial"))
     find_study(request, name).release(trial, key=key_of(form))
-    said = f"Trial {trial} is released: its candidate can be suggested again."
-    return go_to(request, study_address(name), said)
+    return go_to(request, study_address(name), describe_release([trial]))
 
 
 @router.post("/studies/{name}/undo")
@@ -331,8 +335,8 @@ def undo(request: Request, name: str, form: SentForm) -> Response:
     undone = [one.body["of"] for one in study.undo_all(1, event=wanted, key=key_of(form))]
     # Events are numbered from 1 without gaps.
     events = study.history()
-    said = f"Undone: {describe_step([events[number - 1] for number in undone])}."
-    return go_to(request, study_address(name), said)
+    sentences = describe_undos([events[number - 1] for number in undone])
+    return go_to(request, study_address(name), *sentences)
 
 
 # ---------------------------------------------------------------------- candidates
@@ -386,11 +390,10 @@ def add(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Re
             lab.uploads.remove(upload)
     except (ValueError, StudyConflict) as error:
         return show_refused(request, visitor, name, error, form, "add")
-    added = views.count_added(event)
     # The same form sent again finds its rows in the table.
     fresh = event.body["first"] == len(before)
     notices = remark_additions(before, event.body) if fresh else ()
-    said = f"{format_count(added, 'row')} added. Undo takes it back."
+    said = f"{describe_event(event)}. Undo takes it back."
     return go_to(request, study_address(name, "/candidates"), said, *notices)
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -37,6 +38,7 @@ from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study import Study
 from kernelbandits.study.stopping import TOLERANCE_HINT
+from kernelbandits.study.words import describe_step
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.workbooks import WHICH_SHEET
 
@@ -74,7 +76,7 @@ def show_page(
         new_key=lambda: secrets.token_hex(8),
         said=said,
         answered=find_form_key(request) or answered,
-        time=format_time,
+        time=partial(format_time, utc=True),
         study_address=study_address,
         sentence=write_sentence,
         **values,
@@ -281,7 +283,7 @@ def show_measure(
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
         ask_tolerance=stop.endswith(TOLERANCE_HINT),
         last_step=snapshot.last_step,
-        describe_step=views.describe_step,
+        describe_step=describe_step,
         **more,
     )
 
@@ -468,7 +470,7 @@ def history(
         **study_values(request, name, snapshot),
         events=views.event_lines(snapshot, before),
         last_step=snapshot.last_step,
-        describe_step=views.describe_step,
+        describe_step=describe_step,
     )
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import (
-    format_count,
     format_interval,
     format_number,
     format_share,
@@ -20,12 +19,12 @@ from kernelbandits.formatting import (
 )
 from kernelbandits.study import Best, Study
 from kernelbandits.study.values import format_cell
+from kernelbandits.study.words import describe_event
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.storage import Event
     from kernelbandits.study import Explained
 
 PAGE = 100
@@ -33,10 +32,6 @@ PAGE = 100
 SHOWS = ("all", "measured", "unmeasured", "pending")
 EVENTS = 200
 """Events on one page of the history."""
-MOST_ROWS = 8
-"""Rows of one event that are named."""
-SHOWN = 4
-"""Events of one step that are named where it can be undone."""
 
 
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
@@ -73,7 +68,8 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 values=one.values,
                 why=asked.body["why"],
                 worker=asked.worker,
-                overdue=asked.at + asked.body["lease"] < time.time(),
+                # A trial of which some values have come is being measured, however late it is.
+                overdue=not one.values and asked.at + asked.body["lease"] < time.time(),
             )
         )
     return found
@@ -292,7 +288,7 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
     return [
         EventLine(
             number=event.seq,
-            when=format_time(event.at),
+            when=format_time(event.at, utc=True),
             what=describe_event(event),
             trial=event.trial,
             worker=str(event.body.get("by") or event.worker or ""),
@@ -300,67 +296,6 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
         )
         for event in reversed(chosen)
     ]
-
-
-def describe_step(events: Sequence[Event]) -> str:
-    """Say in a few words what one call wrote, the last event first."""
-    shown = [describe_event(event) for event in events[:SHOWN]]
-    more = [f"{len(events) - SHOWN} more"] if len(events) > SHOWN else []
-    return "; ".join([*shown, *more])
-
-
-def describe_event(event: Event) -> str:
-    """Say in a few words what happened."""
-    body, trial = event.body, event.trial
-    reason = f" ({body['reason']})" if body.get("reason") else ""
-    values = {name: write_value(value) for name, value in body.get("values", {}).items()}
-    value = "failed" if event.value is None else write_value(event.value)
-    if values:
-        value = ", ".join(f"{name} {text}" for name, text in values.items())
-    if event.kind == "settings" and body.get("auto"):
-        return "units of the model adapted"
-    if "revised_from" in body:
-        settings = body["settings"]
-        return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
-    sentences = {
-        "created": "study created",
-        "asked": f"trial {trial} suggested",
-        "told": f"trial {trial}: result {value}",
-        "failed": f"trial {trial}: failed",
-        "corrected": f"trial {trial}: corrected to {value}{reason}",
-        "withdrawn": f"trial {trial}: result withdrawn{reason}",
-        "released": f"trial {trial} released",
-        "undone": f"event {body.get('of')} undone",
-        "settings": "settings changed",
-        "missing": f"trial {trial}: no value",
-        "added": describe_added(event),
-        "forbidden": f"{name_rows(event)} forbidden{reason}",
-        "allowed": f"{name_rows(event)} allowed{reason}",
-        "fitted": f"model fitted to {body.get('results', 'the')} results",
-    }
-    note = body.get("note")
-    # Of an ask it is what the policy noted, and no text.
-    said = f" ({note})" if isinstance(note, str) and note else ""
-    return sentences.get(event.kind, event.kind) + said
-
-
-def describe_added(event: Event) -> str:
-    if event.body.get("off_table"):
-        return f"a point off the table (row {event.body.get('first')}), never suggested"
-    return f"{format_count(count_added(event), 'row')} added, from row {event.body.get('first')} on"
-
-
-def count_added(event: Event) -> int:
-    """Count the rows that an event adds to the table."""
-    return len(next(iter(event.body.get("columns", {}).values()), ()))
-
-
-def name_rows(event: Event) -> str:
-    """Name the rows that an event forbids or allows, by their numbers."""
-    rows = event.body.get("rows", ())
-    listed = ", ".join(map(str, rows[:MOST_ROWS]))
-    more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
-    return f"row{'' if len(rows) == 1 else 's'} {listed}{more}"
 
 
 # ---------------------------------------------------------------------- answers

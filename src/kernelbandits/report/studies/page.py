@@ -6,16 +6,14 @@ This module computes the texts and cells; `templates/study.html` is the page its
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import (
     format_fixed,
     format_interval,
     format_number,
+    format_time,
     format_times,
 )
 from kernelbandits.insight.dependence import BAND
@@ -88,7 +86,7 @@ def describe_study(view: View) -> str:
         if view.candidates.by_similarity:
             what = f"{view.status.rows} candidates known by their similarity."
     version = installed_version("kernelbandits")
-    return f"As of {format_time(view.as_of)} UTC. {what} kernelbandits {version}."
+    return f"As of {format_time(view.as_of, utc=True)}. {what} kernelbandits {version}."
 
 
 def pending_table(view: View) -> dict[str, Any]:
@@ -277,8 +275,8 @@ def trials_table(view: View) -> dict[str, Any]:
         "estimate when asked",
         "sd",
         "weight",
-        "asked (UTC)",
-        "told (UTC)",
+        "asked",
+        "told",
         "worker",
     )
     count = len(view.trials)
@@ -301,8 +299,8 @@ def trial_cells(view: View, i: int) -> list[str]:
         format_brief(trials.mean[i]),
         format_brief(trials.sd[i]),
         format_brief(trials.weight[i]),
-        format_time(trials.asked_at[i]),
-        format_time(trials.told_at[i]),
+        format_time(trials.asked_at[i], utc=True),
+        format_time(trials.told_at[i], utc=True),
         trials.worker[i],
     ]
 
@@ -343,9 +341,3 @@ def format_exact(value: Any) -> str:
 
 def format_brief(value: float) -> str:
     return format_number(value, thousands=False)
-
-
-def format_time(seconds: float) -> str:
-    if not np.isfinite(seconds):
-        return "–"
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"

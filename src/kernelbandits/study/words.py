@@ -1,0 +1,236 @@
+"""What happened to a study, in words: the same on the command line and on the lab page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from kernelbandits.formatting import format_count, format_number
+from kernelbandits.storage import Event
+from kernelbandits.study.values import describe_candidate
+
+RESULT_DIGITS = 8
+"""Digits of a result: those that were typed, for all results that people type."""
+MOST_ROWS = 8
+"""How many rows a sentence names."""
+MOST_EVENTS = 4
+"""How many events the sentence about one command names."""
+FEWEST_SUMMARISED = 3
+"""From so many results or suggestions on, those that were undone are counted."""
+
+
+def write_result(value: float | None) -> str:
+    """Write a measured value as it was typed; a failure has none."""
+    return "failed" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
+
+
+def describe_event(event: Event) -> str:
+    """Say what happened: trial 4 (row 3): result 0.83 ± 0.02 (second batch), by AB.
+
+    >>> event = Event(kind="told", trial=4, row=3, value=0.83, seq=9, at=0.0, check="")
+    >>> describe_event(event)
+    'trial 4 (row 3): result 0.83'
+    """
+    body = event.body
+    # The note of an ask is what the policy noted, in numbers.
+    note = body.get("note")
+    remarks = [body.get("reason"), note if isinstance(note, str) else ""]
+    more = "".join(f" ({remark})" for remark in remarks if remark)
+    by = f", by {body['by']}" if body.get("by") else ""
+    return f"{describe_kind(event)}{more}{by}"
+
+
+def describe_kind(event: Event) -> str:
+    """Say what an event of its kind does, without remarks."""
+    body, trial, result = event.body, describe_trial(event), describe_result(event)
+    if event.kind in OF_THE_STUDY:
+        return OF_THE_STUDY[event.kind](body)
+    ended = ", because its lease had ended" if body.get("overdue") else ""
+    return {
+        "asked": f"{trial} suggested",
+        "told": f"{trial}: result {result}",
+        "failed": f"{trial}: failed",
+        "corrected": f"{trial}: corrected to {result}",
+        "withdrawn": f"{trial}: result withdrawn",
+        "released": f"{trial} released{ended}",
+        "missing": f"{trial}: no value",
+    }.get(event.kind, event.kind)
+
+
+def describe_trial(event: Event) -> str:
+    """Name the trial of an event, with its row or its point."""
+    if "x" in event.body:
+        return f"trial {event.trial} ({describe_candidate(event.body['x'])})"
+    return f"trial {event.trial}" + ("" if event.row is None else f" (row {event.row})")
+
+
+def describe_result(event: Event) -> str:
+    """Return the value of an event, or those of several targets, with their standard errors."""
+    body = event.body
+    if not body.get("values") and not isinstance(body.get("missing"), list):
+        return write_result(event.value) + describe_error(body.get("sem"))
+    errors = body.get("sems", {})
+    parts = [
+        f"{name} {write_result(value)}{describe_error(errors.get(name))}"
+        for name, value in body.get("values", {}).items()
+    ]
+    return ", ".join([*parts, *(f"{name} missing" for name in body.get("missing", ()))])
+
+
+def describe_error(sem: float | None) -> str:
+    """Return the standard error of a result, to stand behind it."""
+    return "" if sem is None else f" ± {write_result(sem)}"
+
+
+def describe_creation(body: Mapping[str, Any]) -> str:
+    """Say what was created: the aim, the policy, and the columns taken by their logarithms."""
+    # A space has no table of candidates.
+    settings, log = body["settings"], body.get("candidates", {}).get("log")
+    scales = f", log10 of {', '.join(log)}" if log else ""
+    aim = f"{settings['direction']} {settings['target']}"
+    return f"study created: {aim}, policy {settings['policy']}{scales}"
+
+
+def describe_settings(body: Mapping[str, Any]) -> str:
+    """Say which units were computed from the results, or which settings were changed."""
+    if body.get("auto"):
+        centre, spread = format_number(body["centre"]), format_number(body["spread"])
+        return f"units of the model from the results: centre {centre}, spread {spread}"
+    settings = body["settings"]
+    if "revised_from" in body:
+        return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
+    return f"settings changed; policy {settings['policy']}"
+
+
+def describe_addition(body: Mapping[str, Any]) -> str:
+    """Say which rows and columns were added to the table."""
+    if body.get("off_table"):
+        return f"a point off the table (row {body['first']}), never suggested"
+    count = format_count(len(next(iter(body["columns"].values()))), "row")
+    fresh = f", with the new columns {', '.join(body['new'])}" if body["new"] else ""
+    return f"{count} added, from row {body['first']} on{fresh}"
+
+
+def describe_remark(body: Mapping[str, Any]) -> str:
+    """Say what a salvage left in place of an event, or that there was one."""
+    return "an event that was lost" if "lost" in body else str(body.get("salvaged", "noted"))
+
+
+def name_rows(rows: Sequence[int]) -> str:
+    """Name rows by their numbers: row 3; rows 3, 5."""
+    listed = ", ".join(map(str, rows[:MOST_ROWS]))
+    more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+    return f"row{'' if len(rows) == 1 else 's'} {listed}{more}"
+
+
+OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "created": describe_creation,
+    "settings": describe_settings,
+    "added": describe_addition,
+    "noted": describe_remark,
+    "fitted": lambda body: f"model fitted to {format_count(body['results'], 'result')}",
+    "undone": lambda body: f"event {body['of']} ({body['kind']}) undone",
+    "forbidden": lambda body: f"{name_rows(body['rows'])} forbidden",
+    "allowed": lambda body: f"{name_rows(body['rows'])} allowed",
+}
+"""Kind of an event that belongs to no trial -> its body in words."""
+
+
+def describe_step(events: Sequence[Event]) -> str:
+    """Say what one command wrote, the last event first."""
+    shown = [describe_event(event) for event in events[:MOST_EVENTS]]
+    more = [f"{len(events) - MOST_EVENTS} more"] if len(events) > MOST_EVENTS else []
+    return "; ".join([*shown, *more])
+
+
+AFTER_UNDO = {
+    "told": "The trial has no result now.",
+    "missing": "The trial is pending again.",
+    "failed": "The trial has no result now.",
+    "asked": "Its candidate can be suggested again.",
+    "settings": "The settings before it apply again.",
+    "added": "What was added is not in the table any more.",
+    "forbidden": "What was forbidden can be suggested again.",
+    "allowed": "What was allowed is not suggested any more.",
+}
+"""Kind of an event that was undone -> what holds now."""
+AFTER_MANY = {
+    "told": ("result", "The trials have no result now."),
+    "failed": ("failure", "The trials have no result now."),
+    "corrected": ("correction", "Their results before apply again."),
+    "asked": ("suggestion", "Their candidates can be suggested again."),
+}
+"""Kind of many events that were undone -> what one is called, and what holds now."""
+
+
+def describe_undo(event: Event) -> str:
+    """Say which event was undone, and what holds now."""
+    return f"Undone: {describe_event(event)}. {describe_state_before(event)}"
+
+
+def describe_state_before(event: Event) -> str:
+    """Say what holds once an event is undone."""
+    if event.kind not in ("corrected", "withdrawn"):
+        if event.kind == "told" and event.body.get("values"):
+            return "The trial has only those of its values that were told before."
+        return AFTER_UNDO[event.kind]
+    if event.body.get("values"):
+        return "Its values before apply again."
+    before = event.body.get("was")
+    if before is None:
+        return "It counts as failed again."
+    return f"Its result is {write_result(before)} again."
+
+
+def describe_undos(undone: Sequence[Event]) -> list[str]:
+    """Say which events were undone, the last first; many of a kind are counted."""
+    sentences: list[str] = []
+    for kind, group in groupby(undone, key=lambda event: event.kind):
+        alike = [*group]
+        if kind not in AFTER_MANY or len(alike) < FEWEST_SUMMARISED:
+            sentences += [describe_undo(event) for event in alike]
+            continue
+        noun, now = AFTER_MANY[kind]
+        trials = write_numbers(sorted({event.trial or 0 for event in alike}))
+        sentences.append(f"Undone: {format_count(len(alike), noun)} (trials {trials}). {now}")
+    return sentences
+
+
+def write_numbers(numbers: Sequence[int]) -> str:
+    """Write numbers in increasing order, 3, 5, 6, 7 as 3, 5-7.
+
+    >>> write_numbers([3, 5, 6, 7])
+    '3, 5-7'
+    """
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    texts = [f"{span[0]}-{span[-1]}" if len(span) > 1 else str(span[0]) for span in spans]
+    return ", ".join(texts)
+
+
+def describe_correction(trial: int | None, value: Any) -> str:
+    """Say which result a trial has after a correction: a number, one for each target, or none."""
+    if value is None:
+        return f"Trial {trial} now counts as failed"
+    results = value.items() if isinstance(value, Mapping) else [("", value)]
+    texts = (f"{name} {write_result(float(one))}".strip() for name, one in results)
+    return f"Trial {trial} now has the result {', '.join(texts)}"
+
+
+def describe_withdrawal(trial: int | None) -> str:
+    """Say what withdrawing the result of a trial means."""
+    return f"The result of trial {trial} no longer counts; the history keeps it"
+
+
+def describe_release(trials: Sequence[int]) -> str:
+    """Say which trials are no longer pending."""
+    if not trials:
+        return "No trial is pending, so none was released."
+    if len(trials) == 1:
+        return f"Trial {trials[0]} is released: its candidate can be suggested again."
+    return f"{format_count(len(trials), 'trial')} are released: {write_numbers(sorted(trials))}."
