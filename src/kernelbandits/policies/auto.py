@@ -823,7 +823,7 @@ class Auto(IndexPolicy):
     def last_fit(self, known: int, events: int) -> int:
         return self.learner.last_fit(known, events)
 
-    def adopt_fits(self, fits: Mapping[int, Fit]) -> None:
+    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
         self.learner.known_fits |= fits
 
     @property

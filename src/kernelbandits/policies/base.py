@@ -697,8 +697,11 @@ class Policy:
         """
         return 0
 
-    def adopt_fits(self, fits: Mapping[int, Any]) -> None:
-        """Take fits that were made before, by their numbers of rewards, in place of new ones."""
+    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
+        """Take fits that were made before, by their numbers of rewards, in place of new ones.
+
+        They come as they are stored (`plain_fits`), and are read when they are due.
+        """
 
     @property
     def made_fits(self) -> Mapping[int, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies.observations import Hyperparameters, Observations
+from kernelbandits.policies.plain_fits import read_fit
 from kernelbandits.policies.working_set import (
     PoolKnowledge,
     WorkingSet,
@@ -165,8 +166,8 @@ class Learner:
             self._interval = REBUILT_SMALL if small else REBUILT
         self.results: list[Result] = []
         """All rewards and failures, in order."""
-        self.known_fits: dict[int, Fit] = {}
-        """Number of rewards -> a fit to them that was made before, taken in place of a new one."""
+        self.known_fits: dict[int, Mapping[str, Any]] = {}
+        """Number of rewards -> a stored fit to them, which is read in place of making a new one."""
         self.made_fits: dict[int, Fit] = {}
         """Number of rewards -> the fit that was made to them here."""
         self._kept: Knowledge | None = None
@@ -304,9 +305,12 @@ class Learner:
     def _take_fit(self, known: Knowledge) -> None:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
         last, number = known.fit, known.rewards.events
-        fit = self.known_fits.get(number) or self.made_fits.get(number)
-        if fit is None:
-            fit = self.made_fits[number] = self.fitter.fit(known.rewards)
+        if number in self.known_fits:
+            fit = read_fit(self.known_fits[number])
+        else:
+            if number not in self.made_fits:
+                self.made_fits[number] = self.fitter.fit(known.rewards)
+            fit = self.made_fits[number]
         known.fit = fit
         if last.calibration.ok and not fit.calibration.ok:
             warnings.warn(f"Auto: {fit.calibration.message}", NumericsWarning, stacklevel=6)
