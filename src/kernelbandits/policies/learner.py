@@ -19,7 +19,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration import Refits, Rewards, Standard
-from kernelbandits.calibration.fitter import LEAST_RIDGE_SHARE, Fit, Fitter
+from kernelbandits.calibration.fitter import LEAST_RIDGE_SHARE, Fit, Fitter, ridge_of
 from kernelbandits.calibration.noise import NoiseEvidence
 from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.checks import Array, Indices, NumericsWarning
@@ -377,8 +377,7 @@ class Learner:
         for scales in fit.members:
             # As for the ridge: with less variance, variances lose most of their digits.
             least = LEAST_RIDGE_SHARE * scales.total_variance
-            ridge = self.fitter.member(scales, fit)[1]
-            totals.append(rewards.weighted_totals(units, ridge, least))
+            totals.append(rewards.weighted_totals(units, ridge_of(scales), least))
         counts, sums = (np.array(part) for part in zip(*totals, strict=True))
         return RewardTotals(rewards.points, counts, sums, True)
 
@@ -410,8 +409,8 @@ class Learner:
 
     def _empty_posterior(self, fit: Fit, arms: Any) -> Any:
         """Return the posterior of the members of a fit before the first reward."""
-        members = [self.fitter.member(scales, fit) for scales in fit.members]
-        kernels, ridges = map(list, zip(*members, strict=True))
+        kernels = [self.fitter.kernel_of(scales, fit) for scales in fit.members]
+        ridges = [ridge_of(scales) for scales in fit.members]
         known = None if self._built is None else self._built.posterior
         if isinstance(known, RowPosterior) and known.has_members(kernels, ridges, arms):
             return known.without_rewards()
@@ -594,8 +593,9 @@ class Learner:
     def _most_probable_posterior(self, known: Knowledge) -> RowPosterior:
         """Return the posterior of the points with rewards under the most probable scales alone."""
         mode = known.fit._replace(members=(known.fit.calibration,))
-        [(kernel, ridge)] = [self.fitter.member(scales, mode) for scales in mode.members]
-        posterior = RowPosterior(kernel, known.rewards.points, ridge)
+        scales = mode.calibration
+        kernel = self.fitter.kernel_of(scales, mode)
+        posterior = RowPosterior(kernel, known.rewards.points, ridge_of(scales))
         totals = self._totals_under(mode, known.rewards)
         number = known.rewards.events if totals.weighted else None
         posterior.learn(np.atleast_2d(totals.counts)[0], np.atleast_2d(totals.sums)[0], number)
