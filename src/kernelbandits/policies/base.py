@@ -36,6 +36,7 @@ from kernelbandits.policies.place import (
     pick_point,
     place_of,
     plays_anywhere,
+    refuse_context,
 )
 from kernelbandits.policies.round import (
     AskOptions,
@@ -540,7 +541,7 @@ class Policy:
         if isinstance(self.domain, Contextual):
             given = self.domain.check_context(context)
             return Choice(*pick_point(self.domain.domain, arm), {}, given)
-        checks.needs(context is None, "choice", f"no context on {self.domain}", context)
+        refuse_context("choice", self.domain, context)
         return Choice(*pick_point(self.domain, arm))
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
