@@ -134,6 +134,18 @@ class Knowledge:
     """Places and rewards since the checkpoint, by which the posterior is updated one by one."""
 
 
+class PlayedArms(NamedTuple):
+    """The arms at the points with rewards."""
+
+    arms: Any
+    points: Array
+    """The distinct points with rewards, in the order of the first one."""
+    first: Indices
+    """The first arm at each of these points."""
+    measured: Indices
+    """All arms at one of them."""
+
+
 class Built(NamedTuple):
     """A posterior, what it was built from, and how many rewards it was updated by since."""
 
@@ -174,8 +186,7 @@ class Learner:
         self._built: Built | None = None
         self._answers: tuple[Any, AnswerModel | None] | None = None
         """The last answer model, with what it was made from."""
-        self._played: tuple[Any, Any, list[int]] = None, None, []
-        """Arms, points with rewards, and the first arm at each of these points."""
+        self._played: PlayedArms | None = None
 
     # ------------------------------------------------------------------ learning
 
@@ -540,20 +551,23 @@ class Learner:
         """Return how many rewards each arm has; of arms at one point the first has them all."""
         counts = np.zeros(len(self.arms))
         if self.rewards.events:
-            counts[self.first_arms_played()] = self.rewards.counts
+            counts[self._played_arms().first] = self.rewards.counts
         return counts
-
-    def first_arms_played(self) -> list[int]:
-        """Return the first arm at each point that has rewards, in the order of the points."""
-        arms, points = self.arms, self.rewards.points
-        # Each ask needs them several times, and new points are few.
-        if self._played[0] is not arms or self._played[1] is not points:
-            self._played = arms, points, arms.index.find(points).tolist()
-        return self._played[2]
 
     def measured_arms(self) -> Indices:
         """Return the arms that have rewards, or are at the same point as one that has."""
-        return np.flatnonzero(self.arm_counts()[self.arms.index.first] > 0)
+        return self._played_arms().measured if self.rewards.events else np.empty(0, dtype=np.int64)
+
+    def _played_arms(self) -> PlayedArms:
+        """Return the arms with rewards; there must be one."""
+        arms, points, known = self.arms, self.rewards.points, self._played
+        # Each ask needs them several times, and new points are few.
+        if known is None or known.arms is not arms or known.points is not points:
+            first, played = arms.index.find(points), np.zeros(len(arms), dtype=np.bool_)
+            played[first] = True
+            measured = np.flatnonzero(played[arms.index.first])
+            self._played = known = PlayedArms(arms, points, first, measured)
+        return known
 
     # ------------------------------------------------------------------ the working set
 
