@@ -107,6 +107,9 @@ def cut_quote(text: str) -> str:
 
 def is_number(value: Any) -> bool:
     """Tell whether a value is a finite real number; truth values and text are not."""
+    # Most values that are checked are plain floats.
+    if type(value) is float:
+        return math.isfinite(value)
     truth = isinstance(value, (bool, np.bool_))
     return isinstance(value, Real) and not truth and math.isfinite(as_float(value))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.calibration.fitter import Fitter
+from kernelbandits.calibration.fitter import Fitter, ridge_of
 from kernelbandits.checks import DataNotice
 from kernelbandits.policies import working_set
 from kernelbandits.policies.learner import Learner
@@ -53,7 +53,8 @@ def arms_outside(auto):
 def full_mixture(auto):
     """The mixture over all arms of the pool, by its definition."""
     fitter, fit = auto.learner.fitter, auto.learner.fit
-    kernels, ridges = zip(*(fitter.member(scales, fit) for scales in fit.members), strict=True)
+    kernels = [fitter.kernel_of(scales, fit) for scales in fit.members]
+    ridges = [ridge_of(scales) for scales in fit.members]
     mixture = RowPosterior(kernels, auto.domain, ridges)
     counts, sums = np.zeros((2, len(auto.domain)))
     played = auto.domain.index.find(auto.rewards.points)

@@ -24,6 +24,7 @@ from conftest import run_command
 from kernelbandits.calibration import Rewards
 from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.checks import StudyConflict
+from kernelbandits.policies.plain_fits import read_fit, write_fit
 from kernelbandits.storage import Damaged, Draft, StorageFull, Turn
 from kernelbandits.study import decisions, fits, plausibility, session
 from kernelbandits.study.calls import make_call
@@ -467,10 +468,9 @@ def test_a_fit_comes_back_to_the_last_bit(tmp_path):
     study.ask()
     learner = study._session.updated_driver().policy.learner
     for fit in learner.made_fits.values():
-        assert fits.read_fit(json.loads(json.dumps(fits.write_fit(fit)))) == fit
+        assert read_fit(json.loads(json.dumps(write_fit(fit)))) == fit
     event = [one for one in study.history() if one.kind == "fitted"][-1]
-    read = fits.read_fit(event.body["fit"])
-    assert read == learner.fit
+    assert read_fit(event.body["fit"]) == learner.fit
 
 
 @pytest.mark.parametrize("change", ["correct", "withdraw", "undo", "change"])

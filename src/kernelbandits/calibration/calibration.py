@@ -110,9 +110,13 @@ class Calibration:
     @property
     def kernel(self) -> Kernel:
         """The kernel k, with k(x, x) = 1; of features their inner product."""
+        return self.kernel_with(self.lengthscales)
+
+    def kernel_with(self, lengths: tuple[float, ...]) -> Kernel:
+        """Return the kernel k with other lengthscales."""
         if self.features:
             return Linear()
-        return RBF(self.lengthscales) if math.isinf(self.nu) else Matern(self.lengthscales, self.nu)
+        return RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
 
     @property
     def posterior_kernel(self) -> Kernel:
@@ -125,11 +129,8 @@ class Calibration:
         The mean is unknown, with variance 1. The lengthscales, of the unit cube, are multiplied by
         the sides of the domain.
         """
-        smooth: Kernel = Linear()
-        if not self.features:
-            lengths = tuple((np.array(self.lengthscales) * sides).tolist())
-            smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
-        kernel: Kernel = Scaled(smooth, self.signal_variance) + Constant()
+        lengths = () if self.features else tuple((np.array(self.lengthscales) * sides).tolist())
+        kernel: Kernel = Scaled(self.kernel_with(lengths), self.signal_variance) + Constant()
         if self.additive_variance:
             parts = AdditiveMatern(lengths, self.blocks, self.nu)
             kernel += Scaled(parts, self.additive_variance)
@@ -232,17 +233,6 @@ class Calibration:
     def shift_rewards(self, by: float) -> Calibration:
         """Return the same fit for rewards that are all larger by this number."""
         return replace(self, standard=self.standard.shift(by))
-
-    def with_shape(self, before: Standard, shape: float) -> Calibration:
-        """Return the same fit for rewards that were standardised and transformed before it."""
-        standard = Standard(
-            before.centre, before.spread, shape, self.standard.centre, self.standard.spread
-        )
-        return replace(self, standard=standard)
-
-    def without_rewards(self) -> Calibration:
-        """Return the same scales, as what is assumed before the first reward."""
-        return replace(self, rewards=0, points=0, message="no rewards yet")
 
     def sentence(self) -> str:
         """Return the fit in one sentence, in the units of the rewards."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration, check_smoothness
 from kernelbandits.calibration.evidence import Blocks, Evidence, EvidenceAt, PointPairs
 from kernelbandits.calibration.prior import Prior
-from kernelbandits.calibration.standard import Summary
+from kernelbandits.calibration.standard import Standard, Summary
 from kernelbandits.checks import LARGEST_COORDINATE, Array
 from kernelbandits.domains.arms import check_blocks
 from kernelbandits.domains.bfgs import projected_bfgs
@@ -216,7 +216,8 @@ def check_arguments(
     )
     same = start is None or features or start.dimension == x.shape[1]
     checks.needs(same, "calibrate", f"a start of {x.shape[1]} dimensions", start)
-    return ScaleFit(x, summary, prior, shared, float(nu), given, PointPairs(x, given))
+    pairs = PointPairs(x, given)
+    return ScaleFit(x, summary, prior, shared, float(nu), given, pairs, Standard())
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,13 @@ class ScaleFit:
     blocks: Blocks
     pairs: PointPairs
     """The pairs of these points."""
+    units: Standard
+    """How rewards became those that are fitted to."""
+
+    @cached_property
+    def standard(self) -> Standard:
+        """How rewards, before they became those that are fitted to, are standardised."""
+        return self.units.then(self.summary.standard)
 
     @property
     def dimension(self) -> int:
@@ -257,11 +265,12 @@ class ScaleFit:
         sums: Array,
         squares: Array,
         prior: Prior,
-        variances: Array | None = None,
+        variances: Array | None,
+        units: Standard,
     ) -> ScaleFit:
         """Return the fit of other rewards at the same points, for `variances` see `Summary`."""
         summary = Summary.of("calibrate", counts, sums, squares, variances)
-        return replace(self, summary=summary, prior=prior)
+        return replace(self, summary=summary, prior=prior, units=units)
 
     def calibrate(self, start: Calibration | None, limit: int) -> Calibration:
         """Return the most probable scales (`calibrate`)."""
@@ -276,8 +285,8 @@ class ScaleFit:
     ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """Return the most probable scales and plausible ones (`calibrate_members`)."""
         if self.summary.constant:
-            mode = self.keep_previous(None, "the rewards are all equal", 0)
-            return mode, tuple(self.prior_members(number, mode))
+            message = "the rewards are all equal, so the prior mode is kept"
+            return self.prior_scales(number, message=message)
         if len(self.points) > MOST_FITTED:
             sample = self.choose_subset(MOST_FITTED)
             mode, members = sample.calibrate_members(number, start, limit)
@@ -446,23 +455,26 @@ class ScaleFit:
         curvature = part.search().expected_curvature(v)
         return grow_curvature(curvature, len(self.points) / len(part.points))
 
-    def prior_members(self, number: int, mode: Calibration) -> Iterator[Calibration]:
-        """Draw scales from the prior."""
+    def prior_scales(
+        self, number: int, **found: Any
+    ) -> tuple[Calibration, tuple[Calibration, ...]]:
+        """Return the mode of the prior, and scales drawn from it."""
         normals = spread_normals(number, len(self.mode))
-        for parameters in self.mode + normals * self.prior.sds(self.lengths):
-            drawn = self.calibration(parameters, mean=mode.mean)
-            yield replace(drawn, message=mode.message)
+        drawn = self.mode + normals * self.prior.sds(self.lengths)
+        mode, *members = (
+            self.calibration(parameters, mean=0.0, **found) for parameters in (self.mode, *drawn)
+        )
+        return mode, tuple(members)
 
     def keep_previous(
         self, start: Calibration | None, message: str, evaluations: int
     ) -> Calibration:
         """Return the last good fit or the prior's mode, with a message about what went wrong."""
         if start is None:
-            kept, name = self.calibration(self.mode, mean=0.0), "the prior mode"
-        else:
-            kept, name = start, "the last fit"
-        text = f"{message}, so {name} is kept"
-        return replace(kept, message=text, ok=False, evaluations=evaluations)
+            text = f"{message}, so the prior mode is kept"
+            return self.calibration(self.mode, mean=0.0, message=text, evaluations=evaluations)
+        text = f"{message}, so the last fit is kept"
+        return replace(start, message=text, ok=False, evaluations=evaluations)
 
     def calibration(self, parameters: Array, **found: Any) -> Calibration:
         """Return the fit with these parameters."""
@@ -473,19 +485,18 @@ class ScaleFit:
         variances = dict(
             zip(self.prior.variances, np.exp(parameters[self.lengths :]).tolist(), strict=True)
         )
+        sizes = {"rewards": self.summary.rewards, "points": len(self.points)}
         return Calibration(
             lengthscales=tuple(lengths.tolist()),
             signal_variance=variances["signal"],
             additive_variance=variances.get("additive", 0.0),
             nugget_variance=variances.get("nugget", 0.0),
             noise_variance=variances["noise"],
-            standard=self.summary.standard,
+            standard=self.standard,
             nu=self.nu,
             blocks=self.blocks,
-            rewards=self.summary.rewards,
-            points=len(self.points),
             features=not self.blocks,
-            **found,
+            **(sizes | found),
         )
 
     def search(self) -> DensitySearch:

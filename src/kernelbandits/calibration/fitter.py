@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration
 from kernelbandits.calibration.evidence import Blocks
-from kernelbandits.calibration.fit import ScaleFit, calibrate_members, check_arguments
+from kernelbandits.calibration.fit import ScaleFit, check_arguments
 from kernelbandits.calibration.noise import NoiseEvidence
 from kernelbandits.calibration.prior import LARGEST_LOG, LEAST_NOISE, Prior
 from kernelbandits.calibration.rewards import Rewards
@@ -22,7 +22,7 @@ from kernelbandits.calibration.sides import check_coordinates, domain_blocks, do
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Contextual
-from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
+from kernelbandits.kernels import Kernel, Scaled
 
 EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
 """The likelihood is evaluated at most this often in one fit, of up to 100 points and of many."""
@@ -66,6 +66,14 @@ class Fit(NamedTuple):
     def lengthscales(self) -> Array:
         """The most probable lengthscale of each coordinate, in the units of the domain."""
         return np.asarray(np.array(self.calibration.lengthscales) * np.array(self.sides))
+
+
+def ridge_of(scales: Calibration) -> float:
+    """Return the ridge of the posterior under some scales: their noise variance.
+
+    Rewards without noise still need a ridge: with less, variances lose most of their digits.
+    """
+    return max(scales.noise_variance, LEAST_RIDGE_SHARE * scales.total_variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,20 +134,16 @@ class Fitter:
     @cached_property
     def before_rewards(self) -> Fit:
         """What is assumed before the first reward: the prior."""
-        mode, members = calibrate_members(
-            np.zeros((1, self.domain.dimension)),
-            [1],
-            [0.0],
-            [0.0],
-            members=self.members,
-            prior=self.prior,
-            shared=self.shared,
-            nu=self.nu,
-            blocks=self.blocks,
-            features=self.features,
-        )
-        drawn = tuple(one.without_rewards() for one in members)
-        return Fit(mode.without_rewards(), drawn, self._sides_with(Rewards()), False)
+        fit = self.scale_fit(np.zeros((1, self.domain.dimension)), [1], [0.0], [0.0], self.prior)
+        scales = fit.prior_scales(self.members, message="no rewards yet", rewards=0, points=0)
+        return Fit(*scales, self._sides_with(Rewards()), False)
+
+    def scale_fit(
+        self, points: Array, counts: Any, sums: Any, squares: Any, prior: Prior
+    ) -> ScaleFit:
+        """Return what scales are fitted to: rewards at points, and a prior."""
+        model = prior, self.shared, self.nu, self.blocks
+        return check_arguments(points, counts, sums, squares, *model, features=self.features)
 
     def fit(self, rewards: Rewards) -> Fit:
         """Fit the scales to all rewards."""
@@ -174,17 +178,13 @@ class Fitter:
             return standard
         return Standard(standard.original(fit.calibration.mean), standard.spread)
 
-    def member(self, scales: Calibration, fit: Fit) -> tuple[Kernel, float]:
-        """Return kernel and ridge of some scales of a fit."""
+    def kernel_of(self, scales: Calibration, fit: Fit) -> Kernel:
+        """Return the kernel of some scales of a fit."""
         sides = np.array(fit.sides)
-        if self.mean_known:
-            lengths = tuple((np.array(scales.lengthscales) * sides).tolist())
-            smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
-            kernel: Kernel = Scaled(smooth, scales.signal_variance)
-        else:
-            kernel = scales.whole_kernel(sides)
-        # Rewards without noise still need a ridge: with less, variances lose most of their digits.
-        return kernel, max(scales.noise_variance, LEAST_RIDGE_SHARE * scales.total_variance)
+        if not self.mean_known:
+            return scales.whole_kernel(sides)
+        lengths = tuple((np.array(scales.lengthscales) * sides).tolist())
+        return Scaled(scales.kernel_with(lengths), scales.signal_variance)
 
     def scale_points(self, rewards: Rewards) -> Array:
         """Return the points with rewards, relative to the first of them, in sides of the domain."""
@@ -235,25 +235,13 @@ class RewardsFit:
             gain = free[0].evidence - scales[0].evidence
             contradicted = bool(free[0].ok and gain > CONTRADICTION)
             scales = free if contradicted else scales
-        return self._in_reward_units(scales, contradicted)
+        return Fit(*scales, self.fitter._sides_with(self.rewards), contradicted)
 
     def fit_answers(self, last: Fit) -> Fit | None:
         """Return the scales by which questions are answered; None if they cannot be fitted."""
         prior, start = replace(self.fitter.prior, **ANSWER_PRIOR), last.calibration
         scales = self._fit_scales(prior, start.standard.shape, start, ANSWER_MEMBERS)
-        if not scales[0].ok:
-            return None
-        return self._in_reward_units(scales, last.noise_contradicted)._replace(sides=last.sides)
-
-    def _in_reward_units(self, scales: Scales, contradicted: bool) -> Fit:
-        """Return a fit of the rewards themselves; scales are fitted to differences from one."""
-        (mode, members), origin = scales, self.rewards.origin
-        return Fit(
-            calibration=mode.shift_rewards(origin),
-            members=tuple(one.shift_rewards(origin) for one in members),
-            sides=self.fitter._sides_with(self.rewards),
-            noise_contradicted=contradicted,
-        )
+        return Fit(*scales, last.sides, last.noise_contradicted) if scales[0].ok else None
 
     def _fit_scales(
         self, prior: Prior, shape: float, start: Calibration | None, members: int | None = None
@@ -261,31 +249,27 @@ class RewardsFit:
         """Return the most probable scales under a prior, and the members drawn about them."""
         totals = self.evidence.totals_of_shape(shape)
         number = self.fitter.members if members is None else members
-        rewards = self._scale_fit.of_rewards(*totals, prior, self.evidence.mean_variances(shape))
-        mode, drawn = rewards.calibrate_members(number, start, self._evaluations)
-        if shape == 1.0:
-            return mode, drawn
-        if not mode.ok:
+        variances, units = self.evidence.mean_variances(shape), self._units
+        if shape != 1.0:
+            units = replace(units.then(self.evidence.linear), shape=shape)
+        rewards = self._scale_fit.of_rewards(*totals, prior, variances, units)
+        scales = rewards.calibrate_members(number, start, self._evaluations)
+        if shape != 1.0 and not scales[0].ok:
             # What is kept then are scales of untransformed rewards.
             return self._fit_scales(prior, 1.0, None, members)
-        linear = self.evidence.linear
-        return mode.with_shape(linear, shape), tuple(one.with_shape(linear, shape) for one in drawn)
+        return scales
+
+    @property
+    def _units(self) -> Standard:
+        """Scales are fitted to the differences of the rewards from one of them."""
+        return Standard(self.rewards.origin)
 
     @cached_property
     def _scale_fit(self) -> ScaleFit:
         """The points with rewards, to which scales are fitted."""
         fitter, prior, totals = self.fitter, self._free_prior(), self.evidence.totals
-        fit = check_arguments(
-            fitter.scale_points(self.rewards),
-            *totals,
-            prior,
-            fitter.shared,
-            fitter.nu,
-            fitter.blocks,
-            features=fitter.features,
-        )
-        variances = self.evidence.mean_variances(1.0)
-        return fit if variances is None else fit.of_rewards(*totals, prior, variances)
+        fit = fitter.scale_fit(fitter.scale_points(self.rewards), *totals, prior)
+        return fit.of_rewards(*totals, prior, self.evidence.mean_variances(1.0), self._units)
 
     @property
     def _evaluations(self) -> int:

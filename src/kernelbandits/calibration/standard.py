@@ -95,6 +95,18 @@ class Standard:
         """Return the standardisation of rewards that are all larger by this number."""
         return replace(self, centre=self.centre + by)
 
+    def then(self, after: Standard) -> Standard:
+        """Return this standardisation followed by one without a power.
+
+        >>> from kernelbandits.calibration import Standard
+        >>> Standard(10.0, 2.0).then(Standard(1.0, 0.5))
+        Standard(centre=12.0, spread=1.0, shape=1.0, middle=0.0, stretch=1.0)
+        """
+        if self.is_linear:
+            return Standard(self.centre + self.spread * after.centre, self.spread * after.spread)
+        middle = self.middle + self.stretch * after.centre
+        return replace(self, middle=middle, stretch=self.stretch * after.spread)
+
 
 @dataclass(frozen=True)
 class Summary:

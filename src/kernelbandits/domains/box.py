@@ -80,8 +80,9 @@ class Box:
     def encode(self, x: Any) -> Array:
         """Return the point as a row of numbers; an error if it is not in the box."""
         row = as_row("encode", x, self.dimension)
-        within = bool(((row >= self.lower) & (row <= self.upper)).all())
-        checks.needs(within, "encode", f"a point in {self}", row.tolist())
+        if not ((row >= self.lower) & (row <= self.upper)).all():
+            got = checks.quote_given(row.tolist())
+            raise ValueError(f"encode needs a point in {self}, got {got}")
         return row
 
     def decode(self, row: Any) -> Array:

@@ -194,11 +194,11 @@ class MixedBox:
 
     # ------------------------------------------------------------------ points
 
-    def encode(self, x: Any) -> Array:
+    def encode(self, x: Any, owner: str = "encode") -> Array:
         """Return the row of a point; an error if it is not in the space."""
         row, reason = self._try_encode(x)
         if row is None:
-            raise ValueError(f"encode needs {reason}")
+            raise ValueError(f"{owner} needs {reason}")
         return row
 
     def why_not(self, x: Any) -> str | None:
@@ -261,13 +261,13 @@ class MixedBox:
             nearest = self.feasible.write_briefly(nearest)
         return self._to_point(variable.decode(nearest[place]) for variable, place in self.blocks)
 
-    def canonical(self, x: Any) -> Any:
+    def canonical(self, x: Any, owner: str = "encode") -> Any:
         """Return a point as it is stored: 3.0 as 3 for a whole number, 0.1 + 0.2 as 0.3 on a grid.
 
         An error says why if x is no point of the space.
         """
         values, _ = self._values(x)
-        self.encode(x)
+        self.encode(x, owner)
         return self._to_point(
             variable.canonical(value)
             for variable, value in zip(self.variables, values, strict=True)

@@ -16,7 +16,7 @@ from kernelbandits.checks import LARGEST_REWARD, DataNotice
 from kernelbandits.domains import domain_to_dict
 from kernelbandits.optuna.attributes import has_constraints, read_attribute, write_attribute
 from kernelbandits.policies import Auto, Choice
-from kernelbandits.policies.plain_fits import read_fit, write_fit
+from kernelbandits.policies.plain_fits import write_fit
 
 DIGEST_BYTES = 12
 
@@ -87,7 +87,7 @@ class TrialPolicy:
         for trial in reversed(trials):
             body = read_attribute(trial, name)
             if body is not None:
-                self.policy.adopt_fits({number: read_fit(body)})
+                self.policy.adopt_fits({number: body})
                 self._stored.add(number)
                 return
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
-from kernelbandits.calibration.fitter import Fit, Fitter
+from kernelbandits.calibration.fitter import Fit, Fitter, ridge_of
 from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.calibration.sides import check_coordinates
 from kernelbandits.checks import Array, DataNotice, Indices
@@ -675,7 +675,7 @@ class Auto(IndexPolicy):
         self.width = self._fitted_width()
         self.settings |= {
             "width": self.width.rule,
-            "ridge": self.learner.fitter.member(source[0].members[0], source[0])[1],
+            "ridge": ridge_of(source[0].members[0]),
             "calibration": self.calibration.sentence(),
         }
         self._followed = source
@@ -823,7 +823,7 @@ class Auto(IndexPolicy):
     def last_fit(self, known: int, events: int) -> int:
         return self.learner.last_fit(known, events)
 
-    def adopt_fits(self, fits: Mapping[int, Fit]) -> None:
+    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
         self.learner.known_fits |= fits
 
     @property

@@ -36,6 +36,7 @@ from kernelbandits.policies.place import (
     pick_point,
     place_of,
     plays_anywhere,
+    refuse_context,
 )
 from kernelbandits.policies.round import (
     AskOptions,
@@ -540,7 +541,7 @@ class Policy:
         if isinstance(self.domain, Contextual):
             given = self.domain.check_context(context)
             return Choice(*pick_point(self.domain.domain, arm), {}, given)
-        checks.needs(context is None, "choice", f"no context on {self.domain}", context)
+        refuse_context("choice", self.domain, context)
         return Choice(*pick_point(self.domain, arm))
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
@@ -697,8 +698,11 @@ class Policy:
         """
         return 0
 
-    def adopt_fits(self, fits: Mapping[int, Any]) -> None:
-        """Take fits that were made before, by their numbers of rewards, in place of new ones."""
+    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
+        """Take fits that were made before, by their numbers of rewards, in place of new ones.
+
+        They come as they are stored (`plain_fits`), and are read when they are due.
+        """
 
     @property
     def made_fits(self) -> Mapping[int, Any]:

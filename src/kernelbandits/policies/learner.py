@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -19,12 +19,13 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration import Refits, Rewards, Standard
-from kernelbandits.calibration.fitter import LEAST_RIDGE_SHARE, Fit, Fitter
+from kernelbandits.calibration.fitter import LEAST_RIDGE_SHARE, Fit, Fitter, ridge_of
 from kernelbandits.calibration.noise import NoiseEvidence
 from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies.observations import Hyperparameters, Observations
+from kernelbandits.policies.plain_fits import read_fit
 from kernelbandits.policies.working_set import (
     PoolKnowledge,
     WorkingSet,
@@ -133,6 +134,18 @@ class Knowledge:
     """Places and rewards since the checkpoint, by which the posterior is updated one by one."""
 
 
+class PlayedArms(NamedTuple):
+    """The arms at the points with rewards."""
+
+    arms: Any
+    points: Array
+    """The distinct points with rewards, in the order of the first one."""
+    first: Indices
+    """The first arm at each of these points."""
+    measured: Indices
+    """All arms at one of them."""
+
+
 class Built(NamedTuple):
     """A posterior, what it was built from, and how many rewards it was updated by since."""
 
@@ -165,16 +178,15 @@ class Learner:
             self._interval = REBUILT_SMALL if small else REBUILT
         self.results: list[Result] = []
         """All rewards and failures, in order."""
-        self.known_fits: dict[int, Fit] = {}
-        """Number of rewards -> a fit to them that was made before, taken in place of a new one."""
+        self.known_fits: dict[int, Mapping[str, Any]] = {}
+        """Number of rewards -> a stored fit to them, which is read in place of making a new one."""
         self.made_fits: dict[int, Fit] = {}
         """Number of rewards -> the fit that was made to them here."""
         self._kept: Knowledge | None = None
         self._built: Built | None = None
         self._answers: tuple[Any, AnswerModel | None] | None = None
         """The last answer model, with what it was made from."""
-        self._played: tuple[Any, Any, list[int]] = None, None, []
-        """Arms, points with rewards, and the first arm at each of these points."""
+        self._played: PlayedArms | None = None
 
     # ------------------------------------------------------------------ learning
 
@@ -304,9 +316,12 @@ class Learner:
     def _take_fit(self, known: Knowledge) -> None:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
         last, number = known.fit, known.rewards.events
-        fit = self.known_fits.get(number) or self.made_fits.get(number)
-        if fit is None:
-            fit = self.made_fits[number] = self.fitter.fit(known.rewards)
+        if number in self.known_fits:
+            fit = read_fit(self.known_fits[number])
+        else:
+            if number not in self.made_fits:
+                self.made_fits[number] = self.fitter.fit(known.rewards)
+            fit = self.made_fits[number]
         known.fit = fit
         if last.calibration.ok and not fit.calibration.ok:
             warnings.warn(f"Auto: {fit.calibration.message}", NumericsWarning, stacklevel=6)
@@ -373,8 +388,7 @@ class Learner:
         for scales in fit.members:
             # As for the ridge: with less variance, variances lose most of their digits.
             least = LEAST_RIDGE_SHARE * scales.total_variance
-            ridge = self.fitter.member(scales, fit)[1]
-            totals.append(rewards.weighted_totals(units, ridge, least))
+            totals.append(rewards.weighted_totals(units, ridge_of(scales), least))
         counts, sums = (np.array(part) for part in zip(*totals, strict=True))
         return RewardTotals(rewards.points, counts, sums, True)
 
@@ -406,8 +420,8 @@ class Learner:
 
     def _empty_posterior(self, fit: Fit, arms: Any) -> Any:
         """Return the posterior of the members of a fit before the first reward."""
-        members = [self.fitter.member(scales, fit) for scales in fit.members]
-        kernels, ridges = map(list, zip(*members, strict=True))
+        kernels = [self.fitter.kernel_of(scales, fit) for scales in fit.members]
+        ridges = [ridge_of(scales) for scales in fit.members]
         known = None if self._built is None else self._built.posterior
         if isinstance(known, RowPosterior) and known.has_members(kernels, ridges, arms):
             return known.without_rewards()
@@ -537,20 +551,23 @@ class Learner:
         """Return how many rewards each arm has; of arms at one point the first has them all."""
         counts = np.zeros(len(self.arms))
         if self.rewards.events:
-            counts[self.first_arms_played()] = self.rewards.counts
+            counts[self._played_arms().first] = self.rewards.counts
         return counts
-
-    def first_arms_played(self) -> list[int]:
-        """Return the first arm at each point that has rewards, in the order of the points."""
-        arms, points = self.arms, self.rewards.points
-        # Each ask needs them several times, and new points are few.
-        if self._played[0] is not arms or self._played[1] is not points:
-            self._played = arms, points, arms.index.find(points).tolist()
-        return self._played[2]
 
     def measured_arms(self) -> Indices:
         """Return the arms that have rewards, or are at the same point as one that has."""
-        return np.flatnonzero(self.arm_counts()[self.arms.index.first] > 0)
+        return self._played_arms().measured if self.rewards.events else np.empty(0, dtype=np.int64)
+
+    def _played_arms(self) -> PlayedArms:
+        """Return the arms with rewards; there must be one."""
+        arms, points, known = self.arms, self.rewards.points, self._played
+        # Each ask needs them several times, and new points are few.
+        if known is None or known.arms is not arms or known.points is not points:
+            first, played = arms.index.find(points), np.zeros(len(arms), dtype=np.bool_)
+            played[first] = True
+            measured = np.flatnonzero(played[arms.index.first])
+            self._played = known = PlayedArms(arms, points, first, measured)
+        return known
 
     # ------------------------------------------------------------------ the working set
 
@@ -590,8 +607,9 @@ class Learner:
     def _most_probable_posterior(self, known: Knowledge) -> RowPosterior:
         """Return the posterior of the points with rewards under the most probable scales alone."""
         mode = known.fit._replace(members=(known.fit.calibration,))
-        [(kernel, ridge)] = [self.fitter.member(scales, mode) for scales in mode.members]
-        posterior = RowPosterior(kernel, known.rewards.points, ridge)
+        scales = mode.calibration
+        kernel = self.fitter.kernel_of(scales, mode)
+        posterior = RowPosterior(kernel, known.rewards.points, ridge_of(scales))
         totals = self._totals_under(mode, known.rewards)
         number = known.rewards.events if totals.weighted else None
         posterior.learn(np.atleast_2d(totals.counts)[0], np.atleast_2d(totals.sums)[0], number)

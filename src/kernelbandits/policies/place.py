@@ -195,8 +195,7 @@ Place = ArmList | Region
 def place_of(domain: Any, context: Any, arms: Any) -> Place:
     """Return where the round is played: in all of the domain, or among the arms given."""
     if not isinstance(domain, Contextual):
-        hint = f"no context on {domain}; kb.Contextual(domain, size) has one"
-        checks.needs(context is None, "ask", hint, context)
+        refuse_context("ask", domain, context)
         if isinstance(domain, Arms):
             if arms is None:
                 return ArmList(domain.points, None)
@@ -218,8 +217,17 @@ def place_of(domain: Any, context: Any, arms: Any) -> Place:
 
 def refuse_arms(domain: Any, arms: Any) -> None:
     """Refuse arms that come with the round on a domain that has its own."""
-    hint = f"no arms on {domain}; they come to kb.Contextual(d, size)"
-    checks.needs(arms is None, "ask", hint, arms)
+    if arms is not None:
+        hint = f"no arms on {domain}; they come to kb.Contextual(d, size)"
+        raise ValueError(f"ask needs {hint}, got {checks.quote_given(arms)}")
+
+
+def refuse_context(owner: str, domain: Any, context: Any) -> None:
+    """Refuse a context on a domain that has none."""
+    # The text of a domain takes longer to write than the check, which each choice goes through.
+    if context is not None:
+        hint = f"no context on {domain}; kb.Contextual(domain, size) has one"
+        raise ValueError(f"{owner} needs {hint}, got {checks.quote_given(context)}")
 
 
 def list_arms(domain: Arms, numbers: Indices) -> ArmList:
@@ -260,7 +268,7 @@ def encode_choice(domain: Any, x: Any, context: Any) -> Array:
     """Return what kernels see of a choice, if it may be made."""
     if isinstance(domain, Contextual):
         return domain.encode(x, context)
-    checks.needs(context is None, "tell", f"no context on {domain}", context)
+    refuse_context("tell", domain, context)
     row: Array = domain.encode(x)
     return row
 

@@ -12,6 +12,7 @@ from kernelbandits.streams import Streams
 
 DRAWS = 2000
 """How many functions are drawn; a probability near 1/2 then has a standard error of 0.011."""
+STREAMS = Streams(0)
 
 
 def draw_from_posterior(posterior: Any, points: Array) -> Array:
@@ -36,6 +37,6 @@ def draw_functions(mean: Array, covariance: Array, number: int = DRAWS, stream: 
     # Rounding may make the covariance slightly indefinite; a small diagonal makes it definite.
     jitter = 1e-10 * max(float(covariance.diagonal().max()), 1e-300)
     root = lower_root(covariance + np.eye(n) * jitter, least=0.0)
-    normals = Streams(0).generator(0, 0, stream).standard_normal((n, number))
+    normals = STREAMS.generator(0, 0, stream).standard_normal((n, number))
     draws: Array = mean + (root @ normals).T
     return draws

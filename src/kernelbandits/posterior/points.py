@@ -109,8 +109,9 @@ class PointMember:
         """Return k(x, z) for the points z played, and k(x, x), if they are finite."""
         cross = self.kernel(row, points)[0] if len(points) else np.empty(0)
         prior = float(self.kernel.diagonal(row)[0])
-        finite = bool(np.isfinite(cross).all()) and math.isfinite(prior)
-        checks.needs(finite, str(self.kernel), "finite values", row[0].tolist())
+        if not (np.isfinite(cross).all() and math.isfinite(prior)):
+            got = checks.quote_given(row[0].tolist())
+            raise ValueError(f"{self.kernel} needs finite values, got {got}")
         return cross, prior
 
     def append_point(self, cross: Array, prior: float) -> None:
@@ -176,10 +177,9 @@ class PointMember:
         A function used as a kernel that gives a clearly negative variance is not positive
         semi-definite, which is an error.
         """
-        sound = not (self._foreign and variance < -1e-6 * float(self.prior.max()))
-        checks.needs(
-            sound, str(self.kernel), "no negative eigenvalue", f"a variance of {variance:.3g}"
-        )
+        if self._foreign and variance < -1e-6 * float(self.prior.max()):
+            got = f"a variance of {variance:.3g}"
+            raise ValueError(f"{self.kernel} needs no negative eigenvalue, got {got!r}")
         self.clamps += variance < 0
         return max(variance, 0.0)
 
@@ -355,9 +355,9 @@ class PointPosterior:
         matrices = self.stack(rows, rows)
         variances = [kernel.diagonal(rows) for kernel in self.kernels]
         for kernel, matrix, variance in zip(self.kernels, matrices, variances, strict=True):
-            finite = bool(np.isfinite(matrix).all() and np.isfinite(variance).all())
-            bad = matrix[~np.isfinite(matrix)][:1].tolist()
-            checks.needs(finite, str(kernel), "finite values", bad)
+            if not (np.isfinite(matrix).all() and np.isfinite(variance).all()):
+                bad = matrix[~np.isfinite(matrix)][:1].tolist()
+                raise ValueError(f"{kernel} needs finite values, got {bad}")
         self.points, self._slot = rows, slot
         self._weights = None
         if weights:

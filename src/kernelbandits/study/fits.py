@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kernelbandits.calibration import Calibration
 from kernelbandits.calibration.fitter import Fit
-from kernelbandits.policies.plain_fits import read_fit, write_fit
+from kernelbandits.policies.plain_fits import write_fit
 from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
 
@@ -54,8 +54,13 @@ def pack_result(trial: Trial, place: Place) -> bytes:
 pack_number = struct.Struct("<d").pack
 
 
-def find_valid(state: State, revision: int, place: Place, above: int = 0) -> dict[int, Fit]:
-    """Return the stored fits to more than `above` values that still count, by numbers of values."""
+def find_valid(
+    state: State, revision: int, place: Place, above: int = 0
+) -> dict[int, Mapping[str, Any]]:
+    """Return the stored fits to more than `above` values that still count, by numbers of values.
+
+    They are returned as they are stored (`read_fit`): a policy needs one of many.
+    """
     stored = {
         (event.body["results"], event.body["digest"]): event
         for event in state.fits
@@ -63,7 +68,7 @@ def find_valid(state: State, revision: int, place: Place, above: int = 0) -> dic
     }
     digests = digest_results(state, revision, place, {number for number, _ in stored})
     valid = [stored[one] for one in digests.items() if one in stored]
-    return {event.body["results"]: read_fit(event.body["fit"]) for event in valid}
+    return {event.body["results"]: event.body["fit"] for event in valid}
 
 
 def draft_fit(number: int, digest: str, revision: int, fit: Fit) -> Draft:

@@ -120,10 +120,7 @@ class Points:
             return known
         if owner == "tell" and (shown := self._find_shown(x)) is not None:
             return shown
-        reason = self.space.why_not(x)
-        if reason is not None:
-            raise ValueError(f"{owner} needs {reason}")
-        point = self.space.canonical(x)
+        point = self.space.canonical(x, owner)
         text = json.dumps(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)

@@ -163,7 +163,8 @@ def posterior_view(driver: Driver, posterior: Any, units: Standard) -> Posterior
     policy = driver.policy
     if not policy.finite:
         return space_view(posterior, units, driver.candidates.points)
-    if posterior is policy.posterior and len(posterior.kernels) == 1:
+    # A policy builds its posterior of several members when it is first read.
+    if len(posterior.kernels) == 1 and posterior is policy.posterior:
         return policy_view(driver)
     return transformed_view(posterior, units, policy.domain.points)
 

@@ -53,7 +53,10 @@ def cell(value: Any) -> str:
     """
     if isinstance(value, float):
         return number(value)
-    return "".join(letter if letter.isprintable() else " " for letter in str(value))
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def point(x: Any) -> str:
