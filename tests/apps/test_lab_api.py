@@ -364,6 +364,14 @@ def test_a_single_target_is_spelled_as_on_the_command_line(page):
     several = body | {"name": "two", "target": None, "targets": ["a", "b"], "direction": "minimize"}
     refused = program.post("/api/studies", json=several)
     assert (refused.status_code, "with each of them" in refused.json()["error"]) == (422, True)
+    for wrong in (
+        {"target": "cost:foo"},
+        {"target": "cost:foo", "direction": "minimize"},
+        {"target": None, "targets": ["cost:foo", "gloss"]},
+        {"target": None, "targets": [{"name": "cost:foo"}, "gloss"]},
+    ):
+        refused = program.post("/api/studies", json=body | {"name": "three"} | wrong)
+        assert (refused.status_code, "colon" in refused.json()["error"]) == (422, True)
 
 
 def test_targets_are_objects_or_texts(page):
