@@ -745,6 +745,7 @@ def test_a_result_that_is_no_column_of_the_table_is_kept(page):
     [
         ({"more-target": ["haze", "haze"]}, "each target once"),
         ({"more-target": ["stability", ""]}, "each target once"),
+        ({"more-target": ["Stability", ""]}, "each target once"),
         ({"more-target": ["Cs", ""]}, "'Cs' is a column whose role is 'describes the candidate'"),
         ({"target": "Cs"}, "'Cs' is a column whose role is 'describes the candidate'"),
         ({"role-1": "not used"}, "'stability' is a column whose role is 'not used'"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -19,6 +20,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
 from kernelbandits.tables.export import COMBINED
+from kernelbandits.tables.headers import loose
 
 MAXIMIZE, MINIMIZE, AIM = "maximize", "minimize", "aim"
 LEAST = 0.01
@@ -262,8 +264,10 @@ def read_targets(given: Any) -> tuple[Target, ...]:
         items = [one if isinstance(one, Target) else parse_target(str(one)) for one in given]
     names = [one.name for one in items]
     checks.needs(bool(names), "Study", "at least one target", given)
+    # A column of results is found in any case of its letters, and would be read for both.
+    alike = Counter(map(loose, names))
     for name in names:
-        checks.needs(names.count(name) == 1, "Study", "each target once", name)
+        checks.needs(alike[loose(name)] == 1, "Study", "each target once", name)
     checks.needs(COMBINED not in names, "Study", f"targets not called {COMBINED}", names)
     return tuple(items)
 
