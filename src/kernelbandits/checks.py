@@ -41,6 +41,8 @@ DIRECTIONS = {
     "min": "minimize",
 }
 """How a direction may be written -> how it is stored."""
+LONGEST_NAME = 200
+"""The most characters in the name of a column, a variable, a target or a worker."""
 LARGEST_REWARD = 1e150
 """The square of a larger reward overflows."""
 LARGEST_COORDINATE = 1e6
@@ -103,6 +105,11 @@ def cut_quote(text: str) -> str:
     if len(text) <= LONGEST_QUOTE:
         return text
     return f"{text[:LONGEST_QUOTE]}... ({len(text)} characters)"
+
+
+def short_name(owner: str, name: str) -> None:
+    """Refuse a name that no table, figure or message could show."""
+    needs(len(name) <= LONGEST_NAME, owner, f"a name of at most {LONGEST_NAME} characters", name)
 
 
 def is_number(value: Any) -> bool:

@@ -248,7 +248,9 @@ def mask_password(text: str) -> str:
 
     def hide(match: re.Match[str]) -> str:
         whole = match["secret"].strip("'\"")
-        secrets.extend((whole, whole.partition("@")[0]))
+        # The last colon begins the password, and an unescaped / or @ may follow a part of it.
+        last = whole.rpartition(":")[2]
+        secrets.extend((whole, whole.partition("@")[0], re.split("[/@]", last)[0]))
         return f"{match['before']}***{'@' if match['after'] else ''}"
 
     for form in PASSWORDS:

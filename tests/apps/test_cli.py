@@ -659,6 +659,13 @@ def test_an_error_quotes_only_the_beginning_of_a_long_argument(tmp_path, long):
     assert len(done.stderr) < 1_000
 
 
+def test_what_was_cut_is_not_cut_again(tmp_path):
+    given = ("--real", "a" * 24_000, "--target", "y")
+    said = run_program("study", "create", "a.db", *given, folder=tmp_path).stderr
+    assert said.count("characters)") == 1
+    assert "(24002 characters)" in said
+
+
 def test_raised_digits_are_not_digits_of_a_number(tmp_path):
     done = run_program("study", "tell", "a.db", "1", "10²", folder=tmp_path)
     assert done.returncode != 0

@@ -90,6 +90,21 @@ def test_undo_names_the_event_that_was_seen(page, films):
     assert films.get("/api/studies/films").json()["told"] == 1
 
 
+def test_undo_takes_the_event_that_the_status_names(page, films):
+    for row in range(6):
+        post(films, "tell", row=row, value=row / 4)
+    post(films, "ask")
+    seen = films.get("/api/studies/films").json()["event"]
+    post(films, "tell", row=8, value=0.5)
+    post(films, "undo", 409, event=seen)
+    undone = []
+    for _ in range(3):  # The second and third time the last event is an undo itself.
+        seen = films.get("/api/studies/films").json()["event"]
+        undone += [one["body"]["kind"] for one in post(films, "undo", event=seen)]
+        post(films, "undo", 409, event=seen)
+    assert undone == ["told", "asked", "told"]
+
+
 @pytest.mark.parametrize(
     ("what", "body", "other"),
     [
@@ -364,6 +379,14 @@ def test_a_single_target_is_spelled_as_on_the_command_line(page):
     several = body | {"name": "two", "target": None, "targets": ["a", "b"], "direction": "minimize"}
     refused = program.post("/api/studies", json=several)
     assert (refused.status_code, "with each of them" in refused.json()["error"]) == (422, True)
+    for wrong in (
+        {"target": "cost:foo"},
+        {"target": "cost:foo", "direction": "minimize"},
+        {"target": None, "targets": ["cost:foo", "gloss"]},
+        {"target": None, "targets": [{"name": "cost:foo"}, "gloss"]},
+    ):
+        refused = program.post("/api/studies", json=body | {"name": "three"} | wrong)
+        assert (refused.status_code, "colon" in refused.json()["error"]) == (422, True)
 
 
 def test_targets_are_objects_or_texts(page):

@@ -745,6 +745,7 @@ def test_a_result_that_is_no_column_of_the_table_is_kept(page):
     [
         ({"more-target": ["haze", "haze"]}, "each target once"),
         ({"more-target": ["stability", ""]}, "each target once"),
+        ({"more-target": ["Stability", ""]}, "each target once"),
         ({"more-target": ["Cs", ""]}, "'Cs' is a column whose role is 'describes the candidate'"),
         ({"target": "Cs"}, "'Cs' is a column whose role is 'describes the candidate'"),
         ({"role-1": "not used"}, "'stability' is a column whose role is 'not used'"),
@@ -776,7 +777,7 @@ def test_no_result_that_was_typed_is_dropped_without_a_word(page, typed, said):
         ({"direction": "aim", "aim": "7", "limit": "-1"}, "a limit > 0"),
         ({"direction": "sideways", "limit": "1"}, "direction"),
         ({"target": "pH:minimize"}, "one direction, and 'pH:minimize' has its own"),
-        ({"target": "pH:minimize", "limit": "1"}, "a name without its direction after a colon"),
+        ({"target": "pH:minimize", "limit": "1"}, "a name without a colon"),
     ],
 )
 def test_a_wrong_target_is_refused_and_stays_typed(page, wrong, said):

@@ -404,6 +404,20 @@ def test_a_file_of_too_many_lines_or_cells_is_refused_before_it_is_cut(
         read_candidates(table(content))
 
 
+def test_a_row_below_many_blank_lines_is_read(table, monkeypatch):
+    monkeypatch.setattr(csv_files, "MOST_ROWS", 3)
+    blank = "\n" * 10
+    found = read_candidates(table(f"a,b\n1,2\n{blank}3,4\n \n{blank}5,6\n{blank}"))
+    assert found.columns["a"].tolist() == [1.0, 3.0, 5.0]
+    with pytest.raises(ValueError, match="needs at most 3 rows, got 'more'"):
+        read_candidates(table(f"a,b\n1,2\n{blank}3,4\n5,6\n{blank}7,8\n"))
+
+
+def test_millions_of_blank_lines_are_refused_by_their_number(table):
+    with pytest.raises(ValueError, match="needs at most 2097152 lines, got 4000002"):
+        read_candidates(table("a,b\n1,2\n" + "\n" * 4_000_000))
+
+
 def test_a_million_names_without_features_are_refused_before_memory_is_taken(monkeypatch):
     monkeypatch.setattr(module, "one_hot", lambda *given: pytest.fail("allocated"))
     with pytest.raises(

@@ -105,6 +105,7 @@ class MixedBox:
                 plain = name == name.strip() and name.splitlines() == [name] and "\0" not in name
                 needed = "names of one line without blanks at their ends"
                 checks.needs(plain, "MixedBox", needed, name)
+                checks.short_name("a variable", name)
         varies = any(variable.levels > 1 for variable in self.variables)
         needed = "at least one variable with more than one value"
         checks.needs(varies, "MixedBox", needed, self.variables)

@@ -61,8 +61,10 @@ class ServerAddress:
         return [text for text in (self.password, *hidden) if text]
 
     def hide(self, text: str) -> str:
-        """Return a part of the address as it is shown: hidden if the password stands in it."""
-        return "***" if self.password and self.password in text else quote(text)
+        """Return a part of the address as it is shown: hidden if a password stands in it."""
+        # A colon that was written %3A is part of the name for libpq, but hardly for its writer.
+        passwords = (self.password, (self.user or "").partition(":")[2])
+        return "***" if any(one and one in text for one in passwords) else quote(text)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -78,14 +80,13 @@ class ServerAddress:
 
     def format(self, **more: str) -> str:
         """Return the address with some more options, and without passwords."""
-        # A colon that was written %3A is part of the name for libpq, but hardly for its writer.
         user, colon, _ = (self.user or "").partition(":")
         secret = ":***" if colon or self.password else ""
         who = f"{self.hide(user)}{secret}@" if user or secret else ""
         host = f"[{self.host}]" if ":" in (self.host or "") else self.hide(self.host or "")
         port = "" if self.port is None else f":{self.port}"
-        shown = {name: self.hide(value) for name, value in self.shown_options.items()} | more
-        options = "&".join(f"{name}={value}" for name, value in shown.items())
+        shown = self.shown_options | more
+        options = "&".join(f"{name}={self.hide(value)}" for name, value in shown.items())
         place = f"postgresql://{who}{host}{port}/{self.hide(self.database or '')}"
         return f"{place}?{options}" if options else place
 

@@ -12,9 +12,11 @@ def check_reason(reason: Any) -> str:
 
 
 def check_name(what: str, name: Any) -> str | None:
-    """Return a name of one line, at most 200 printable characters, or None."""
+    """Return a name of one line, at most `LONGEST_NAME` printable characters, or None."""
     if name is None:
         return None
-    right = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
-    checks.needs(right, "Study", f"a {what} of 1 to 200 printable characters", name)
+    right = isinstance(name, str) and 0 < len(name) <= checks.LONGEST_NAME and name.isprintable()
+    checks.needs(
+        right, "Study", f"a {what} of 1 to {checks.LONGEST_NAME} printable characters", name
+    )
     return str(name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.study.targets import Target, read_targets
+from kernelbandits.study.targets import Target, check_target_name, read_targets
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
@@ -90,8 +90,7 @@ class Settings:
     """The revision of the policy that chooses from now on. An ask records its own."""
 
     def __post_init__(self) -> None:
-        named = isinstance(self.target, str) and self.target.strip() != ""
-        checks.needs(named, "Study", "the name of the target", self.target)
+        check_target_name(self.target)
         checks.one_of("Study", "direction", self.direction, DIRECTIONS)
         checks.whole("Study", "seed", self.seed, least=0)
         check_lease(self.lease)

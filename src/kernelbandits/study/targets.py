@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -19,6 +20,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
 from kernelbandits.tables.export import COMBINED
+from kernelbandits.tables.headers import loose
 
 MAXIMIZE, MINIMIZE, AIM = "maximize", "minimize", "aim"
 LEAST = 0.01
@@ -74,10 +76,7 @@ class Target:
     limit: float | None = None
 
     def __post_init__(self) -> None:
-        named = isinstance(self.name, str) and self.name.strip() != ""
-        checks.needs(named, "a target", "a name", self.name)
-        bare = not split_target(self.name)[1]
-        checks.needs(bare, "a target", "a name without its direction after a colon", self.name)
+        check_target_name(self.name)
         owner = f"target {self.name!r}"
         checks.one_of(owner, "direction", self.direction, (MAXIMIZE, MINIMIZE, AIM))
         for part in ("low", "high", "aim", "limit"):
@@ -154,6 +153,18 @@ class Target:
         return ", ".join(parts)
 
 
+def check_target_name(name: Any) -> None:
+    """Check that a target can be called so.
+
+    A colon is no part of a name: what follows it is the direction. A study of "cost:lower" would
+    look for the largest cost.
+    """
+    named = isinstance(name, str) and name.strip() != ""
+    checks.needs(named, "a target", "a name", name)
+    checks.short_name("a target", name)
+    checks.needs(":" not in name, "a target", "a name without a colon", name)
+
+
 def parse_target(text: str) -> Target:
     """Read a target as a command has it: NAME, NAME:minimize, NAME:aim=7,range=5..9,weight=2.
 
@@ -170,22 +181,23 @@ def parse_target(text: str) -> Target:
 def split_target(text: str) -> tuple[str, list[str]]:
     """Split the text of a target into its name and what is said of it after the colon.
 
-    >>> split_target("pH:aim=7,weight=2"), split_target("ratio A:B")
-    (('pH', ['aim=7', 'weight=2']), ('ratio A:B', []))
+    >>> split_target("pH:aim=7,weight=2"), split_target("cost")
+    (('pH', ['aim=7', 'weight=2']), ('cost', []))
 
-    A direction that is misspelt is no part of a name: the study would go the other way.
+    What follows a colon must be a direction or one of `PARTS`.
     """
     name, colon, rest = text.rpartition(":")
+    if not colon:
+        return text.strip(), []
     words = [word.strip() for word in rest.split(",")]
     first = words[0].partition("=")[0].strip()
-    if colon and (first.lower() in checks.DIRECTIONS or first in PARTS):
+    if first.lower() in checks.DIRECTIONS or first in PARTS:
         return name.strip(), words
-    if colon and not rest.strip():
-        raise ValueError(f"a target needs maximize or minimize after the colon, got {text!r}")
-    hint = did_you_mean(first, (MAXIMIZE, MINIMIZE)) if colon else ""
-    if hint:
-        raise ValueError(f"a target needs maximize or minimize, got {first!r} in {text!r}.{hint}")
-    return text.strip(), []
+    hint = did_you_mean(first, (MAXIMIZE, MINIMIZE))
+    raise ValueError(
+        f"a target needs maximize or minimize after the colon, got {checks.quote_given(first)} in "
+        f"{checks.quote_given(text)}{hint and '.'}{hint}"
+    )
 
 
 PARTS = ("aim", "range", "weight", "limit")
@@ -252,8 +264,10 @@ def read_targets(given: Any) -> tuple[Target, ...]:
         items = [one if isinstance(one, Target) else parse_target(str(one)) for one in given]
     names = [one.name for one in items]
     checks.needs(bool(names), "Study", "at least one target", given)
+    # A column of results is found in any case of its letters, and would be read for both.
+    alike = Counter(map(loose, names))
     for name in names:
-        checks.needs(names.count(name) == 1, "Study", "each target once", name)
+        checks.needs(alike[loose(name)] == 1, "Study", "each target once", name)
     checks.needs(COMBINED not in names, "Study", f"targets not called {COMBINED}", names)
     return tuple(items)
 

@@ -102,6 +102,8 @@ class Candidates:
                 f"columns among {tuple(self.columns)}",
                 name,
             )
+        for name in self.chosen:
+            checks.short_name("a column of the candidates", name)
         lengths = {len(cells) for cells in self.columns.values()}
         checks.needs(len(lengths) == 1, "candidates", "as many cells in each column", lengths)
         checks.needs(len(self) > 0, "candidates", "at least one row", len(self))

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from kernelbandits import checks
 from kernelbandits.outputs import SQLITE, has_mark
+from kernelbandits.tables.table import MOST_ROWS
 
 MOST_BYTES = 2**29
-MOST_LINES, LONGEST_LINE = 2**22, 2**22
+MOST_LINES, LONGEST_LINE = 2 * MOST_ROWS, 2**22
 """Lines of a file, which may be blank or parts of one cell, and characters of a line."""
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 SIGNATURES: dict[bytes, str] = {

@@ -74,7 +74,8 @@ def cut_quotes(text: str) -> str:
     return text
 
 
-LONG_WORD = re.compile(rf"\S{{{checks.LONGEST_QUOTE + 1},}}")
+LONG_WORD = re.compile(rf"\S{{{checks.LONGEST_QUOTE + 1},}}+(?! \(\d+ characters\))")
+"""A word that is too long to quote, and was not cut before."""
 
 
 def engine_notice(engine: str, quiet: bool) -> None:
