@@ -299,7 +299,15 @@ def copied(tmp_path):
     return copy
 
 
-@pytest.mark.parametrize("breakage", COPIES)
+@pytest.mark.parametrize(
+    "breakage",
+    [
+        "sound",
+        "wrong root of the determinant",
+        pytest.param("sd squared in the posterior", marks=pytest.mark.thorough),
+        pytest.param("sd squared in the compiled loop", marks=pytest.mark.thorough),
+    ],
+)
 def test_the_command_notices_a_broken_copy_of_the_package(breakage, copied):
     folder = copied(*COPIES[breakage])
     options = ("--quick", "--only", "potential,lower-bound,E9", "--workers", "1")

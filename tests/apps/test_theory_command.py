@@ -306,7 +306,7 @@ def test_a_useful_horizon_is_useful_and_none_is_named_where_none_was_found():
     assert not rough.sublinear.holds
 
 
-def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be():
+def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be(monkeypatch):
     arms = kb.Arms([[0.0], [0.5], [1.0]])
     assert Calculation(kb.Decay(1.0), 100, kb.RBF(0.2), arms, "arms").decades == 6
     assert (
@@ -315,6 +315,7 @@ def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be():
         ).decades
         == 9
     )
+    monkeypatch.setattr(calculation, "NEAR", 4)
     found = Calculation(kb.Decay(0.1, 1.0, 0.0), 100, kb.RBF(0.2), arms, "arms")
     assert found.bound.vacuous
     assert found.useful is None

@@ -436,6 +436,7 @@ def test_growth_gives_every_horizon_in_the_order_asked_for():
     assert growth(kb.RBF(0.2), points, ()) == ()
 
 
+@pytest.mark.thorough
 def test_the_growth_of_smooth_and_rough_kernels_follows_their_rates():
     """Over a decade of T the gain of a Matern kernel grows by about 10^e, and that of the RBF kernel by much less."""
     box = kb.Box((0.0,), (1.0,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -31,9 +32,17 @@ from kernelbandits.verification.statements import (
 )
 
 QUICK = Effort(seed=0, scale=0.05)
+LONG = ("optimism", "lower-bound")
+"""Topics that take long."""
 CHECKED_HERE = ("constants", "potential", "optimism", "martingale")
 """The other topics have test files of their own."""
 pytestmark = pytest.mark.usefixtures("quiet")
+
+
+def name_topics(*names: str) -> list[Any]:
+    """The topics to be checked; those that take long are left to `make test-thorough`."""
+    long = pytest.mark.thorough
+    return [pytest.param(name, marks=long) if name in LONG else name for name in names]
 
 
 def unexpected(topic: str) -> list[str]:
@@ -43,7 +52,7 @@ def unexpected(topic: str) -> list[str]:
 # The topics
 
 
-@pytest.mark.parametrize("topic", CHECKED_HERE)
+@pytest.mark.parametrize("topic", name_topics(*CHECKED_HERE))
 def test_every_verdict_of_a_topic_is_as_expected(topic):
     statements = check_topic(Effort(seed=1, scale=0.05), topic)
     assert [checked.statement for checked in statements if not checked.as_expected] == []
@@ -53,7 +62,9 @@ def test_every_verdict_of_a_topic_is_as_expected(topic):
     assert all(len(c.statement) <= 160 and len(c.observed) <= 110 for c in statements)
 
 
-@pytest.mark.parametrize("topic", ["constants", "potential", "martingale", "lower-bound"])
+@pytest.mark.parametrize(
+    "topic", name_topics("constants", "potential", "martingale", "lower-bound")
+)
 def test_equal_seeds_give_equal_results(topic):
     assert check_topic(QUICK, topic) == check_topic(QUICK, topic)
 

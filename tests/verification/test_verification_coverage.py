@@ -43,6 +43,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 # Sound bands
 
 
+@pytest.mark.thorough
 def test_every_verdict_about_sound_bands_is_as_expected(monkeypatch):
     monkeypatch.setattr(coverage, "FEWEST_RUNS", 15)
     monkeypatch.setattr(coverage, "FEWEST_SLOW_RUNS", 10)
