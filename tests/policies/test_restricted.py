@@ -194,12 +194,12 @@ SENSELESS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["whitehouse-ucb", "gp-ts", "mvr", "random", "exploit-plus", "r-gp-ucb", "auto"]
+@pairwise(
+    case=SENSELESS,
+    name=["whitehouse-ucb", "gp-ts", "mvr", "random", "exploit-plus", "r-gp-ucb", "auto"],
 )
-@pytest.mark.parametrize(("arms", "sentence"), SENSELESS.values(), ids=SENSELESS)
-def test_arms_that_make_no_sense_are_refused_in_one_sentence(policy, name, arms, sentence):
-    generator = np.random.default_rng(1)
+def test_arms_that_make_no_sense_are_refused_in_one_sentence(policy, name, case):
+    (arms, sentence), generator = SENSELESS[case], np.random.default_rng(1)
     for made in (policy(name, 0), policy(name, 6)):
         for answer in (
             made.recommend,
@@ -360,9 +360,9 @@ UNPAID = {
 }
 
 
-@pytest.mark.parametrize("name", ["whitehouse-ucb", "gp-ts", "exploit-plus", "auto"])
-@pytest.mark.parametrize(("costs", "sentence"), UNPAID.values(), ids=UNPAID)
-def test_costs_that_make_no_sense_are_refused_in_one_sentence(policy, name, costs, sentence):
+@pairwise(case=UNPAID, name=["whitehouse-ucb", "gp-ts", "exploit-plus", "auto"])
+def test_costs_that_make_no_sense_are_refused_in_one_sentence(policy, name, case):
+    costs, sentence = UNPAID[case]
     for rewards in (0, 6):
         for t in (7, 8):
             with pytest.raises(ValueError) as refusal:

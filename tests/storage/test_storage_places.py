@@ -7,6 +7,7 @@ import re
 import pytest
 
 from commands import study as command
+from conftest import pairwise
 from kernelbandits.storage import Log, StorageError
 from kernelbandits.storage.places import find
 
@@ -67,8 +68,7 @@ ENDINGS = [
 ]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("opening", OPENINGS)
+@pairwise(opening=OPENINGS, ending=ENDINGS)
 def test_no_part_of_an_address_that_may_be_a_password_is_shown(opening, ending, monkeypatch):
     monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.0)
     address = opening + ending
