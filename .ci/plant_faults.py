@@ -95,7 +95,7 @@ CHECKS = (
         'checks.nonnegative("ProbabilityOfImprovement", "margin", margin)',
         'checks.nonnegative("ProbabilityOfImprovement", "value", margin)',
         BAD_INPUT,
-        "policies/test_find.py",
+        "policies/test_one_ask.py",
     ),
     fault(
         "check: a chance of one law is not checked",
@@ -268,7 +268,7 @@ FORMULAS = (
         "policies/improvement.py",
         "return LogExpectedImprovement(best_estimates(self.posterior))",
         "return LogExpectedImprovement(0 * best_estimates(self.posterior))",
-        "policies/test_find.py",
+        "policies/test_one_ask.py",
         "policies/test_golden.py",
     ),
     fault(

@@ -596,7 +596,9 @@ def test_a_process_of_its_own_ends_with_the_code_and_the_output_of_the_command(
     assert (here.returncode, here.stdout, here.stderr) == (code, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "death", [pytest.param(signal.SIGTERM, marks=pytest.mark.thorough), signal.SIGKILL]
+)
 def test_no_worker_outlives_a_killed_run(tmp_path, death):
     size = ["--horizon", "3000", "--seeds", "40", "--engine", "numpy", "--workers", "2"]
     arguments = [

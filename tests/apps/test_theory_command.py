@@ -70,11 +70,13 @@ def bare() -> str:
     return said("--law", "bernoulli:0.5", "--horizon", "1000")
 
 
+@pytest.mark.thorough
 def test_the_bare_command_states_its_domain_and_what_the_policy_is_told(bare):
     assert "Bernoulli(p=0.5) for T = 1,000 rounds; R = 1, D = 1, ridge 1, delta 0.0005" in bare
     assert "RBF(lengthscale=0.2) on the unit square" in bare
 
 
+@pytest.mark.thorough
 def test_the_bare_command_prints_constants_gain_and_bounds_of_the_library(bare):
     square = kb.Box((0, 0), (1, 1))
     gain = theory.information_gain(kb.RBF(0.2), square, 1000)
@@ -91,6 +93,7 @@ def test_the_bare_command_prints_constants_gain_and_bounds_of_the_library(bare):
     assert re.search(r"known: the least that is proved +2,000 +100 *$", bare, re.M)
 
 
+@pytest.mark.thorough
 def test_the_bare_command_says_plainly_that_the_bound_is_vacuous_and_where_it_is_not(bare):
     assert "\nVacuous at T = 1000: " in bare
     found = re.search(
@@ -531,6 +534,7 @@ def test_an_output_that_is_a_file_is_refused_before_anything_is_computed(
     assert folder(tmp_path / "new" / "one") == tmp_path / "new" / "one"
 
 
+@pytest.mark.thorough
 def test_that_no_useful_horizon_was_found_or_sought_is_said():
     rough = (
         "--law",
