@@ -33,8 +33,15 @@ LONG = {
     "Coverage and regret, checked by simulation",
     "Results in Python",
     "Your own problem, your own policy",
+    "Auto: nothing has to be given",
+    "Constraints",
+    "Figures and a page to send",
+    "Can the model be trusted?",
+    "The whole loop in one call",
+    "From scikit-learn",
+    "From Optuna",
 }
-"""Sections whose snippets take two seconds or more."""
+"""Sections whose snippets take a second or more."""
 SNIPPET = re.compile(
     r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL
 )

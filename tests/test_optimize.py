@@ -46,7 +46,10 @@ def recipe(x):
 # ---------------------------------------------------------------- what it finds
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed",
+    [0, pytest.param(1, marks=pytest.mark.thorough), pytest.param(2, marks=pytest.mark.thorough)],
+)
 def test_the_top_of_a_hill_is_found_under_noise(seed):
     noise = np.random.default_rng(seed)
     found = kb.optimize(lambda x: hill(x) + 0.03 * noise.normal(), BOX, 40, seed=seed)
@@ -82,6 +85,7 @@ def test_the_outcome_is_the_measured_point_with_the_best_estimate():
     assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
 
 
+@pytest.mark.thorough
 def test_without_noise_the_outcome_is_the_best_point_measured_within_the_fitted_noise():
     for seed in range(3):
         found = kb.optimize(hill, BOX, 20, seed=seed)

@@ -150,6 +150,7 @@ def test_all_true_ranks_lie_in_their_intervals_at_once_in_95_percent():
     assert rate >= 0.95 - 4 * error
 
 
+@pytest.mark.thorough
 def test_without_holm_equal_policies_would_be_set_apart_too_often(monkeypatch):
     rate, error = simulated([0] * 8, 300, nobody_ahead)
     assert rate >= 0.95 - 4 * error
@@ -238,6 +239,7 @@ def test_a_share_does_not_depend_on_who_else_plays():
     assert by_policy(overall(samples, lost))["b"].share == pytest.approx(alone)
 
 
+@pytest.mark.thorough
 def test_shares_lie_in_their_intervals_about_as_often_as_they_say_and_not_in_half_of_them():
     rng = np.random.default_rng(4)
     found = [
@@ -269,6 +271,7 @@ def written(played, tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_uniform_draws_lose_what_they_are_expected_to(played):
     found = ranking_of(played)
     cell = played.cells[0]

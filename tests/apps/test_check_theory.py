@@ -51,6 +51,7 @@ def invoked(*arguments: str):
     return CliRunner().invoke(app, ["check-theory", *arguments])
 
 
+@pytest.mark.thorough
 def test_a_reader_of_the_pipe_who_stops_early_does_not_change_the_exit_code():
     only = ("check-theory", "--only", "E7", "--workers", "1")
     command = [sys.executable, "-m", "kernelbandits", *only]
@@ -247,6 +248,7 @@ def test_wrong_options_end_with_code_two(arguments):
     assert invoked(*arguments).exit_code == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [100, 120])
 def test_the_table_fits_the_screen_for_any_number_of_workers(columns, tmp_path):
     workers = {100: "1", 120: "2"}[columns]
@@ -302,7 +304,7 @@ def copied(tmp_path):
 @pytest.mark.parametrize(
     "breakage",
     [
-        "sound",
+        pytest.param("sound", marks=pytest.mark.thorough),
         "wrong root of the determinant",
         pytest.param("sd squared in the posterior", marks=pytest.mark.thorough),
         pytest.param("sd squared in the compiled loop", marks=pytest.mark.thorough),

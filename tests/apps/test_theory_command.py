@@ -243,6 +243,7 @@ def test_from_a_shell_a_refusal_ends_with_code_two_and_nothing_on_standard_outpu
     assert done.stderr.startswith("error: a regret bound needs C1 = P(w >= 1) > 0")
 
 
+@pytest.mark.thorough
 def test_the_arms_of_a_problem_are_those_of_its_seed_and_its_premises_are_said():
     first, second = (
         document("--law", "point-mass:1", *ARMS, "--seed", seed) for seed in ("0", "1")
@@ -296,6 +297,7 @@ def test_an_adaptive_law_keeps_the_bound_of_ucb_on_arms_and_not_on_a_box():
     assert on_arms < on_box / 2
 
 
+@pytest.mark.thorough
 def test_a_useful_horizon_is_useful_and_none_is_named_where_none_was_found():
     arms = kb.problem("hartmann6").instance(kb.Streams(0)).domain
     found = Calculation(kb.Bernoulli(0.5), 1000, kb.RBF(0.2), arms, "arms")
@@ -324,6 +326,7 @@ def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be(monkeypatc
     assert found.useful is None
 
 
+@pytest.mark.thorough
 def test_a_horizon_that_is_useful_on_a_cover_only_is_not_named(monkeypatch):
     asked, whole = [], theory.growth
 
@@ -373,6 +376,7 @@ def test_drawn_horizons_are_three_a_decade_and_one_where_they_are_dear():
     assert drawn_horizons(3 * 10**7, LATE)[-2:] == [10**7, 3 * 10**7]
 
 
+@pytest.mark.thorough
 def test_plot_writes_the_pictures_and_the_document(tmp_path):
     text = said("--law", "gaussian:0,1", *ARMS, "--plot", "--output", str(tmp_path))
     assert f"Written to {tmp_path}" in text.replace("\n", "")
@@ -427,6 +431,7 @@ def test_every_spelling_of_the_help_is_understood():
 LOWER = ("--law", "point-mass:1", "--problem", "lower-bound:d=3,horizon=2000")
 
 
+@pytest.mark.thorough
 def test_the_lower_bound_stands_beside_the_upper_ones_where_it_holds():
     arguments = (*LOWER, "--horizon", "2000", "--kernel", "linear")
     found, text = document(*arguments), said(*arguments)
@@ -472,6 +477,7 @@ def test_a_lower_bound_of_fewer_rounds_and_a_horizon_that_nobody_plays_are_answe
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("domain", "law"),
     [

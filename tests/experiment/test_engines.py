@@ -244,6 +244,7 @@ for seed in range(3):
 """
 
 
+@pytest.mark.thorough
 def test_the_engines_play_the_same_arms_where_blas_rounds_differently():
     """An older kernel of OpenBLAS has no fused products; other libraries ignore the variable."""
     environment = os.environ | {"OPENBLAS_CORETYPE": "Nehalem"}

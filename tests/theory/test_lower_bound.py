@@ -355,6 +355,7 @@ def test_the_instance_tells_what_it_is():
     )
 
 
+@pytest.mark.thorough
 def test_the_command_line_plays_the_instance(tmp_path):
     arguments = "run --problem lower-bound:d=3,horizon=2000 --kernel linear --policies simple-ucb,simple-gaussian"
     numbers = [

@@ -157,6 +157,7 @@ NEVER_NOTICED = {"GP-UCB rkhs", "BPE, elimination", "REDS, elimination"}
 """Of GP-UCB's rkhs schedule not even a hundredth is too narrow; the others have no width."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(set(BANDS) - NEVER_NOTICED))
 def test_half_of_a_band_is_too_narrow(name):
     band = narrowed(BANDS[name], WIDE_BANDS.get(name, 0.5))
