@@ -372,9 +372,10 @@ BEHAVIOUR = (
     fault(
         "tables: infinite numbers are read from cells",
         "tables/cells.py",
-        "return value if math.isfinite(value) else math.nan",
-        "return value",
-        "tables",
+        "return np.where(np.isfinite(values), values, np.nan)",
+        "return values",
+        "tables/test_candidates.py",
+        "tables/test_hostile_tables.py",
     ),
     fault(
         "tables: a decimal comma is read as a point",
@@ -421,7 +422,7 @@ BEHAVIOUR = (
         "ranking: equal policies have different ranks",
         "analysis/ranking.py",
         "ROUNDING = 1e-9",
-        "ROUNDING = -1e-9",
+        "ROUNDING = 1e-18",
         "analysis",
     ),
 )

@@ -369,6 +369,7 @@ class Rash(kb.policies.UCBRevisited):
         return super().radius(stage) / 4
 
 
+@pytest.mark.thorough
 def test_the_best_arm_survives_with_the_chance_of_the_proof():
     """It is lost in stages 0 and 1 with probability 2 (1 + 4) / T at most; a quarter of the radius is caught."""
     horizon, runs = 500, 300

@@ -387,6 +387,7 @@ def filtered(noise, seeds: int, factor: float = 1.0) -> float:
     return lost / seeds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "noise", [GaussianNoise(0.1), RademacherNoise(0.1)], ids=["gaussian", "rademacher"]
 )
