@@ -192,6 +192,7 @@ def test_shares_and_mean_ranks_over_two_problems_by_hand():
     assert [row.rank.value for row in rows] == [1.5, 1.5]
 
 
+@pytest.mark.thorough
 def test_bootstrap_intervals_are_those_of_seeds_drawn_one_by_one():
     rng = np.random.default_rng(8)
     samples = {"p": noisy([9, 11, 12], 6, rng, 1.0), "q": noisy([30, 25, 28], 6, rng, 1.0)}
@@ -369,6 +370,7 @@ def test_of_many_policies_the_best_eight_and_uniform_random_are_in_colour(played
     assert f"In grey: the other {others}" in page
 
 
+@pytest.mark.thorough
 def test_ten_policies_are_all_in_colour(tmp_path):
     few = run_experiment("branin", [*MANY, "simple-ucb"], horizon=5, seeds=2)
     report.write_run(few, tmp_path)

@@ -447,6 +447,7 @@ def test_the_lower_bound_stands_beside_the_upper_ones_where_it_holds():
     assert seldom["lower_bound"] == pytest.approx(0.1 * found["lower_bound"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [

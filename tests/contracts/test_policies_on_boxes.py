@@ -442,6 +442,7 @@ def thompson(kernel=None, **settings):
     return kb.GPTS(BOX, kernel or kb.Matern((0.5, 1.0)), **given)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kernel", [kb.RBF(0.6), kb.Matern((0.5, 1.0), 1.5), KERNELS[6], KERNELS[8]], ids=str
 )

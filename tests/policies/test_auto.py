@@ -944,6 +944,7 @@ CHANGING = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("domain", "arms"), CHANGING.values(), ids=CHANGING)
 def test_the_best_choice_for_each_context_is_learnt(domain, arms):
     lost = loss(kb.Auto(kb.Contextual(domain, 1)), arms=arms)

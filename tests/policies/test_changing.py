@@ -392,6 +392,7 @@ def test_in_a_drifting_world_tv_gp_ucb_loses_less_than_gp_ucb_and_than_restarts(
         assert surely_less(regret[:, 0], regret[:, other])
 
 
+@pytest.mark.thorough
 def test_in_a_jumping_world_restarts_at_the_jumps_lose_less_than_gp_ucb():
     def world(seed: int) -> MovingInstance:
         streams, root = kb.Streams(seed), kb.posterior.ArmPosterior(KERNEL, POINTS).root()

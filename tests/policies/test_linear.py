@@ -627,6 +627,7 @@ def test_the_draw_has_exactly_the_mean_and_covariance_of_the_paper():
     np.testing.assert_allclose(policy.sample(31, z), points @ policy.parameter(31, z), atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_on_orthonormal_arms_the_draws_are_independent_normals_of_known_mean_and_variance():
     """N(S_i / (1 + n_i), v^2 / (1 + n_i)), within four standard errors of 1e5 draws."""
     policy, n = told(lin_ts(np.eye(3)), [0, 1, 0], [0.75, -0.5, 0.25]), 100_000

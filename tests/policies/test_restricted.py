@@ -121,6 +121,7 @@ def test_ties_are_settled_among_the_arms_allowed_in_the_order_of_their_numbers(a
     assert drawn.ask(1, fixed, arms=arms).arm == sorted(arms)[int(5 * u)]
 
 
+@pytest.mark.thorough
 def test_a_uniform_draw_is_even_among_the_arms_allowed():
     made, arms, rounds = kb.policies.UniformRandom(POINTS, kb.RBF(0.3)), [2, 11, 17], 6000
     counts = np.bincount(

@@ -769,7 +769,13 @@ print(*sorted(ours), *({"scipy"} & set(sys.modules)), file=sys.stderr)
 
 @pytest.mark.parametrize(
     "words",
-    ["tell a.db 1 0.5", "correct a.db 2 0.5", "undo a.db", "history a.db", "release a.db --all"],
+    [
+        "tell a.db 1 0.5",
+        "history a.db",
+        pytest.param("correct a.db 2 0.5", marks=pytest.mark.thorough),
+        pytest.param("undo a.db", marks=pytest.mark.thorough),
+        pytest.param("release a.db --all", marks=pytest.mark.thorough),
+    ],
 )
 def test_these_commands_import_no_policy(tmp_path, words):
     with kb.Study.create(tmp_path / "a.db", POINTS) as study:

@@ -181,7 +181,7 @@ def is_utf_8(content: bytes) -> bool:
         return False
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frame=frames(), dialect=DIALECTS)
 def test_a_table_is_the_same_in_every_dialect_and_through_every_door(tmp_path, frame, dialect):
     columns = list(frame.columns)

@@ -403,6 +403,7 @@ def axes_of(view: Any, what: str) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.thorough
 def test_the_axis_of_a_logarithm_is_logarithmic_with_plain_numbers(tmp_path):
     powers = ["0.001", "0.01", "0.1", "1", "10"]
     line = DOSES[["dose (mM)"]].drop_duplicates(ignore_index=True)

@@ -139,6 +139,7 @@ def drawn(seed):
     return Truth(kernel, pulls, rewards, noise, norm, ridge), posterior, noise, norm
 
 
+@pytest.mark.thorough
 @every_method
 @pytest.mark.parametrize("seed", range(12))
 def test_every_function_of_the_set_keeps_what_the_band_says(seed, method):

@@ -140,6 +140,7 @@ def test_a_topic_notices(breakage, monkeypatch):
     assert any(not checked.as_expected for checked in TOPICS[topic](QUICK))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "break_program",
     [widened(0, 1, 1), patched(Posterior, "sd", lambda sound: squared_sd)],

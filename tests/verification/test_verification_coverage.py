@@ -220,6 +220,7 @@ def test_a_wrong_conclusion_from_a_sound_band_is_noticed(change, monkeypatch):
 # Broken widths
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["Simple-UCB", "Whitehouse"])
 @pytest.mark.parametrize(
     "break_width",
@@ -235,6 +236,7 @@ def test_f_leaves_the_band_of_a_policy_with(break_width, name, monkeypatch):
     assert not check_band(name, BANDS[name], QUICK).holds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rule", "broken", "names"),
     [
