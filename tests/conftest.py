@@ -38,7 +38,7 @@ import io  # noqa: E402
 import re  # noqa: E402
 import uuid  # noqa: E402
 import warnings  # noqa: E402
-from collections.abc import Callable, Iterator, Mapping  # noqa: E402
+from collections.abc import Callable, Iterable, Iterator, Mapping  # noqa: E402
 from contextlib import chdir, redirect_stderr, redirect_stdout  # noqa: E402
 from dataclasses import dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -138,6 +138,12 @@ def pairwise(**axes: Any) -> Any:
     names = ["-".join(map(show_value, row)) for row in rows]
     distinct = dict(zip(names, rows, strict=True))
     return pytest.mark.parametrize(tuple(values), list(distinct.values()), ids=list(distinct))
+
+
+def with_long(values: Iterable[Any], long: Iterable[Any]) -> list[Any]:
+    """The values of a parameter; those that take long are left to `make test-thorough`."""
+    mark, left = pytest.mark.thorough, list(long)
+    return [pytest.param(value, marks=mark) if value in left else value for value in values]
 
 
 def show_value(value: Any) -> str:

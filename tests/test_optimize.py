@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from conftest import with_long
 from kernelbandits import processes
 from kernelbandits.widths import Width
 from measured_functions import (
@@ -46,10 +47,7 @@ def recipe(x):
 # ---------------------------------------------------------------- what it finds
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [0, pytest.param(1, marks=pytest.mark.thorough), pytest.param(2, marks=pytest.mark.thorough)],
-)
+@pytest.mark.parametrize("seed", with_long(range(3), (1, 2)))
 def test_the_top_of_a_hill_is_found_under_noise(seed):
     noise = np.random.default_rng(seed)
     found = kb.optimize(lambda x: hill(x) + 0.03 * noise.normal(), BOX, 40, seed=seed)
@@ -582,7 +580,7 @@ def test_failures_by_chance_leave_the_recommendation_near_the_top():
     assert 1 - min(heights) < 0.06
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("seed", with_long(range(3), (1, 2)))
 def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(seed):
     found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else math.nan, BOX, 40, seed=seed)
     rounds = [trial.t for trial in found.trials if trial.reward is None]

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbandits
+from conftest import with_long
 from kernelbandits.apps.cli import app, check_theory, exit_code
 from kernelbandits.experiment import process_mapper
 from kernelbandits.experiment.workers import map_as_completed
@@ -303,12 +304,7 @@ def copied(tmp_path):
 
 @pytest.mark.parametrize(
     "breakage",
-    [
-        pytest.param("sound", marks=pytest.mark.thorough),
-        "wrong root of the determinant",
-        pytest.param("sd squared in the posterior", marks=pytest.mark.thorough),
-        pytest.param("sd squared in the compiled loop", marks=pytest.mark.thorough),
-    ],
+    with_long(COPIES, [name for name in COPIES if name != "wrong root of the determinant"]),
 )
 def test_the_command_notices_a_broken_copy_of_the_package(breakage, copied):
     folder = copied(*COPIES[breakage])

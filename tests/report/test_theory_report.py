@@ -534,6 +534,7 @@ def test_lines_at_the_same_place_alternate():
     assert how_vacuous([2.0, 2.01]).endswith("\n2 times 2DT")
 
 
+@pytest.mark.thorough
 def test_a_far_bound_is_drawn_on_a_logarithmic_axis(found, tmp_path):
     rows = [row for row in found.values() if row.policy in BOUNDED]
     svg = figures.guarantee_figure({"one": rows, "two": rows}, sorted(BOUNDED), tmp_path / "theory")
@@ -565,6 +566,7 @@ def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():
     )
 
 
+@pytest.mark.thorough
 def test_the_figures_of_the_docs_are_drawn_by_their_script(tmp_path):
     script = ROOT / "docs" / "figures" / "draw.py"
     runpy.run_path(str(script))["main"](tmp_path)

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from conftest import run_command
+from conftest import run_command, with_long
 from kernelbandits.calibration import Rewards
 from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.checks import StudyConflict
@@ -767,14 +767,14 @@ print(*sorted(ours), *({"scipy"} & set(sys.modules)), file=sys.stderr)
 """
 
 
+LESS_USED = ("correct a.db 2 0.5", "undo a.db", "release a.db --all")
+
+
 @pytest.mark.parametrize(
     "words",
     [
-        "tell a.db 1 0.5",
-        "history a.db",
-        pytest.param("correct a.db 2 0.5", marks=pytest.mark.thorough),
-        pytest.param("undo a.db", marks=pytest.mark.thorough),
-        pytest.param("release a.db --all", marks=pytest.mark.thorough),
+        *("tell a.db 1 0.5", "history a.db"),
+        *with_long(LESS_USED, LESS_USED),
     ],
 )
 def test_these_commands_import_no_policy(tmp_path, words):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import pytest
 from scipy import stats
 
 import kernelbandits as kb
 from broken_engines import patched, squared_sd, widened
+from conftest import with_long
 from kernelbandits.posterior import ArmPosterior, Posterior
 from kernelbandits.verification import (
     TOPICS,
@@ -39,12 +39,6 @@ CHECKED_HERE = ("constants", "potential", "optimism", "martingale")
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def name_topics(*names: str) -> list[Any]:
-    """The topics to be checked; those that take long are left to `make test-thorough`."""
-    long = pytest.mark.thorough
-    return [pytest.param(name, marks=long) if name in LONG else name for name in names]
-
-
 def unexpected(topic: str) -> list[str]:
     return [checked.statement for checked in TOPICS[topic](QUICK) if not checked.as_expected]
 
@@ -52,7 +46,7 @@ def unexpected(topic: str) -> list[str]:
 # The topics
 
 
-@pytest.mark.parametrize("topic", name_topics(*CHECKED_HERE))
+@pytest.mark.parametrize("topic", with_long(CHECKED_HERE, LONG))
 def test_every_verdict_of_a_topic_is_as_expected(topic):
     statements = check_topic(Effort(seed=1, scale=0.05), topic)
     assert [checked.statement for checked in statements if not checked.as_expected] == []
@@ -63,7 +57,7 @@ def test_every_verdict_of_a_topic_is_as_expected(topic):
 
 
 @pytest.mark.parametrize(
-    "topic", name_topics("constants", "potential", "martingale", "lower-bound")
+    "topic", with_long(("constants", "potential", "martingale", "lower-bound"), LONG)
 )
 def test_equal_seeds_give_equal_results(topic):
     assert check_topic(QUICK, topic) == check_topic(QUICK, topic)
