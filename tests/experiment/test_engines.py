@@ -87,6 +87,7 @@ def test_the_compiled_loop_plays_what_asking_and_telling_plays(name, problem, ti
     same_play(lambda: build(name, instance.domain, kernel, horizon=150, ties=ties), instance, 150)
 
 
+@pytest.mark.thorough
 @every_loop
 def test_the_engines_agree_across_audits(name, build):
     """Five arms, audits after 1000 and 2000 rewards, an odd end."""

@@ -171,6 +171,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_a_direct_solve_of_every_level_climbs_the_same_ladder(case):
     points, kernel, more = CASES[case]

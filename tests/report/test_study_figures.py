@@ -675,6 +675,7 @@ def test_letters_that_steer_are_taken_from_labels():
     assert shorten("x" * 50, 10) == "x" * 9 + "…"
 
 
+@pytest.mark.thorough
 def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwarn):
     study = made(LINE.rename(columns={"T (°C)": "温度"}), [(0, 1.0)], target="収率 𓀀")
     recwarn.clear()

@@ -300,6 +300,7 @@ def test_a_changing_problem_has_no_bounds():
     assert row.proved == "the problem changes from round to round"
 
 
+@pytest.mark.thorough
 def test_the_section_holds_figure_table_and_numbers(page, found):
     text = (page / "report.html").read_text()
     part = text[text.index("<h2>Theory</h2>") : text.index("<h2>Summary</h2>")]

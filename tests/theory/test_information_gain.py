@@ -381,6 +381,7 @@ def test_no_points_found_by_climbing_exceed_the_bound_of_the_box(kernel, box, t)
     assert found <= 1.02 * gain.lower + 1e-9
 
 
+@pytest.mark.thorough
 def test_random_points_of_a_box_never_exceed_its_bound():
     rng = np.random.default_rng(11)
     for kernel, d in (
@@ -394,6 +395,7 @@ def test_random_points_of_a_box_never_exceed_its_bound():
         assert max(gain_of(kernel, points, range(60), 1.0) for points in plays) <= upper
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kernel", "d", "t", "ratio"),
     [
