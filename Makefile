@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-benchmarks test-cluster test-browser screenshots test-versions package lint bench regret search samplers clean help
+.PHONY: paper test test-thorough test-benchmarks test-cluster test-browser screenshots test-versions package lint bench regret search samplers clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
-	@echo "make test    run all tests"
+	@echo "make test    run the tests, in about four minutes"
+	@echo "make test-thorough  the tests that make test leaves out because they take long"
 	@echo "make test-benchmarks  the tests of the benchmarks"
 	@echo "make test-cluster  experiments on a Dask cluster of processes of this machine"
 	@echo "make test-browser  the lab page in Debian's chromium (installed if it is missing)"
@@ -37,7 +38,11 @@ paper: $(VENV)/experiments.installed
 	@$(BIN)/kernelbandits paper
 
 test: $(VENV)/test.installed
-	@$(BIN)/python -m pytest -n 2 -q
+	@$(BIN)/python -m pytest -n 2 -q -m "not thorough"
+
+# Long statistics, many killed processes, large grids: what guards a promise is in `make test` too.
+test-thorough: $(VENV)/test.installed
+	@$(BIN)/python -m pytest -n 2 -q -m thorough
 
 # Benchmarks are code too; their tests take long and concern whoever measures.
 test-benchmarks: $(VENV)/test.installed

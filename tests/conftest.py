@@ -38,7 +38,7 @@ import io  # noqa: E402
 import re  # noqa: E402
 import uuid  # noqa: E402
 import warnings  # noqa: E402
-from collections.abc import Callable, Iterator, Mapping  # noqa: E402
+from collections.abc import Callable, Iterable, Iterator, Mapping  # noqa: E402
 from contextlib import chdir, redirect_stderr, redirect_stdout  # noqa: E402
 from dataclasses import dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -54,6 +54,7 @@ import kernelbandits as kb  # noqa: E402
 from kernelbandits.apps.cli import app, exit_code  # noqa: E402
 from kernelbandits.catalogue import policy_entry, shared_settings  # noqa: E402
 from kernelbandits.policies.linear import LinearRule  # noqa: E402
+from kernelbandits.storage.places import FilePlace, ServerPlace  # noqa: E402
 
 # Typer builds all commands anew for each call, which takes longer than most of them.
 typer.main.get_command = functools.cache(typer.main.get_command)
@@ -137,6 +138,12 @@ def pairwise(**axes: Any) -> Any:
     names = ["-".join(map(show_value, row)) for row in rows]
     distinct = dict(zip(names, rows, strict=True))
     return pytest.mark.parametrize(tuple(values), list(distinct.values()), ids=list(distinct))
+
+
+def with_long(values: Iterable[Any], long: Iterable[Any]) -> list[Any]:
+    """The values of a parameter; those that take long are left to `make test-thorough`."""
+    mark, left = pytest.mark.thorough, list(long)
+    return [pytest.param(value, marks=mark) if value in left else value for value in values]
 
 
 def show_value(value: Any) -> str:
@@ -265,12 +272,22 @@ def database(postgres: str) -> str:
     return postgres.replace("/postgres?", f"/{name}?")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A place where there is no study yet."""
-    if request.param == "sqlite":
-        return str(tmp_path / "films.db")
+def name_file(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("tmp_path") / "films.db")
+
+
+def name_schema(request: pytest.FixtureRequest) -> str:
     return f"{request.getfixturevalue('postgres')}&study=films_{uuid.uuid4().hex}"
+
+
+EMPTY_PLACES = {FilePlace: name_file, ServerPlace: name_schema}
+"""For each kind of place, the address of one that is empty; the tests of storages run over all."""
+
+
+@pytest.fixture(params=EMPTY_PLACES, ids=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest) -> str:
+    """A place where there is no study yet."""
+    return EMPTY_PLACES[request.param](request)
 
 
 def single_members(posterior: Any) -> list[Any]:

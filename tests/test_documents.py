@@ -27,6 +27,21 @@ PAGES = {
 """Pages, and the least number of their sections with snippets."""
 WRITTEN = {"Your own problem, your own policy": {"results/coating/report.html": "often UCB"}}
 """Sections, the files that their snippets write, and words of these files."""
+LONG = {
+    "The maximum information gain",
+    "The constants of an exploration law",
+    "Coverage and regret, checked by simulation",
+    "Results in Python",
+    "Your own problem, your own policy",
+    "Auto: nothing has to be given",
+    "Constraints",
+    "Figures and a page to send",
+    "Can the model be trusted?",
+    "The whole loop in one call",
+    "From scikit-learn",
+    "From Optuna",
+}
+"""Sections whose snippets take a second or more."""
 SNIPPET = re.compile(
     r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL
 )
@@ -49,10 +64,18 @@ def sections(page: str) -> list[tuple[str, str]]:
     ]
 
 
-EVERY = [section for page in PAGES for section in sections(page)]
+def mark_long(title: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.thorough] if title in LONG else []
 
 
-@pytest.mark.parametrize(("title", "text"), EVERY, ids=[title for title, _ in EVERY])
+EVERY = [
+    pytest.param(title, text, id=title, marks=mark_long(title))
+    for page in PAGES
+    for title, text in sections(page)
+]
+
+
+@pytest.mark.parametrize(("title", "text"), EVERY)
 def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -23,7 +23,7 @@ def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys)
 
 def test_an_example_runs_as_a_process_of_its_own(tmp_path):
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "own_exploration.py"],
+        [sys.executable, ROOT / "examples" / "which_one_next.py"],
         capture_output=True,
         text=True,
         timeout=120,

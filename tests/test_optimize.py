@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from conftest import with_long
 from kernelbandits import processes
 from kernelbandits.widths import Width
 from measured_functions import (
@@ -46,7 +47,7 @@ def recipe(x):
 # ---------------------------------------------------------------- what it finds
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", with_long(range(3), (1, 2)))
 def test_the_top_of_a_hill_is_found_under_noise(seed):
     noise = np.random.default_rng(seed)
     found = kb.optimize(lambda x: hill(x) + 0.03 * noise.normal(), BOX, 40, seed=seed)
@@ -82,6 +83,7 @@ def test_the_outcome_is_the_measured_point_with_the_best_estimate():
     assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
 
 
+@pytest.mark.thorough
 def test_without_noise_the_outcome_is_the_best_point_measured_within_the_fitted_noise():
     for seed in range(3):
         found = kb.optimize(hill, BOX, 20, seed=seed)
@@ -109,7 +111,7 @@ def test_a_policy_that_is_given_keeps_its_own_goal_and_recommendation():
     assert kb.optimize(hill, BOX, 3, policy=kb.Auto(BOX, goal="earn")).policy.goal == "earn"
 
 
-@pytest.mark.parametrize("word", ["minimize", "min", "minimise", "MIN"])
+@pytest.mark.parametrize("word", ["minimize", "MIN"])
 def test_minimising_is_maximising_the_negative_with_an_outcome_in_the_units_of_the_function(word):
     def valley(x):
         return 5 - hill(x)
@@ -570,6 +572,7 @@ def near_the_top(seed, share):
     return hill(kb.optimize(objective, BOX, 40, seed=seed).x)
 
 
+@pytest.mark.thorough
 def test_failures_by_chance_leave_the_recommendation_near_the_top():
     """Thirty in a hundred: on average over eight games no farther below than one standard deviation of the noise."""
     heights = [near_the_top(seed, 0.3) for seed in range(100, 108)]
@@ -577,7 +580,7 @@ def test_failures_by_chance_leave_the_recommendation_near_the_top():
     assert 1 - min(heights) < 0.06
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", with_long(range(3), (1, 2)))
 def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(seed):
     found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else math.nan, BOX, 40, seed=seed)
     rounds = [trial.t for trial in found.trials if trial.reward is None]

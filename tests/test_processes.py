@@ -140,6 +140,7 @@ kb.optimize(f, [(0, 1)], 4, workers=2)
 """
 
 
+@pytest.mark.thorough
 def test_a_script_that_optimizes_on_import_is_told_so_in_a_sentence(tmp_path):
     (tmp_path / "script.py").write_text(UNGUARDED)
     done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 SCRIPT = '''
@@ -77,6 +79,7 @@ kb.SimplUCB  # type: ignore[attr-defined]
 '''
 
 
+@pytest.mark.thorough
 def test_a_strict_type_checker_accepts_a_right_script_and_sees_each_mistake(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -150,6 +150,7 @@ def test_all_true_ranks_lie_in_their_intervals_at_once_in_95_percent():
     assert rate >= 0.95 - 4 * error
 
 
+@pytest.mark.thorough
 def test_without_holm_equal_policies_would_be_set_apart_too_often(monkeypatch):
     rate, error = simulated([0] * 8, 300, nobody_ahead)
     assert rate >= 0.95 - 4 * error
@@ -191,6 +192,7 @@ def test_shares_and_mean_ranks_over_two_problems_by_hand():
     assert [row.rank.value for row in rows] == [1.5, 1.5]
 
 
+@pytest.mark.thorough
 def test_bootstrap_intervals_are_those_of_seeds_drawn_one_by_one():
     rng = np.random.default_rng(8)
     samples = {"p": noisy([9, 11, 12], 6, rng, 1.0), "q": noisy([30, 25, 28], 6, rng, 1.0)}
@@ -238,6 +240,7 @@ def test_a_share_does_not_depend_on_who_else_plays():
     assert by_policy(overall(samples, lost))["b"].share == pytest.approx(alone)
 
 
+@pytest.mark.thorough
 def test_shares_lie_in_their_intervals_about_as_often_as_they_say_and_not_in_half_of_them():
     rng = np.random.default_rng(4)
     found = [
@@ -269,6 +272,7 @@ def written(played, tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_uniform_draws_lose_what_they_are_expected_to(played):
     found = ranking_of(played)
     cell = played.cells[0]
@@ -366,6 +370,7 @@ def test_of_many_policies_the_best_eight_and_uniform_random_are_in_colour(played
     assert f"In grey: the other {others}" in page
 
 
+@pytest.mark.thorough
 def test_ten_policies_are_all_in_colour(tmp_path):
     few = run_experiment("branin", [*MANY, "simple-ucb"], horizon=5, seeds=2)
     report.write_run(few, tmp_path)

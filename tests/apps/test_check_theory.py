@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbandits
+from conftest import with_long
 from kernelbandits.apps.cli import app, check_theory, exit_code
 from kernelbandits.experiment import process_mapper
 from kernelbandits.experiment.workers import map_as_completed
@@ -51,6 +52,7 @@ def invoked(*arguments: str):
     return CliRunner().invoke(app, ["check-theory", *arguments])
 
 
+@pytest.mark.thorough
 def test_a_reader_of_the_pipe_who_stops_early_does_not_change_the_exit_code():
     only = ("check-theory", "--only", "E7", "--workers", "1")
     command = [sys.executable, "-m", "kernelbandits", *only]
@@ -247,6 +249,7 @@ def test_wrong_options_end_with_code_two(arguments):
     assert invoked(*arguments).exit_code == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [100, 120])
 def test_the_table_fits_the_screen_for_any_number_of_workers(columns, tmp_path):
     workers = {100: "1", 120: "2"}[columns]
@@ -299,7 +302,10 @@ def copied(tmp_path):
     return copy
 
 
-@pytest.mark.parametrize("breakage", COPIES)
+@pytest.mark.parametrize(
+    "breakage",
+    with_long(COPIES, [name for name in COPIES if name != "wrong root of the determinant"]),
+)
 def test_the_command_notices_a_broken_copy_of_the_package(breakage, copied):
     folder = copied(*COPIES[breakage])
     options = ("--quick", "--only", "potential,lower-bound,E9", "--workers", "1")

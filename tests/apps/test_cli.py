@@ -105,6 +105,7 @@ def test_list_as_json_is_one_document_for_scripts():
     )
 
 
+@pytest.mark.thorough
 def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path):
     slow = ["--without", "greedy, random", "--horizon", "4", "--seeds", "2", "--problem", "branin"]
     done = run_command("run", "--policies", "all", *slow, "--output", str(tmp_path))
@@ -174,6 +175,7 @@ def test_policies_that_warn_of_the_same_share_a_note(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
     size = ["--problem", "branin", "--problem", "levy2", "--horizon", "20", "--seeds", "2"]
     for workers in ("1", "2"):
@@ -235,6 +237,7 @@ def test_run_writes_its_files_and_prints_the_table(tmp_path):
     assert not (tmp_path / ".cells").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 @pytest.mark.parametrize(
     "command", [RUN, ["paper", "--no-map", "--horizon", "5", "--seeds", "2", "--workers", "1"]]
@@ -520,6 +523,7 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_without_numba_the_numpy_engine_runs_with_a_notice(tmp_path):
     code = "import sys; sys.modules['numba'] = None; from kernelbandits.apps.cli import main; main(sys.argv[1:])"
     arguments = [sys.executable, "-c", code, *RUN, "--output", str(tmp_path)]
@@ -596,7 +600,9 @@ def test_a_process_of_its_own_ends_with_the_code_and_the_output_of_the_command(
     assert (here.returncode, here.stdout, here.stderr) == (code, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "death", [pytest.param(signal.SIGTERM, marks=pytest.mark.thorough), signal.SIGKILL]
+)
 def test_no_worker_outlives_a_killed_run(tmp_path, death):
     size = ["--horizon", "3000", "--seeds", "40", "--engine", "numpy", "--workers", "2"]
     arguments = [

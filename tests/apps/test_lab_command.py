@@ -12,6 +12,8 @@ import urllib.request
 
 import pytest
 
+from conftest import with_long
+
 
 @pytest.fixture
 def environment(tmp_path):
@@ -66,7 +68,7 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(environment, tmp_path):
             assert re.fullmatch(rf"error: lab needs a free port, got \S+:{port} .*\n", done.stderr)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", with_long(["1", "2"], ["2"]))
 def test_a_server_starts_lets_in_by_its_link_and_ends(environment, tmp_path, workers):
     """Its link can be opened as soon as it is printed, and is not in any log.
 

@@ -136,7 +136,9 @@ def test_a_figure_has_one_name_and_is_drawn_once(browser, remember, monkeypatch)
     assert len(drawn) == 2
 
 
-@pytest.mark.parametrize("bounds", [{"most": 3}, {"most_bytes": 150_000}])
+@pytest.mark.parametrize(
+    "bounds", [{"most": 3}, pytest.param({"most_bytes": 150_000}, marks=pytest.mark.thorough)]
+)
 def test_maps_that_readers_ask_for_do_not_fill_the_memory(browser, remember, bounds):
     kept = remember(**bounds)
     for across, up in permutations(("Cs", "FA", "solvent"), 2):

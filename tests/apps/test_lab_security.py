@@ -136,10 +136,11 @@ def test_without_a_token_nothing_is_shown(page, method, path):
 
 
 @routes_of(OPEN, PAGE, FORM, API, API_WRITE)
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", f"{HOST}/?x", "127.0.0.1"])
-def test_another_host_is_refused_everywhere(page, method, path, host):
-    headers = {"authorization": f"Bearer {page.access.token(WRITE)}", "host": host}
-    assert page.client().request(method, path, headers=headers).status_code == 400
+def test_another_host_is_refused_everywhere(page, method, path):
+    client, token = page.client(), {"authorization": f"Bearer {page.access.token(WRITE)}"}
+    for host in ("evil.example", "evil.example:8765", f"{HOST}/?x", "127.0.0.1"):
+        answer = client.request(method, path, headers=token | {"host": host})
+        assert answer.status_code == 400, host
 
 
 @routes_of(OPEN, FORM, API_WRITE, methods=("POST",))

@@ -199,6 +199,7 @@ NAMES = ("a%41", "aA", "Röhre 1", "фильм", 'ü%41?b#c"&d;', "x%2Fy", "%")
 LINK = re.compile(r'(?:href|src|action|formaction|data-\w+)="(/studies/[^"]*)"')
 
 
+@pytest.mark.thorough
 def test_a_study_is_found_by_its_name_whatever_its_letters(tmp_path):
     """Every link of its pages leads to it, and no name is read twice."""
     place = tmp_path / "studies"

@@ -717,6 +717,7 @@ print(*{heavy}, "end")
     assert done.stdout.splitlines()[-1] == "end", done.stderr
 
 
+@pytest.mark.thorough
 def test_a_narrow_encoding_gets_escapes_in_place_of_an_error(place):
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     shown = process("status", place, env=environment)
@@ -873,6 +874,7 @@ def test_a_result_is_corrected_to_a_failure_and_back(told):
     assert document("status", told)["failed"] == 1
 
 
+@pytest.mark.thorough
 def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
     figure = told.with_name("films.svg")
     assert document("plot", told, figure, "--what", "posterior", "--trial", 7)["replaced"] is False

@@ -14,7 +14,6 @@ from kernelbandits.catalogue import (
     MOTIONS,
     NOISES,
     POLICIES,
-    PROBLEMS,
     from_plain,
     policy_entry,
     read_kernel,
@@ -174,27 +173,6 @@ def test_a_missing_setting_is_named_for_the_policy_that_was_asked_for_with_an_ex
 def test_a_setting_a_policy_does_not_take_is_refused_with_those_it_takes(name, setting):
     with pytest.raises(ValueError, match=f"{name} has no setting '{setting}'.* It takes "):
         kb.policy(name, np.eye(2), kb.Linear(), noise_scale=1.0, norm_bound=1.0, **{setting: 0.5})
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name in PROBLEMS
-        if name
-        not in (
-            *("rkhs", "gp", "perovskite", "csv", "lower-bound", "drifting"),
-            *("bump", "misspecified", "heteroscedastic"),
-        )
-    ],
-)
-def test_a_problem_by_name_has_that_name_and_an_instance(name):
-    problem = kb.problem(name, candidates=7)
-    instance = problem.instance(kb.Streams(0))
-    assert problem.name == name
-    assert len(instance.domain) == 7
-    assert instance.domain.dimension == problem.dimension
-    assert PROBLEMS[name].source
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def test_uniform_random_is_uniform_on_a_box():
 
 
 def test_uniform_random_gives_each_value_of_a_mixed_box_the_same_chance():
-    policy, n = kb.policies.UniformRandom(MIXED, kb.RBF()), 3000
+    policy, n = kb.policies.UniformRandom(MIXED, kb.RBF()), 1000
     drawn = [policy.ask(t, kb.Streams(6)).x for t in range(1, n + 1)]
     for name, values in (("steps", range(1, 6)), ("size", "sml"), ("acid", "abc")):
         p = 1 / len(values)
@@ -442,6 +442,7 @@ def thompson(kernel=None, **settings):
     return kb.GPTS(BOX, kernel or kb.Matern((0.5, 1.0)), **given)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kernel", [kb.RBF(0.6), kb.Matern((0.5, 1.0), 1.5), KERNELS[6], KERNELS[8]], ids=str
 )

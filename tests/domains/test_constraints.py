@@ -359,6 +359,7 @@ def test_the_search_finds_what_a_dense_grid_finds(name, grid, seed):
     assert RULES[name](**space.decode(found.row))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_on_a_fine_mixture_finds_its_best_point(seed):
     """176 851 points, of which all are evaluated here."""

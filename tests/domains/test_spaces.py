@@ -511,6 +511,7 @@ def test_a_finite_space_knows_its_size():
 # ---------------------------------------------------------------- log scales are searched in logs
 
 
+@pytest.mark.thorough
 def test_an_optimum_at_a_small_rate_is_found_on_a_log_scale():
     """The score falls by one for each factor of e away from the rate 3e-4."""
 

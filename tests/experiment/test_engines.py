@@ -87,6 +87,7 @@ def test_the_compiled_loop_plays_what_asking_and_telling_plays(name, problem, ti
     same_play(lambda: build(name, instance.domain, kernel, horizon=150, ties=ties), instance, 150)
 
 
+@pytest.mark.thorough
 @every_loop
 def test_the_engines_agree_across_audits(name, build):
     """Five arms, audits after 1000 and 2000 rewards, an odd end."""
@@ -244,6 +245,7 @@ for seed in range(3):
 """
 
 
+@pytest.mark.thorough
 def test_the_engines_play_the_same_arms_where_blas_rounds_differently():
     """An older kernel of OpenBLAS has no fused products; other libraries ignore the variable."""
     environment = os.environ | {"OPENBLAS_CORETYPE": "Nehalem"}

@@ -188,6 +188,7 @@ def test_the_figure_and_the_summary_say_how_many_seeds_end_above_zero(results, t
         assert f">{above}/{len(cell.seeds)}<" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [None, (6.3, 4), "least"])
 @pytest.mark.parametrize("policies", [12, 30])
 def test_the_seeds_above_zero_of_many_policies_fit_beside_their_panels(tmp_path, size, policies):

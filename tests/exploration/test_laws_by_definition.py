@@ -148,6 +148,7 @@ def check_weights(name: str) -> None:
         check_sample(right, sample)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "w = 1"])
 def test_the_weights_drawn_follow_their_law(name):
     check_weights(name)

@@ -565,6 +565,7 @@ def test_thirty_dimensions():
     assert policy.ask().x.shape == (30,)
 
 
+@pytest.mark.thorough
 def test_ten_thousand_arms():
     points = np.random.default_rng(1).random((10_000, 3))
     policy = kb.Auto(kb.Arms(points))
@@ -573,6 +574,7 @@ def test_ten_thousand_arms():
     assert values[policy.recommend()] > np.quantile(values, 0.97)
 
 
+@pytest.mark.thorough
 def test_two_thousand_rewards_on_ninety_four_arms_take_few_fits_and_little_room(monkeypatch):
     fits, fit = [], Fitter.fit
     monkeypatch.setattr(Fitter, "fit", lambda *given: (fits.append(1), fit(*given))[1])
@@ -904,6 +906,7 @@ def test_a_sequence_of_variables_makes_tuples():
         policy.tell(choice, choice.x[0] + choice.x[1])
 
 
+@pytest.mark.thorough
 def test_the_good_category_is_found():
     """b is better than c by eight standard deviations of the noise, than a by twelve: five games of six find it."""
     good, found = {"a": 0.0, "b": 0.6, "c": 0.2}, []
@@ -941,6 +944,7 @@ CHANGING = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("domain", "arms"), CHANGING.values(), ids=CHANGING)
 def test_the_best_choice_for_each_context_is_learnt(domain, arms):
     lost = loss(kb.Auto(kb.Contextual(domain, 1)), arms=arms)
@@ -948,6 +952,7 @@ def test_the_best_choice_for_each_context_is_learnt(domain, arms):
     assert lost[-30:].mean() < 0.06
 
 
+@pytest.mark.thorough
 def test_the_recommended_choice_depends_on_the_context():
     policy = kb.Auto(kb.Contextual(kb.Box((0.0,), (1.0,)), 1))
     loss(policy, 60)

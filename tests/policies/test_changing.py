@@ -354,6 +354,7 @@ def failures(rate: float, factor: float = 1.0, runs: int = 150, delta: float = 0
     return count / runs
 
 
+@pytest.mark.thorough
 def test_the_moving_function_stays_inside_the_band_with_chance_1_minus_delta():
     """At most delta + 4 standard errors; a band of half the width, or one that knows no drift, is caught."""
     allowed = 0.5 + 4 * math.sqrt(0.25 / 150)
@@ -376,6 +377,7 @@ def surely_less(first: np.ndarray, second: np.ndarray) -> bool:
     return bool(difference.mean() > 4 * difference.std(ddof=1) / math.sqrt(len(difference)))
 
 
+@pytest.mark.thorough
 def test_in_a_drifting_world_tv_gp_ucb_loses_less_than_gp_ucb_and_than_restarts():
     worlds = [drawn_world(seed, 0.02, POINTS) for seed in range(20)]
     forgetting = {"rate": 0.02, "schedule": "practical"}
@@ -390,6 +392,7 @@ def test_in_a_drifting_world_tv_gp_ucb_loses_less_than_gp_ucb_and_than_restarts(
         assert surely_less(regret[:, 0], regret[:, other])
 
 
+@pytest.mark.thorough
 def test_in_a_jumping_world_restarts_at_the_jumps_lose_less_than_gp_ucb():
     def world(seed: int) -> MovingInstance:
         streams, root = kb.Streams(seed), kb.posterior.ArmPosterior(KERNEL, POINTS).root()

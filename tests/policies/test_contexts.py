@@ -242,6 +242,7 @@ def regret_of(policy, rounds, context_seen):
     return np.array(lost)
 
 
+@pytest.mark.thorough
 def test_the_best_arm_for_each_context_is_learnt():
     """The last 30 rounds lose less than a fifth of the first 30, and less than a blind rule by four standard errors."""
     domain = Contextual(kb.Arms(np.linspace(0, 1, 11)[:, None]), 1)

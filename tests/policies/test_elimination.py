@@ -444,6 +444,7 @@ def losses(rule, noise, seeds: int, factor: float = 1.0) -> float:
     return lost / seeds
 
 
+@pytest.mark.thorough
 @both
 @pytest.mark.parametrize(
     "noise", [GaussianNoise(0.2), RademacherNoise(0.2)], ids=["gaussian", "rademacher"]

@@ -229,6 +229,7 @@ class Credulous(kb.policies.TGPUCB):
     _learn = kb.Policy._learn
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("noise", "settings"), [(STUDENT, {"horizon": 60}), (PARETO, MINKOWSKI)])
 def test_under_heavy_tails_the_band_holds_with_chance_1_minus_delta(noise, settings):
     """A band that pays for the norm and not for the noise is caught."""
@@ -236,6 +237,7 @@ def test_under_heavy_tails_the_band_holds_with_chance_1_minus_delta(noise, setti
     assert failures(lambda: tgp(**settings), noise, factor=0.0) > ALLOWED
 
 
+@pytest.mark.thorough
 def test_truncation_is_what_makes_it_hold():
     """At a twentieth of the noise's share (the constants are generous) the band still holds, without truncation not."""
     settings = THEORY | MINKOWSKI

@@ -192,6 +192,7 @@ def test_the_clock_is_the_number_of_rewards_and_not_the_round():
     np.testing.assert_array_equal(policy.index(4), policy.index(4000))
 
 
+@pytest.mark.thorough
 def test_the_pulls_of_a_worse_arm_are_within_the_bound_of_the_paper():
     """E n_i <= 8 ln(n) / gap^2 + 1 + pi^2 / 3, within four standard errors; and the best arm is played most."""
     chances, horizon, runs = np.array([0.9, 0.5, 0.2]), 400, 40
@@ -211,6 +212,7 @@ def test_the_pulls_of_a_worse_arm_are_within_the_bound_of_the_paper():
 # ---------------------------------------------------------------- Gaussian Thompson sampling
 
 
+@pytest.mark.thorough
 def test_the_draws_are_independent_normals_of_known_mean_and_variance():
     """N(S_i / (n_i + 1), R^2 / (n_i + 1)), within four standard errors of 1e5 draws."""
     policy, n = kb.policies.GaussianTS(np.eye(3), kb.RBF(0.3), noise_scale=0.7), 100_000
@@ -369,6 +371,7 @@ class Rash(kb.policies.UCBRevisited):
         return super().radius(stage) / 4
 
 
+@pytest.mark.thorough
 def test_the_best_arm_survives_with_the_chance_of_the_proof():
     """It is lost in stages 0 and 1 with probability 2 (1 + 4) / T at most; a quarter of the radius is caught."""
     horizon, runs = 500, 300
@@ -380,6 +383,7 @@ def test_the_best_arm_survives_with_the_chance_of_the_proof():
     )
 
 
+@pytest.mark.thorough
 def test_the_regret_is_within_the_bound_of_the_paper():
     """sum_i gap + 32 ln(T gap^2) / gap + 96 / gap, within four standard errors; and far below playing evenly."""
     chances, horizon, runs = np.array([1.0, 0.1, 0.2]), 1500, 12

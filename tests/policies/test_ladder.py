@@ -116,6 +116,7 @@ def test_no_level_above_the_last_is_ever_needed():
         assert 2.0**-levels <= 1 / math.sqrt(horizon)
 
 
+@pytest.mark.thorough
 def test_a_ladder_with_every_level_just_narrow_enough_ends_below_the_last_level():
     """One arm, w = 1 / sqrt(1 + n) at D = 1: n = 4^s - 1 plays pass level s; 2^-4 > 1 / sqrt(500) >= 2^-5."""
     with warnings.catch_warnings():
@@ -170,6 +171,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_a_direct_solve_of_every_level_climbs_the_same_ladder(case):
     points, kernel, more = CASES[case]
@@ -387,6 +389,7 @@ def filtered(noise, seeds: int, factor: float = 1.0) -> float:
     return lost / seeds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "noise", [GaussianNoise(0.1), RademacherNoise(0.1)], ids=["gaussian", "rademacher"]
 )
@@ -399,6 +402,7 @@ def test_the_best_arm_is_filtered_with_the_promised_chance_at_most_and_a_narrow_
     assert filtered(noise, seeds, factor=0.02) > limit
 
 
+@pytest.mark.thorough
 def test_without_noise_and_with_a_valid_width_the_best_arm_is_never_filtered(quiet):
     assert filtered(GaussianNoise(0.0), 40) == 0
 

@@ -158,6 +158,7 @@ def test_an_arm_at_the_origin_is_known_from_the_start():
     np.testing.assert_array_equal(nothing.mean, np.zeros(2))
 
 
+@pytest.mark.thorough
 def test_a_hundred_thousand_pulls_of_one_direction_agree_with_rational_arithmetic():
     """Arms a and 2a of one direction: theta a = sum c y / (ridge + sum c^2) at c = 1, 2."""
     posterior, counts, sums = (
@@ -435,6 +436,7 @@ def escapes(shrink: float, delta: float, runs: int) -> float:
     return left / runs
 
 
+@pytest.mark.thorough
 def test_the_function_leaves_ofuls_band_with_chance_delta_at_most():
     """Within four standard errors; a band of half the width is caught."""
     delta, runs = 0.2, 250
@@ -625,6 +627,7 @@ def test_the_draw_has_exactly_the_mean_and_covariance_of_the_paper():
     np.testing.assert_allclose(policy.sample(31, z), points @ policy.parameter(31, z), atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_on_orthonormal_arms_the_draws_are_independent_normals_of_known_mean_and_variance():
     """N(S_i / (1 + n_i), v^2 / (1 + n_i)), within four standard errors of 1e5 draws."""
     policy, n = told(lin_ts(np.eye(3)), [0, 1, 0], [0.75, -0.5, 0.25]), 100_000

@@ -229,6 +229,7 @@ def test_an_own_policy_plays_in_other_processes_and_a_local_one_is_refused_in_a_
             kb.run_experiment("branin", [local, "random"], mapper=mapper, **SMALL)
 
 
+@pytest.mark.thorough
 def test_the_report_shows_an_own_policy_with_what_its_class_says_of_it(tmp_path):
     class Told(Cautious):
         title = "Told by its class"

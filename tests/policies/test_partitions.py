@@ -342,6 +342,7 @@ def misses(factors: tuple[float, ...], runs: int, rounds: int, delta: float) -> 
     return [float((farthest > factor).mean()) for factor in factors]
 
 
+@pytest.mark.thorough
 def test_f_stays_in_the_bands_of_all_cells_and_would_leave_narrower_ones():
     delta, runs = 0.5, 200
     four_errors = 4 * math.sqrt(delta * (1 - delta) / runs)
@@ -565,6 +566,7 @@ def lowest_margin(factor: float) -> float:
     return least
 
 
+@pytest.mark.thorough
 def test_the_value_of_a_cell_bounds_f_on_it_whenever_the_band_holds_and_with_half_its_spread_would_not():
     assert lowest_margin(1.0) >= -1e-9
     assert lowest_margin(0.5) < -0.05

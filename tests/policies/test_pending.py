@@ -210,6 +210,7 @@ def test_thompson_sampling_scales_its_draw_by_the_inflation():
     assert choice.note["width"] == pytest.approx(scale, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_paths_with_pending_points_have_the_covariance_of_the_posterior_with_them():
     """2000 draws at three points, within five standard errors taken from the draws."""
     policy, n = thompson(BOX, features=64), 2000

@@ -121,6 +121,7 @@ def test_ties_are_settled_among_the_arms_allowed_in_the_order_of_their_numbers(a
     assert drawn.ask(1, fixed, arms=arms).arm == sorted(arms)[int(5 * u)]
 
 
+@pytest.mark.thorough
 def test_a_uniform_draw_is_even_among_the_arms_allowed():
     made, arms, rounds = kb.policies.UniformRandom(POINTS, kb.RBF(0.3)), [2, 11, 17], 6000
     counts = np.bincount(
@@ -194,12 +195,12 @@ SENSELESS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["whitehouse-ucb", "gp-ts", "mvr", "random", "exploit-plus", "r-gp-ucb", "auto"]
+@pairwise(
+    case=SENSELESS,
+    name=["whitehouse-ucb", "gp-ts", "mvr", "random", "exploit-plus", "r-gp-ucb", "auto"],
 )
-@pytest.mark.parametrize(("arms", "sentence"), SENSELESS.values(), ids=SENSELESS)
-def test_arms_that_make_no_sense_are_refused_in_one_sentence(policy, name, arms, sentence):
-    generator = np.random.default_rng(1)
+def test_arms_that_make_no_sense_are_refused_in_one_sentence(policy, name, case):
+    (arms, sentence), generator = SENSELESS[case], np.random.default_rng(1)
     for made in (policy(name, 0), policy(name, 6)):
         for answer in (
             made.recommend,
@@ -360,9 +361,9 @@ UNPAID = {
 }
 
 
-@pytest.mark.parametrize("name", ["whitehouse-ucb", "gp-ts", "exploit-plus", "auto"])
-@pytest.mark.parametrize(("costs", "sentence"), UNPAID.values(), ids=UNPAID)
-def test_costs_that_make_no_sense_are_refused_in_one_sentence(policy, name, costs, sentence):
+@pairwise(case=UNPAID, name=["whitehouse-ucb", "gp-ts", "exploit-plus", "auto"])
+def test_costs_that_make_no_sense_are_refused_in_one_sentence(policy, name, case):
+    costs, sentence = UNPAID[case]
     for rewards in (0, 6):
         for t in (7, 8):
             with pytest.raises(ValueError) as refusal:

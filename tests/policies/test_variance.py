@@ -260,6 +260,7 @@ def test_rewards_that_contradict_the_bounds_are_said_once_and_the_bounds_do_not_
     assert np.isfinite(policy.index(201)).all()
 
 
+@pytest.mark.thorough
 def test_the_noise_is_between_its_bounds_with_the_chance_stated():
     """In all of 300 rounds at once, 40 runs; the spread of the residuals itself would be no bound."""
     sigma, delta, runs = 0.5, 0.4, 40

@@ -263,6 +263,7 @@ class TestRows:
         np.testing.assert_allclose(mixture.variances, variances, rtol=rtol, atol=1e-12)
         log_dets = [member.log_det for member in single]
         np.testing.assert_allclose(mixture.log_dets, log_dets, rtol=rtol)
+        assert mixture.log_det == pytest.approx(np.mean(log_dets), rel=rtol)
         for member in single:
             np.testing.assert_array_equal(mixture.counts, member.counts)
 

@@ -85,6 +85,7 @@ def test_on_a_finite_set_it_is_the_arm_posterior(kernel, ridge):
     assert on_points.health.repairs == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ridge", [1e-6, 1.0])
 @pytest.mark.parametrize("name", ["rbf", "linear", "matern 5/2"])
 def test_it_stays_the_arm_posterior_over_thousands_of_repeats(name, ridge):

@@ -221,6 +221,7 @@ def test_the_basis_arms_have_a_closed_form(form):
 # ---------------------------------------------------------------- long runs and rounding
 
 
+@pytest.mark.thorough
 @every_form
 def test_a_hundred_thousand_pulls_of_one_arm_are_exact(form):
     """var = ridge k / (ridge + n k), mean = k S / (ridge + n k); memory does not grow."""

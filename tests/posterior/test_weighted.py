@@ -157,6 +157,7 @@ def test_it_follows_a_function_that_turns_over_where_whitehouse_lags():
 # ---------------------------------------------------------------- coverage
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "noise", [GaussianNoise(0.8), RademacherNoise(0.8)], ids=["gaussian", "rademacher"]
 )

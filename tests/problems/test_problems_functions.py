@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -131,23 +129,10 @@ def test_unscaled_rewards_are_minus_the_function():
     assert instance.noise == problem.noise == GaussianNoise(0.2)
 
 
-def test_equal_seeds_give_equal_instances_and_other_seeds_others():
-    problem = SampledFunction(problems.hartmann())
-    first, again, other = (problem.instance(Streams(seed)) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(first.domain.points, again.domain.points)
-    np.testing.assert_array_equal(first.values, again.values)
-    assert not np.array_equal(first.domain.points, other.domain.points)
-
-
 def test_one_candidate_has_value_zero():
     assert SampledFunction(problems.branin(), candidates=1).instance(
         Streams(0)
     ).values.tolist() == [0.0]
-
-
-def test_a_problem_survives_the_way_to_another_process():
-    problem = SampledFunction(problems.hartmann())
-    assert pickle.loads(pickle.dumps(problem)) == problem == copy.deepcopy(problem)
 
 
 @pytest.mark.parametrize("candidates", [0, -1, 2.0, True, None])

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
+from kernelbandits.catalogue import NOISES
 from kernelbandits.problems import (
     CustomNoise,
     EmpiricalNoise,
@@ -27,6 +28,10 @@ LIGHT = [
 ]
 LAWS = [*LIGHT, StudentNoise(0.7, 5.0), ParetoNoise(0.7, 5.0), CustomNoise(stats.laplace())]
 VARIANCES = [0.49, 0.49, 0.49 / 3, (1 + 0.25**2 + 0.75**2) / 3, 1 / 6, 0.49 * 5 / 3, 0.49 / 6, 2.0]
+
+
+def test_the_laws_are_those_of_the_catalogue_and_more():
+    assert {*NOISES.values()} < {type(law) for law in LAWS}
 
 
 def midpoints(n: int) -> np.ndarray:

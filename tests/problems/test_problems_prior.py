@@ -12,15 +12,6 @@ from kernelbandits.catalogue import from_plain, read_problem, to_plain
 from kernelbandits.problems import Drifting, GaussianNoise, GPFunction, Markov, SampledFunction
 
 
-def test_a_seed_draws_its_own_arms_and_function_and_the_same_again():
-    problem = GPFunction(kb.Matern(0.3), dimension=3, candidates=20)
-    first, again, other = (problem.instance(kb.Streams(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first.domain.points, again.domain.points)
-    np.testing.assert_array_equal(first.values, again.values)
-    assert not np.array_equal(first.values, other.values)
-    assert first.domain.points.shape == (20, 3)
-
-
 def test_the_values_have_the_covariance_of_the_kernel():
     """Whitened by the kernel on their own arms the values are standard normal: chi-square over 400 draws of 8."""
     problem = GPFunction(0.5 * kb.RBF(0.3), candidates=8)

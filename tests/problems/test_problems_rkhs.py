@@ -109,13 +109,6 @@ def test_values_that_do_not_fit_the_points_are_refused(values):
         least_norm(rbf, [[0.0], [1.0]], values)
 
 
-def test_equal_seeds_give_equal_instances_and_other_seeds_others():
-    first, again, other = (PROBLEM.instance(Streams(seed)) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(first.domain.points, again.domain.points)
-    np.testing.assert_array_equal(first.values, again.values)
-    assert not np.array_equal(first.values, other.values)
-
-
 def test_another_norm_bound_stretches_the_same_function():
     wider = replace(PROBLEM, norm_bound=5.0)
     np.testing.assert_allclose(

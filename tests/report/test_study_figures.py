@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from conftest import with_long
 from kernelbandits.checks import StudyConflict
 from kernelbandits.report.studies import KINDS, draw_study
 from kernelbandits.report.studies.columns import category_groups
@@ -189,6 +190,7 @@ def test_importing_the_module_imports_neither_matplotlib_nor_jinja2():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.thorough
 def test_the_suffix_says_what_is_written_and_its_path_comes_back(made, tmp_path):
     study = made(LINE, [(0, 1.0), (5, 2.0)])
     png, svg, page, pdf = (
@@ -618,7 +620,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", with_long(TABLES, [*TABLES][1::2]))
 def test_no_label_lies_on_another_or_leaves_the_figure(made, table):
     results, asks = STATES["some"]
     last = len(TABLES[table]) - 1
@@ -673,6 +675,7 @@ def test_letters_that_steer_are_taken_from_labels():
     assert shorten("x" * 50, 10) == "x" * 9 + "…"
 
 
+@pytest.mark.thorough
 def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwarn):
     study = made(LINE.rename(columns={"T (°C)": "温度"}), [(0, 1.0)], target="収率 𓀀")
     recwarn.clear()
@@ -720,7 +723,7 @@ def measured(path, space, results, pending=1, target="yield (%)"):
     return study
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", with_long(SPACES, [name for name in SPACES if name != "mixed"]))
 def test_figures_of_a_space_are_readable_from_the_first_result_on(tmp_path, name):
     for results in (0, 1, 9) if name == "mixed" else (9,):
         study = measured(tmp_path / f"{results}.db", SPACES[name], results, int(results > 0))

@@ -300,6 +300,7 @@ def test_a_changing_problem_has_no_bounds():
     assert row.proved == "the problem changes from round to round"
 
 
+@pytest.mark.thorough
 def test_the_section_holds_figure_table_and_numbers(page, found):
     text = (page / "report.html").read_text()
     part = text[text.index("<h2>Theory</h2>") : text.index("<h2>Summary</h2>")]
@@ -534,6 +535,7 @@ def test_lines_at_the_same_place_alternate():
     assert how_vacuous([2.0, 2.01]).endswith("\n2 times 2DT")
 
 
+@pytest.mark.thorough
 def test_a_far_bound_is_drawn_on_a_logarithmic_axis(found, tmp_path):
     rows = [row for row in found.values() if row.policy in BOUNDED]
     svg = figures.guarantee_figure({"one": rows, "two": rows}, sorted(BOUNDED), tmp_path / "theory")
@@ -565,6 +567,7 @@ def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():
     )
 
 
+@pytest.mark.thorough
 def test_the_figures_of_the_docs_are_drawn_by_their_script(tmp_path):
     script = ROOT / "docs" / "figures" / "draw.py"
     runpy.run_path(str(script))["main"](tmp_path)

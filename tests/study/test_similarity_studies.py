@@ -228,6 +228,7 @@ def test_names_may_have_a_heading(tmp_path):
 # ---------------------------------------------------------------------- figures and pages
 
 
+@pytest.mark.thorough
 def test_figures_and_the_lab_page_name_the_candidates(tmp_path, ring, monkeypatch):
     monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 60.0)
     (tmp_path / "studies").mkdir()

@@ -273,7 +273,14 @@ def test_the_dataframe_has_one_row_for_each_candidate(make):
 
 @pytest.mark.parametrize(
     ("suffix", "results"),
-    [("png", 3), ("svg", 0), ("svg", 20), ("pdf", 20), ("html", 0), ("html", 20)],
+    [
+        ("png", 3),
+        ("svg", 0),
+        ("html", 20),
+        pytest.param("svg", 20, marks=pytest.mark.thorough),
+        pytest.param("pdf", 20, marks=pytest.mark.thorough),
+        pytest.param("html", 0, marks=pytest.mark.thorough),
+    ],
 )
 def test_every_format_is_written(make, tmp_path, suffix, results):
     study = make(smooth(range(results)))
@@ -292,6 +299,7 @@ def draw_text(study, path):
     return " ".join(ElementTree.parse(path).getroot().itertext())
 
 
+@pytest.mark.thorough
 def test_the_figure_names_outliers_columns_and_target(make, tmp_path):
     text = draw_text(make(smooth(range(20))), tmp_path / "good.svg")
     assert "measured yield (%)" in text
@@ -347,6 +355,7 @@ def test_the_page_escapes_names_of_the_table(make, tmp_path):
     assert "&lt;script&gt;" in page
 
 
+@pytest.mark.thorough
 def test_many_columns_and_long_names_fit(make):
     names = [f"a very long name of a column, number {j}, in mol per litre" for j in range(20)]
     table = pd.DataFrame(np.random.default_rng(0).random((12, 20)), columns=names)
@@ -390,6 +399,7 @@ def test_the_json_document_has_all_numbers(make):
     assert document["plot"] is None
 
 
+@pytest.mark.thorough
 def test_the_command_draws_and_says_where(make, tmp_path):
     study, path = make(smooth(range(8))), tmp_path / "check.png"
     shown = invoke(study.place, "--plot", path)

@@ -18,6 +18,7 @@ import pytest
 
 import kernelbandits as kb
 from commands import Done, document, said, study
+from conftest import pairwise
 from kernelbandits import storage
 from kernelbandits.apps.cli.main import TRACEBACK
 
@@ -331,8 +332,7 @@ WRITING = (
 )
 
 
-@pytest.mark.parametrize("words", READING + WRITING, ids=lambda words: words[0])
-@pytest.mark.parametrize("name", ["none.db", "empty.db", "picture.db", "directory"])
+@pairwise(words=READING + WRITING, name=["none.db", "empty.db", "picture.db", "directory"])
 def test_a_place_without_a_study_is_named_with_exit_code_74(folder, name, words):
     Path("empty.db").touch()
     Path("picture.db").write_bytes(b"\x89PNG\r\n\x1a\n" * 1000)

@@ -88,7 +88,14 @@ def describe(study: kb.Study, now: float) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
-@pytest.mark.parametrize(("seed", "rows", "pool"), [(0, 6, None), (1, 25, None), (2, 120, 60)])
+@pytest.mark.parametrize(
+    ("seed", "rows", "pool"),
+    [
+        (0, 6, None),
+        pytest.param(1, 25, None, marks=pytest.mark.thorough),
+        pytest.param(2, 120, 60, marks=pytest.mark.thorough),
+    ],
+)
 def test_two_who_share_a_study_know_what_its_events_say(tmp_path, monkeypatch, seed, rows, pool):
     if pool is not None:
         monkeypatch.setattr(working_set, "LARGEST_POOL", pool)

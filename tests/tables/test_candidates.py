@@ -23,7 +23,7 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.tables import candidates as module
 from kernelbandits.tables import csv_files, encodings
 from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
-from kernelbandits.tables.cells import canonical
+from kernelbandits.tables.cells import canonical, parse_number, parse_numbers
 from kernelbandits.tables.headers import bare, find
 from kernelbandits.tables.results import read_results
 
@@ -181,7 +181,7 @@ def is_utf_8(content: bytes) -> bool:
         return False
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frame=frames(), dialect=DIALECTS)
 def test_a_table_is_the_same_in_every_dialect_and_through_every_door(tmp_path, frame, dialect):
     columns = list(frame.columns)
@@ -741,6 +741,13 @@ def test_a_gap_in_a_dataframe_is_refused_by_row_and_column(column):
 def test_what_no_store_can_hold_is_refused_by_row_and_column(value):
     with pytest.raises(ValueError, match=r"a cell needs .* in row 1, column 'a'"):
         read_candidates(pd.DataFrame({"a": pd.Series(["x", value, "x"], dtype=object)}))
+
+
+def test_a_number_beyond_all_floats_is_no_number_in_any_company():
+    for cells in (["1", "1e999"], ["1", "-1e999", "word"]):
+        assert parse_numbers(cells)[0] == 1.0
+        assert np.isnan(parse_numbers(cells)[1:]).all()
+    assert math.isnan(parse_number("1e999"))
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 10**400])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from conftest import run_command
+from conftest import pairwise, run_command
 from kernelbandits import runtime
 from kernelbandits.apps.cli import output
 from kernelbandits.experiment import plan_experiment, run_cells
@@ -126,8 +126,7 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("kind", BAD_FILES)
+@pairwise(kind=BAD_FILES, door=DOORS)
 def test_a_bad_file_is_refused_with_row_and_column_at_every_door(tmp_path, door, kind):
     content, sentence = BAD_FILES[kind]
     path = tmp_path / "pool.table"

@@ -19,7 +19,12 @@ from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.sheets import blank_figure
 from kernelbandits.report.studies.view import read_view
 from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
-from kernelbandits.tables.scaling import has_zero_among_decades, is_crowded, prefers_logarithms
+from kernelbandits.tables.scaling import (
+    count_decades,
+    has_zero_among_decades,
+    is_crowded,
+    prefers_logarithms,
+)
 
 DOSES = pd.DataFrame(
     [(10.0**power, 20.0 * step) for power in range(-3, 2) for step in range(1, 5)],
@@ -142,6 +147,16 @@ def test_a_text_column_keeps_its_coordinates_beside_a_logarithm():
 def test_logarithms_are_the_default_where_ratios_are_plain(values, taken):
     """Positive, at least a factor of 1000, and much more even so than by the values."""
     assert prefers_logarithms(np.array(values, dtype=float)) is taken
+
+
+def test_rounding_of_the_logarithms_takes_no_power_of_ten_away():
+    """log10 of 0.09 less that of 9e-5 is a little below 3."""
+    for power in range(-6, 3):
+        for digit in range(1, 10):
+            column = np.array([float(f"{digit}e{power + step}") for step in range(4)])
+            assert count_decades(column) >= 3
+            assert prefers_logarithms(column)
+            assert count_decades(column[:3]) == pytest.approx(2, abs=1e-8)
 
 
 def test_the_default_is_said_in_one_sentence(tmp_path):
@@ -388,6 +403,7 @@ def axes_of(view: Any, what: str) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.thorough
 def test_the_axis_of_a_logarithm_is_logarithmic_with_plain_numbers(tmp_path):
     powers = ["0.001", "0.01", "0.1", "1", "10"]
     line = DOSES[["dose (mM)"]].drop_duplicates(ignore_index=True)

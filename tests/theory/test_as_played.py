@@ -116,6 +116,7 @@ def test_with_much_noise_first_rounds_or_a_threshold_pay_and_are_named():
 # ---------------------------------------------------------------- second moments
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "law",
     [kb.Bernoulli(0.3), kb.Gaussian(), kb.Gaussian(-0.5, 2.0), kb.Gaussian(0.7, 0.6), stats.t(4),
@@ -314,6 +315,7 @@ def verdicts(statements) -> list[bool]:
     return [checked.as_expected for checked in statements]
 
 
+@pytest.mark.thorough
 def test_the_statements_hold_and_notice_a_broken_bound(monkeypatch):
     quick = Effort(scale=0.05)
     assert all(verdicts(as_played.check_effective_level(quick)))

@@ -139,6 +139,7 @@ def drawn(seed):
     return Truth(kernel, pulls, rewards, noise, norm, ridge), posterior, noise, norm
 
 
+@pytest.mark.thorough
 @every_method
 @pytest.mark.parametrize("seed", range(12))
 def test_every_function_of_the_set_keeps_what_the_band_says(seed, method):
@@ -653,6 +654,7 @@ def failures(stated, delta, runs=100, rounds=40):
     return left.mean(0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.5, 0.1])
 def test_f_leaves_a_band_no_more_often_than_stated_however_the_arms_are_chosen(delta):
     rates = failures(1.0, delta)
@@ -661,6 +663,7 @@ def test_f_leaves_a_band_no_more_often_than_stated_however_the_arms_are_chosen(d
     assert delta < 0.5 or rates[2] > 0
 
 
+@pytest.mark.thorough
 def test_bands_for_half_the_noise_are_caught():
     """The same simulation with R understated fails: it is able to."""
     assert failures(0.5, 0.1, runs=40)[2] > 0.1 + 4 * math.sqrt(0.09 / 40)
@@ -675,6 +678,7 @@ def stopped(policy, instance, streams, horizon, tolerance, method, told, every):
     return horizon, 0.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("method", "every"), [("amm", 2), ("cmm", 10)])
 def test_who_stops_by_the_band_loses_no_more_than_the_tolerance_with_the_chance_stated(
     method, every
@@ -717,6 +721,7 @@ def opposed(stated, runs=200, theta=0.2, delta=0.05):
     return wrong / runs
 
 
+@pytest.mark.thorough
 def test_the_stopping_rule_holds_on_a_hard_pair_and_half_the_width_breaks_it():
     allowed = 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
     assert opposed(1.0) <= allowed

@@ -748,6 +748,7 @@ class Rounded:
         self.cdf, self.ppf = law.cdf, law.ppf
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "law", [stats.t(1.05), stats.t(1.2), stats.t(1.5), stats.pareto(1.5), stats.lognorm(3.0)]
 )

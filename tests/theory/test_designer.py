@@ -83,10 +83,12 @@ def test_without_a_budget_below_one_the_answer_is_ucb(family, objective, budget)
     assert "It is proved that no law has a smaller factor." in answer.sentence
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("family", ["any", "bernoulli"])
-@pytest.mark.parametrize("budget", [0.001, 0.05, 0.4, 0.99])
-@pytest.mark.parametrize("horizon", [3, 1000])
+@pairwise(
+    budget=[0.001, 0.05, 0.4, 0.99],
+    objective=OBJECTIVES,
+    family=["any", "bernoulli"],
+    horizon=[3, 1000],
+)
 def test_with_a_budget_below_one_the_answer_is_bernoulli(family, budget, objective, horizon):
     answer = design(horizon, family=family, objective=objective, budget=budget)
     assert answer.law == Bernoulli(budget)

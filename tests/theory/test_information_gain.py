@@ -381,6 +381,7 @@ def test_no_points_found_by_climbing_exceed_the_bound_of_the_box(kernel, box, t)
     assert found <= 1.02 * gain.lower + 1e-9
 
 
+@pytest.mark.thorough
 def test_random_points_of_a_box_never_exceed_its_bound():
     rng = np.random.default_rng(11)
     for kernel, d in (
@@ -394,6 +395,7 @@ def test_random_points_of_a_box_never_exceed_its_bound():
         assert max(gain_of(kernel, points, range(60), 1.0) for points in plays) <= upper
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kernel", "d", "t", "ratio"),
     [
@@ -436,6 +438,7 @@ def test_growth_gives_every_horizon_in_the_order_asked_for():
     assert growth(kb.RBF(0.2), points, ()) == ()
 
 
+@pytest.mark.thorough
 def test_the_growth_of_smooth_and_rough_kernels_follows_their_rates():
     """Over a decade of T the gain of a Matern kernel grows by about 10^e, and that of the RBF kernel by much less."""
     box = kb.Box((0.0,), (1.0,))

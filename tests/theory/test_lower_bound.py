@@ -82,6 +82,7 @@ def test_simple_ucb_plays_as_in_closed_form_and_loses_what_it_must(engine):
     assert regret >= GOLDEN.regret_bound(kb.PointMass(1.0)) == pytest.approx(25.77, abs=5e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "law", [kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)], ids=["normal", "steps", "uniform"]
 )
@@ -355,6 +356,7 @@ def test_the_instance_tells_what_it_is():
     )
 
 
+@pytest.mark.thorough
 def test_the_command_line_plays_the_instance(tmp_path):
     arguments = "run --problem lower-bound:d=3,horizon=2000 --kernel linear --policies simple-ucb,simple-gaussian"
     numbers = [

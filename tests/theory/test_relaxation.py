@@ -113,6 +113,7 @@ def test_the_optimal_design_bounds_the_best_of_all_multisets(seed, kernel, ridge
     assert (design.masses >= 0).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("ridge", [0.1, 2.0])
 def test_another_optimiser_finds_no_better_design_than_the_gap_allows(kernel, ridge):

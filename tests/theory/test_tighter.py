@@ -485,6 +485,7 @@ def failures(noise, stated, chance, runs=RUNS, rounds=25):
     return left / runs
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "noise", [GaussianNoise(0.8), RademacherNoise(0.8)], ids=["gaussian", "rademacher"]
 )
@@ -495,6 +496,7 @@ def test_f_stays_in_all_three_bands_in_all_rounds_with_the_chance_stated(noise):
     assert rates[0] <= rates[1] <= rates[2]
 
 
+@pytest.mark.thorough
 def test_bands_for_too_little_noise_are_caught():
     """The same test with R understated fails: it is able to."""
     assert failures(GaussianNoise(0.8), 0.25, 0.3, runs=25)[2] > 0.3 + 4 * math.sqrt(0.21 / 25)

@@ -10,6 +10,7 @@ from scipy import stats
 
 import kernelbandits as kb
 from broken_engines import patched, squared_sd, widened
+from conftest import with_long
 from kernelbandits.posterior import ArmPosterior, Posterior
 from kernelbandits.verification import (
     TOPICS,
@@ -31,6 +32,8 @@ from kernelbandits.verification.statements import (
 )
 
 QUICK = Effort(seed=0, scale=0.05)
+LONG = ("optimism", "lower-bound")
+"""Topics that take long."""
 CHECKED_HERE = ("constants", "potential", "optimism", "martingale")
 """The other topics have test files of their own."""
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -43,7 +46,7 @@ def unexpected(topic: str) -> list[str]:
 # The topics
 
 
-@pytest.mark.parametrize("topic", CHECKED_HERE)
+@pytest.mark.parametrize("topic", with_long(CHECKED_HERE, LONG))
 def test_every_verdict_of_a_topic_is_as_expected(topic):
     statements = check_topic(Effort(seed=1, scale=0.05), topic)
     assert [checked.statement for checked in statements if not checked.as_expected] == []
@@ -53,7 +56,9 @@ def test_every_verdict_of_a_topic_is_as_expected(topic):
     assert all(len(c.statement) <= 160 and len(c.observed) <= 110 for c in statements)
 
 
-@pytest.mark.parametrize("topic", ["constants", "potential", "martingale", "lower-bound"])
+@pytest.mark.parametrize(
+    "topic", with_long(("constants", "potential", "martingale", "lower-bound"), LONG)
+)
 def test_equal_seeds_give_equal_results(topic):
     assert check_topic(QUICK, topic) == check_topic(QUICK, topic)
 
@@ -129,6 +134,7 @@ def test_a_topic_notices(breakage, monkeypatch):
     assert any(not checked.as_expected for checked in TOPICS[topic](QUICK))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "break_program",
     [widened(0, 1, 1), patched(Posterior, "sd", lambda sound: squared_sd)],

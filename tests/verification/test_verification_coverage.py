@@ -43,6 +43,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 # Sound bands
 
 
+@pytest.mark.thorough
 def test_every_verdict_about_sound_bands_is_as_expected(monkeypatch):
     monkeypatch.setattr(coverage, "FEWEST_RUNS", 15)
     monkeypatch.setattr(coverage, "FEWEST_SLOW_RUNS", 10)
@@ -156,6 +157,7 @@ NEVER_NOTICED = {"GP-UCB rkhs", "BPE, elimination", "REDS, elimination"}
 """Of GP-UCB's rkhs schedule not even a hundredth is too narrow; the others have no width."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(set(BANDS) - NEVER_NOTICED))
 def test_half_of_a_band_is_too_narrow(name):
     band = narrowed(BANDS[name], WIDE_BANDS.get(name, 0.5))
@@ -218,6 +220,7 @@ def test_a_wrong_conclusion_from_a_sound_band_is_noticed(change, monkeypatch):
 # Broken widths
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["Simple-UCB", "Whitehouse"])
 @pytest.mark.parametrize(
     "break_width",
@@ -233,6 +236,7 @@ def test_f_leaves_the_band_of_a_policy_with(break_width, name, monkeypatch):
     assert not check_band(name, BANDS[name], QUICK).holds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rule", "broken", "names"),
     [

@@ -19,6 +19,7 @@ def statements():
     return {name: tuple(check(Effort())) for name, check in ERRATA.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ERRATA)
 def test_every_erratum_is_shown_in_numbers(statements, name):
     assert statements[name]
@@ -26,11 +27,13 @@ def test_every_erratum_is_shown_in_numbers(statements, name):
     assert name in ("E4", "E9") or any(not checked.should_hold for checked in statements[name])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["E1", "E3", "E4", "E5", "E6", "E7", "E8"])
 def test_what_replaces_an_erratum_holds(statements, name):
     assert any(checked.should_hold and checked.holds for checked in statements[name])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ERRATA)
 def test_the_page_quotes_every_statement(statements, name):
     for checked in statements[name]:
@@ -66,12 +69,14 @@ def test_the_matern_sentence_would_be_right_if_the_gain_had_no_logarithm(monkeyp
     assert corrected.holds
 
 
+@pytest.mark.thorough
 def test_the_printed_bound_of_e10_fails_for_another_seed(monkeypatch):
     monkeypatch.setattr(constants, "RUNS", 1)
     (checked,) = constants.check_conditional_optimism(Effort(seed=7))
     assert not checked.holds
 
 
+@pytest.mark.thorough
 def test_a_rule_that_explores_whatever_the_first_reward_keeps_the_bound_of_e10(monkeypatch):
     law = constants.Bernoulli(0.5)
     monkeypatch.setattr(constants, "explore_by_first_reward", lambda t, posterior: law)

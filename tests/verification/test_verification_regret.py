@@ -19,6 +19,7 @@ QUICK = Effort(seed=0, scale=0.05)
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("check", [regret.check_regret, lower_bound.check_lower_bound])
 def test_every_verdict_is_as_expected(check):
     statements = list(check(Effort(seed=2, scale=0.05)))
@@ -133,6 +134,7 @@ def test_without_the_norm_bound_a_law_stays_in_the_shallow_trap(name, monkeypatc
     assert not regret.check_expected_regret(name, {TRAPS[1]: runs}).holds
 
 
+@pytest.mark.thorough
 def test_the_lower_bound_fails_for_the_variance_in_place_of_the_sd(monkeypatch):
     squared_everywhere(monkeypatch)
     assert not lower_bound.check_certain_weight().holds
