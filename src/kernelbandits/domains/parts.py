@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains.constraints import (
+    RELATIONS,
     Comparison,
     Constraint,
     Forbidden,
@@ -20,15 +20,6 @@ from kernelbandits.domains.constraints import (
     OneOf,
 )
 from kernelbandits.domains.mixed import MixedBox
-
-RELATIONS = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 @dataclass(frozen=True)

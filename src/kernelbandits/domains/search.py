@@ -53,8 +53,9 @@ REACHED = 1e-6
 ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-9
 """A quick ascent ends when its predicted rise is below this, relative to how much the starts
 differ. With a sketch the function takes long, and the last digits are not worth it."""
-ROUNDED = 3
-"""How many ends of an ascent that moved freely on grids are rounded."""
+ROUNDED, ROUNDED_BY_PROGRAMME = 3, 1
+"""How many ends of an ascent that moved freely on grids are rounded. Under constraints that takes
+10 ms for each."""
 TRIED = 8
 """Of more exchanges of separate values than this, the best ones are tried with an ascent."""
 EXCHANGES = 50
@@ -359,9 +360,10 @@ class Search:
         starts = rows
         rows, heights, evaluations, _ = self.ascend_twice(starts, ~held | wide)
         if wide.any():
-            best = np.argsort(-heights, kind="stable")[:ROUNDED]
+            count = ROUNDED_BY_PROGRAMME if is_constrained(self.box) else ROUNDED
+            best = np.argsort(-heights, kind="stable")[:count]
             # The best start is on its grids already, and must not be lost by rounding.
-            rounded = np.vstack([self.settle(rows[best], starts[best]), starts[:1]])
+            rounded = np.vstack([self.settle(rows[best]), starts[:1]])
             rows, heights, more, _ = self.ascend(rounded, ~held)
             evaluations += more
         if any(self.box.discrete):
@@ -403,34 +405,25 @@ class Search:
 
         A start that will not rise above the height to `beat` stops early.
         """
+        known: Any = {
+            "beat": beat,
+            "steps": self.steps,
+            "least": self.least,
+            "rivals": self.least is not None,
+            "halving": self.halving,
+        }
         if is_constrained(self.box):
-            limited = self.function, rows, moving, self.scale, self.steps, beat
-            early = self.least, self.least is not None, self.halving
-            return Ascent(*self.box.feasible.ascend(*limited, *early))
+            return self.box.feasible.ascend(self.function, rows, moving, self.scale, **known)
         lower, upper = np.array(self.box.lower), np.array(self.box.upper)
         if not moving.all():
             lower, upper = np.where(moving, lower, rows), np.where(moving, upper, rows)
-        return projected_bfgs(
-            self.function,
-            rows,
-            lower,
-            upper,
-            self.scale,
-            beat=beat,
-            steps=self.steps,
-            least=self.least,
-            rivals=self.least is not None,
-            inverse_hessian=inverse_hessians,
-            halving=self.halving,
-        )
+        known["inverse_hessian"] = inverse_hessians
+        return projected_bfgs(self.function, rows, lower, upper, self.scale, **known)
 
-    def settle(self, rows: Array, starts: Array | None = None) -> Array:
-        """Return the rows on their grids, with all constraints met.
-
-        `starts` are points of the box, from which grid values are moved towards the rows.
-        """
+    def settle(self, rows: Array) -> Array:
+        """Return the rows on their grids, with all constraints met."""
         if is_constrained(self.box):
-            return self.box.feasible.settle(rows, starts)
+            return self.box.feasible.settle(rows)
         return self.box.nearest(rows) if any(self.box.discrete) else rows
 
     def exchange_values(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
