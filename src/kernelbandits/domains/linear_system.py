@@ -173,17 +173,17 @@ def compile_constraints(
     always, clauses = len(inequalities), []
     for owner, constraint in enumerate(constraints):
         if isinstance(constraint, Forbidden):
-            ways = [ways_to_avoid(coordinates, one) for one in constraint.conditions]
-            if None in ways:
-                continue
+            listed = [ways_to_avoid(coordinates, one, owner) for one in constraint.conditions]
+            if None in listed:
+                continue  # A condition never holds: nothing is forbidden.
             clause = Clause(owner, {}, [])
-            for way in (way for listed in ways for way in listed or ()):
-                if isinstance(way, AvoidingChoice):
-                    before = clause.choices.get(way.variable, False)
-                    clause.choices[way.variable] = before | way.allowed
-                else:
+            for way in (way for ways in listed for way in ways or ()):
+                if isinstance(way, LinearRow):
                     clause.inequalities.append(len(inequalities))
-                    inequalities.append(LinearRow(*way, owner))
+                    inequalities.append(way)
+                else:
+                    number, allowed = way
+                    clause.choices[number] = clause.choices.get(number, False) | allowed
             clauses.append(clause)
     return LinearSystem(
         coordinates,
@@ -219,19 +219,13 @@ def read_row(coordinates: SearchCoordinates, comparison: Comparison) -> tuple[Ar
     return factors, bound
 
 
-class AvoidingChoice(NamedTuple):
-    """The values of a choice that avoid a condition."""
+def ways_to_avoid(
+    coordinates: SearchCoordinates, condition: Condition, owner: int
+) -> list[LinearRow | tuple[int, Mask]] | None:
+    """Return what avoids a condition: an inequality, or a variable and which of its values do.
 
-    variable: int
-    allowed: Mask
-
-
-Way = AvoidingChoice | tuple[Array, float]
-"""What avoids a condition: a choice, or the factors and the bound of an inequality."""
-
-
-def ways_to_avoid(coordinates: SearchCoordinates, condition: Condition) -> list[Way] | None:
-    """Return the choices and inequalities that avoid a condition; None if it never holds."""
+    None is returned if the condition never holds.
+    """
     condition = as_choice(coordinates, condition)
     if isinstance(condition, OneOf):
         number = coordinates.number_of(condition.name)
@@ -239,7 +233,7 @@ def ways_to_avoid(coordinates: SearchCoordinates, condition: Condition) -> list[
         allowed = np.array([not condition.holds(value) for value in values])
         if len(values) == 1:
             return None if allowed[0] else []
-        return [AvoidingChoice(number, allowed)]
+        return [(number, allowed)]
     factors, bound = read_row(coordinates, condition)
     if not factors.any():
         return [] if RELATIONS[condition.relation](0.0, bound) else None
@@ -252,12 +246,11 @@ def ways_to_avoid(coordinates: SearchCoordinates, condition: Condition) -> list[
     steps = np.abs(factors * coordinates.step)[factors != 0]
     size = float(term_sizes(coordinates, factors[None], np.array([bound]))[0])
     gap = float(steps.min()) / 2 if steps.all() else 2 * TOLERANCE * size
-    ways: list[Way] = []
-    if condition.relation in (">", ">=", "=="):
-        ways.append((factors, bound - (gap if condition.relation != ">" else 0.0)))
-    if condition.relation in ("<", "<=", "=="):
-        ways.append((-factors, -bound - (gap if condition.relation != "<" else 0.0)))
-    return ways
+    below = LinearRow(factors, bound - (gap if condition.relation != ">" else 0.0), owner)
+    above = LinearRow(-factors, -bound - (gap if condition.relation != "<" else 0.0), owner)
+    if condition.relation == "==":
+        return [below, above]
+    return [below if condition.relation in (">", ">=") else above]
 
 
 def as_choice(coordinates: SearchCoordinates, condition: Condition) -> Condition:

@@ -8,7 +8,7 @@ from kernelbandits.checks import Array
 from kernelbandits.domains.linear_system import LinearSystem
 from kernelbandits.domains.polytope import limits_of
 from kernelbandits.domains.programme import Programme
-from kernelbandits.domains.variables import DIGITS
+from kernelbandits.domains.variables import round_digits
 
 
 class Rounding:
@@ -59,23 +59,18 @@ class Rounding:
         is 0.29999999999999993.
         """
         coordinates, system = self.coordinates, self.system
+        brief, reals = search.copy(), coordinates.is_real
+        brief[reals] = [round_digits(value) for value in search[reals].tolist()]
         near = 1e-12 * coordinates.sides
-        once = (system.equalities != 0).sum(0) == 1
-        for digits in (DIGITS, 15):
-            brief = search.copy()
-            for j in np.flatnonzero(coordinates.is_real):
-                brief[j] = float(f"{search[j]:.{digits}g}")
-            brief = np.where(brief - coordinates.lower < near, coordinates.lower, brief)
-            brief = np.where(coordinates.upper - brief < near, coordinates.upper, brief)
-            # What rounding has left of each equality goes to the real number with the most room.
-            room = np.minimum(brief - coordinates.lower, coordinates.upper - brief)
-            for factors, target in zip(system.equalities, system.equal_to, strict=True):
-                able = np.flatnonzero(coordinates.is_real & (factors != 0) & once)
-                if len(able):
-                    j = able[room[able].argmax()]
-                    brief[j] += (target - brief @ factors) / factors[j]
-                    brief[j] = float(f"{brief[j]:.15g}")
-            brief = np.clip(brief, coordinates.lower, coordinates.upper)
-            if system.holds(brief[None], tolerance=0.0)[0]:
-                return brief
-        return search
+        brief = np.where(brief - coordinates.lower < near, coordinates.lower, brief)
+        brief = np.where(coordinates.upper - brief < near, coordinates.upper, brief)
+        # What rounding has left of each equality goes to the real number with the most room.
+        room = np.minimum(brief - coordinates.lower, coordinates.upper - brief)
+        able = reals & ((system.equalities != 0).sum(0) == 1)
+        for factors, target in zip(system.equalities, system.equal_to, strict=True):
+            if (able & (factors != 0)).any():
+                j = int(np.where(able & (factors != 0), room, -np.inf).argmax())
+                brief[j] += (target - brief @ factors) / factors[j]
+                brief[j] = float(f"{brief[j]:.15g}")
+        brief = np.clip(brief, coordinates.lower, coordinates.upper)
+        return brief if system.holds(brief[None], tolerance=0.0)[0] else search

@@ -11,6 +11,7 @@ from kernelbandits.checks import Array
 from kernelbandits.domains.lattice import lattice_moves
 from kernelbandits.domains.polytope import null_basis
 from kernelbandits.domains.rounding import Rounding
+from kernelbandits.domains.variables import Number
 from kernelbandits.streams import Streams
 
 POOL = 512
@@ -19,8 +20,6 @@ CORNERS = 24
 """From how many points, found by random objectives, the first walks start."""
 MOVES = 4
 """How many moves separate a sample from the pool."""
-SHRINKS = 40
-"""How often a place along a line is drawn again."""
 
 
 class RandomWalks:
@@ -38,10 +37,11 @@ class RandomWalks:
         moved = np.abs(self.basis).max(1, initial=0.0) > 0
         self.logs = np.flatnonzero(coordinates.is_log & moved)
         """The real numbers on log scales that can move."""
+        named = [coordinates.box.blocks[number] for number in coordinates.tied]
         self.choices = [
-            number
-            for number in coordinates.tied
-            if number not in coordinates.column and coordinates.box.variables[number].levels > 1
+            (variable, place)
+            for variable, place in named
+            if not isinstance(variable, Number) and variable.levels > 1
         ]
         # What limits a walk: the inequalities that always hold, and the bounds of tied numbers.
         numbers = coordinates.is_real | coordinates.is_grid
@@ -88,24 +88,30 @@ class RandomWalks:
         return self.walk(chains, moves, rng)
 
     def walk(self, chains: Array, moves: int, rng: np.random.Generator) -> Array:
-        """Return the ends of random walks within the set."""
+        """Return the ends of random walks within the set.
+
+        A move that ends where a clause forbids it is not made.
+        """
         start, basis = chains, self.basis
         for _ in range(moves):
             if basis.shape[1]:
                 direction = rng.normal(size=(len(chains), basis.shape[1])) @ basis.T
-                chains = self.slide(chains, direction, rng)
+                back, ahead = self._reach(chains, direction)
+                times = back + rng.random(len(chains)) * (ahead - back)
+                chains = self._accept(chains, chains + times[:, None] * direction)
             if len(self.logs):
-                log = self.logs[rng.integers(len(self.logs))]
-                along = basis @ basis[log]
-                direction = np.broadcast_to(along / along[log], chains.shape)
-                chains = self.slide(chains, direction, rng, log=log)
+                chains = self._move_log(chains, self.logs[rng.integers(len(self.logs))], rng)
             if len(self.lattice):
                 direction = self.lattice[rng.integers(len(self.lattice), size=len(chains))]
-                chains = self.slide(chains, direction, rng, whole=True)
+                back, ahead = self._reach(chains, direction)
+                first, last = np.ceil(back - 1e-7), np.floor(ahead + 1e-7)
+                times = first + np.floor(rng.random(len(chains)) * (last - first + 1))
+                chains = self._accept(chains, chains + times[:, None] * direction)
             if self.choices:
-                chains = self._change_choice(
-                    chains, self.choices[rng.integers(len(self.choices))], rng
-                )
+                variable, place = self.choices[rng.integers(len(self.choices))]
+                changed = chains.copy()
+                changed[:, place] = variable.from_unit(rng.random(len(chains)))
+                chains = self._accept(chains, changed)
         ends = self.coordinates.round_to_grids(self.rounding.meet_equalities(chains))
         # Rounding may leave a walk just outside. If it cannot be repaired, it has not moved.
         bad = np.flatnonzero(~self.system.holds(ends, tolerance=0.0))
@@ -114,60 +120,29 @@ class RandomWalks:
         ends[bad] = start[bad]
         return ends
 
-    def slide(
-        self,
-        chains: Array,
-        direction: Array,
-        rng: np.random.Generator,
-        whole: bool = False,
-        log: int | None = None,
-    ) -> Array:
-        """Return the chains moved to a random place of the set along their directions.
+    def _accept(self, chains: Array, moved: Array) -> Array:
+        """Return the chains moved where no clause forbids it."""
+        if not self.system.clauses:
+            return moved
+        return np.where(self.system.holds(moved)[:, None], moved, chains)
 
-        The place is uniform; with `whole` it is a whole number of directions away, and with the
-        coordinate of a number on a log scale it is uniform in its logarithm. A place that a clause
-        forbids is drawn again, from the part that is left between it and the other end. This keeps
-        the distribution (Neal 2003, the shrinkage of slice sampling).
-        """
-        back, ahead = self._reach(chains, direction)
-        if whole:
-            back, ahead = np.ceil(back - 1e-7), np.floor(ahead + 1e-7)
-        moved, left = chains.copy(), np.arange(len(chains))
-        for _ in range(SHRINKS):
-            share = rng.random(len(left))
-            if whole:
-                times = back + np.floor(share * (ahead - back + 1))
-            elif log is None:
-                times = back + share * (ahead - back)
-            else:
-                here = chains[left, log]
-                least = self.coordinates.lower[log]
-                ends = np.log(np.maximum([here + back, here + ahead], least))
-                times = np.exp(ends[0] + share * (ends[1] - ends[0])) - here
-            places = chains[left] + times[:, None] * direction[left]
-            good = self.system.holds(places) if self.system.clauses else np.ones(len(left), bool)
-            moved[left[good]] = places[good]
-            left, times, back, ahead = left[~good], times[~good], back[~good], ahead[~good]
-            if not len(left):
-                break
-            step = 1.0 if whole else 0.0
-            back = np.where(times < 0, np.minimum(times + step, 0.0), back)
-            ahead = np.where(times > 0, np.maximum(times - step, 0.0), ahead)
-        return moved
+    def _move_log(self, chains: Array, j: int, rng: np.random.Generator) -> Array:
+        """Return the chains with one value on a log scale drawn uniformly in its logarithm."""
+        along = self.basis @ self.basis[j]
+        direction = np.broadcast_to(along / along[j], chains.shape)
+        here = chains[:, j]
+        ends = np.maximum(here + self._reach(chains, direction), self.coordinates.lower[j])
+        low, high = np.log(ends)
+        drawn = np.exp(low + rng.random(len(chains)) * (high - low))
+        return self._accept(chains, chains + (drawn - here)[:, None] * direction)
 
-    def _reach(self, chains: Array, direction: Array) -> tuple[Array, Array]:
-        """Return how far each chain can move backwards and forwards along its direction."""
+    def _reach(self, chains: Array, direction: Array) -> Array:
+        """Return how far each chain can move backwards, and how far forwards."""
         rooms = np.maximum(self.offsets - chains @ self.normals.T, 0.0)
         speeds = direction @ self.normals.T
         meets = np.abs(speeds) > 1e-12
         times = rooms / np.where(meets, speeds, 1.0)
         back = np.where(meets & (speeds < 0), times, -np.inf).max(1)
         ahead = np.where(meets & (speeds > 0), times, np.inf).min(1)
-        return np.where(np.isfinite(back), back, 0.0), np.where(np.isfinite(ahead), ahead, 0.0)
-
-    def _change_choice(self, chains: Array, number: int, rng: np.random.Generator) -> Array:
-        """Return the chains with another value of a choice, where that is allowed."""
-        variable, place = self.coordinates.box.blocks[number]
-        proposed = chains.copy()
-        proposed[:, place] = variable.from_unit(rng.random(len(chains)))
-        return np.where(self.system.holds(proposed)[:, None], proposed, chains)
+        reach = np.array([back, ahead])
+        return np.where(np.isfinite(reach), reach, 0.0)
