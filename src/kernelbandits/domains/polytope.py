@@ -19,8 +19,8 @@ from kernelbandits.domains.linear_system import LinearSystem
 
 TOUCHING = 1e-9
 """A limit this close, in scales, holds the point."""
-PASSES = 24
-"""The most changes of the active set for one direction or one projection."""
+TOGETHER, PASSES = 8, 40
+"""The set of limits that hold changes so often as a whole, and at most so often at all."""
 DEPENDENT = 1e-12
 """Added to the diagonal, relative to it: limits that meet in a corner may be dependent."""
 
@@ -126,16 +126,19 @@ def multipliers(gram: Array, pushing: Array, near: Mask, least: Array | float) -
     """Return l >= 0 with gram @ l = pushing where l > 0, and gram @ l >= pushing elsewhere.
 
     Which limits hold is found by changing the set until all multipliers are positive and no other
-    limit is crossed. Only limits that are near can hold.
+    limit is crossed. Only limits that are near can hold. If all that is wrong is changed at once,
+    the sets may repeat; if only the first limit is, they never do (Murty 1974).
     """
     held = near & (pushing > 0)
-    for _ in range(PASSES):
+    for number in range(PASSES):
         found = solve_held(gram, pushing, held)
         crossing = pushing - np.matmul(gram, found[:, :, None])[:, :, 0]
-        changed = near & np.where(held, found > 0, crossing > least)
-        if (changed == held).all():
+        wrong = near & np.where(held, found <= 0, crossing > least)
+        if not wrong.any():
             break
-        held = changed
+        if number >= TOGETHER:
+            wrong &= np.cumsum(wrong, axis=1) == 1
+        held = held ^ wrong
     return found
 
 
