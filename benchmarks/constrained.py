@@ -58,6 +58,10 @@ def two_sums(a: int, b: int, d: int) -> tuple[int, ...]:
     return a, b, 60 - a - b, d, 2 * b + 3 * d - 60
 
 
+def thin(x: float, z: float) -> tuple[float, ...]:
+    return x, 0.5 - x, z
+
+
 def grids_and_reals(a: float, c: float, d: float) -> tuple[float, ...]:
     return a, 1 - a - c, c, d
 
@@ -137,7 +141,7 @@ TASKS: Mapping[str, Task] = {
         dict.fromkeys("xyz", UNIT),
         ("0.499 <= x + y <= 0.501", "x - z >= 0.1"),
         lambda x, y, z: 0.499 <= x + y <= 0.501 and x - z >= 0.1,
-        lambda rng: (*np.outer([0.5, -0.5], rng.uniform(-1, 1))[:, 0] + 0.25, rng.random()),
+        lambda rng: thin(rng.uniform(0, 0.5), rng.random()),
     ),
     "mixed": Task(
         {
