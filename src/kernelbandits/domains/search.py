@@ -53,9 +53,8 @@ REACHED = 1e-6
 ENOUGH, ENOUGH_BY_SKETCH = 1e-10, 1e-9
 """A quick ascent ends when its predicted rise is below this, relative to how much the starts
 differ. With a sketch the function takes long, and the last digits are not worth it."""
-ROUNDED, ROUNDED_BY_PROGRAMME = 3, 1
-"""How many ends of an ascent that moved freely on grids are rounded. Under constraints that takes
-10 ms for each."""
+ROUNDED = 3
+"""How many ends of an ascent that moved freely on grids are rounded."""
 TRIED = 8
 """Of more exchanges of separate values than this, the best ones are tried with an ascent."""
 EXCHANGES = 50
@@ -360,10 +359,9 @@ class Search:
         starts = rows
         rows, heights, evaluations, _ = self.ascend_twice(starts, ~held | wide)
         if wide.any():
-            count = ROUNDED_BY_PROGRAMME if is_constrained(self.box) else ROUNDED
-            best = np.argsort(-heights, kind="stable")[:count]
+            best = np.argsort(-heights, kind="stable")[:ROUNDED]
             # The best start is on its grids already, and must not be lost by rounding.
-            rounded = np.vstack([self.settle(rows[best]), starts[:1]])
+            rounded = np.vstack([self.round_ends(rows[best]), starts[:1]])
             rows, heights, more, _ = self.ascend(rounded, ~held)
             evaluations += more
         if any(self.box.discrete):
@@ -425,6 +423,16 @@ class Search:
         if is_constrained(self.box):
             return self.box.feasible.settle(rows)
         return self.box.nearest(rows) if any(self.box.discrete) else rows
+
+    def round_ends(self, rows: Array) -> Array:
+        """Return the ends of an ascent on their grids, the best end first.
+
+        Only the best is worth a mixed-integer programme, which takes 10 ms. Others that need one
+        are left out.
+        """
+        if is_constrained(self.box):
+            return np.vstack([self.settle(rows[:1]), self.box.feasible.pull_inside(rows[1:])])
+        return self.box.nearest(rows)
 
     def exchange_values(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
         """Change one separate value of the best row and ascend again, while that improves it."""
