@@ -35,6 +35,9 @@ compares the sampler for Optuna with Optuna's own; it continues where it stopped
 
 `python -m benchmarks calibration [--seeds N] [--tables ...] [--noise ...] [--random]
 [--workers N]` compares what studies of these tables state with what is true.
+
+`python -m benchmarks constrained [--label NAME] [--against NAME] [--seeds N] [--tasks ...]
+[--random N]` compares two versions on constrained spaces, and checks points of random ones.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ import sys
 from benchmarks import (
     argmax,
     calibration,
+    constrained,
     durability,
     imports,
     lab,
@@ -93,10 +97,13 @@ def main() -> None:
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
     working_sets.arguments(commands.add_parser("working-sets", help=working_sets.__doc__))
     planted.arguments(commands.add_parser("planted", help=planted.__doc__))
+    constrained.arguments(commands.add_parser("constrained", help=constrained.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
+    elif arguments.command == "constrained":
+        constrained.run(arguments)
     elif arguments.command == "scale":
         scale.run(quick=arguments.quick, skip=arguments.skip, rivals=arguments.rivals)
     elif arguments.command == "working-sets":

@@ -145,7 +145,7 @@ def test_repeats_learnt_one_by_one_or_built_again_give_the_same_estimates():
     for away in noise:
         policy.tell(policy.choice(int(ARMS[0])), float(values[ARMS[0]] + away))
     before = policy.estimates()
-    policy.learner._set_checkpoint(policy.learner._known)
+    policy.learner._set_checkpoint(policy.learner._knowledge)
     np.testing.assert_allclose(policy.estimates(), before, rtol=1e-7)
 
 

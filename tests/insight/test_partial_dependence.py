@@ -185,7 +185,7 @@ def test_slices_satisfy_the_constraints_and_have_the_value(name):
                 np.tile(variable.encode(one.value), (len(one.rows), 1)),
                 atol=1e-9,
             )
-            assert space.feasible.holds(space.feasible.to_search(one.rows)).all()
+            assert space.feasible.holds(one.rows).all()
 
 
 def test_in_a_mixture_the_others_keep_their_variety():

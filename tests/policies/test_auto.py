@@ -683,7 +683,7 @@ def test_the_posterior_has_always_learnt_the_failures_that_count_and_no_others(d
         )
     rows = policy.domain.points if policy.finite else policy.rewards.points
     learnt, log_det = policy.posterior.at(rows), policy.posterior.log_det
-    policy.learner._set_checkpoint(policy.learner._known)
+    policy.learner._set_checkpoint(policy.learner._knowledge)
     np.testing.assert_allclose(policy.posterior.at(rows), learnt, atol=1e-6)
     assert policy.posterior.log_det == pytest.approx(log_det, rel=1e-6)
     assert policy.failed

@@ -9,7 +9,6 @@ import pytest
 import kernelbandits as kb
 from commands import study as command
 from kernelbandits.checks import StudyConflict
-from kernelbandits.domains import Part
 from kernelbandits.study.batches import Batch, farthest_distance
 from kernelbandits.tables.candidates import read_candidates
 
@@ -124,30 +123,6 @@ def test_points_of_a_space_share_a_value_to_the_last_digit(tmp_path, space, same
             study.tell(one.trial, sum(v for v in one.x.values() if isinstance(v, float)))
     reopened = kb.Study.open(tmp_path / "a.db")
     assert all(reopened.replay(trial).same for trial in (2, 9, 12))
-
-
-def test_a_part_of_a_space_keeps_what_its_constraints_demand_of_the_rest():
-    whole = kb.MixedBox(
-        {"A": kb.Real(0, 1), "B": kb.Real(0, 1), "acid": kb.Category(("x", "y", "z"))},
-        constraints=[
-            "A + B <= 1.2",
-            "not (acid == 'x' and A > 0.5)",
-            "not (acid == 'y' and B > 0.5)",
-        ],
-    )
-    high, low = Part(whole, {"A": 0.9}), Part(whole, {"A": 0.1})
-    assert len(low.box.constraints) == 2  # x is not forbidden at A = 0.1
-    rng = np.random.default_rng(0)
-    for part in (high, low):
-        for _ in range(50):
-            rest = {"B": float(rng.random()), "acid": str(rng.choice(["x", "y", "z"]))}
-            assert (rest in part.box) == (part.complete(rest) in whole)
-            assert np.array_equal(
-                part.expand(part.box.without_constraints.encode(rest)[None])[0],
-                whole.without_constraints.encode(part.complete(rest)),
-            )
-    with pytest.raises(ValueError, match=r"Part needs a number in \[0\.0, 1\.0\] for 'A', got 2"):
-        Part(whole, {"A": 2})
 
 
 def distances(points):

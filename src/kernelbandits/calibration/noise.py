@@ -68,7 +68,9 @@ class NoiseEvidence:
         if not self.rewards.has_errors:
             return None
         points = self._error_points
-        variances: Array = np.where(points, 1 / np.where(points, self._known.precisions, 1.0), 0.0)
+        variances: Array = np.where(
+            points, 1 / np.where(points, self._precisions.precisions, 1.0), 0.0
+        )
         if shape == 1.0:
             return variances
         return np.asarray(variances / self.linear.spread**2 * np.exp(2 * self.log_slopes(shape)))
@@ -116,17 +118,17 @@ class NoiseEvidence:
         """
         if not self.rewards.has_errors:
             return np.zeros(len(self.rewards), dtype=np.bool_)
-        return np.asarray((self._known.counts == 0) & (self._known.precisions > 0))
+        return np.asarray((self._precisions.counts == 0) & (self._precisions.precisions > 0))
 
     def _weighted_means(self) -> Array:
         """Return the means of the rewards with standard errors; 0 at points without any."""
         if not self.rewards.has_errors:
             return np.zeros(len(self.rewards))
-        known = self._known
+        known = self._precisions
         means = np.zeros(len(self.rewards))
         return np.divide(known.weighted, known.precisions, out=means, where=known.precisions > 0)
 
     @cached_property
-    def _known(self) -> Precisions:
+    def _precisions(self) -> Precisions:
         """The precisions of the differences from the origin."""
         return self.rewards.precisions(lambda y: y, LEAST_VARIANCE)

@@ -19,7 +19,8 @@ from kernelbandits.domains.arms import Arms
 from kernelbandits.domains.box import COVER, as_row, as_rows, check_sides, spread_points
 from kernelbandits.domains.constraints import as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
-from kernelbandits.domains.feasible import MOST_LISTED, FeasibleSet
+from kernelbandits.domains.feasible import FeasibleSet
+from kernelbandits.domains.listing import MOST_LISTED
 from kernelbandits.domains.variables import Variable
 from kernelbandits.streams import Streams
 
@@ -235,7 +236,7 @@ class MixedBox:
             ]
         )
         if self.constraints:
-            broken = self.feasible.broken_constraint(self.feasible.to_search(row[None])[0])
+            broken = self.feasible.broken_constraint(row)
             if broken is not None:
                 return None, f"a point with {broken}, got {x!r}"
         return row, None
@@ -348,7 +349,7 @@ class MixedBox:
         given = as_rows("nearest", rows, self.dimension)
         found = np.hstack([variable.nearest(given[:, place]) for variable, place in self.blocks])
         if self.constraints:
-            bad = ~self.feasible.holds(self.feasible.to_search(found))
+            bad = ~self.feasible.holds(found)
             if bad.any():
                 found[bad] = self.feasible.settle(found[bad])
         return found
@@ -366,11 +367,11 @@ class MixedBox:
             ]
         )
         if self.constraints:
-            bad = ~self.feasible.holds(self.feasible.to_search(rows), tolerance=0.0)
+            bad = ~self.feasible.holds(rows, tolerance=0.0)
             if bad.any():
                 digest = blake2b(np.ascontiguousarray(unit).tobytes(), digest_size=8)
                 rng = Streams(int.from_bytes(digest.digest())).generator()
-                tied = self.feasible.is_tied
+                tied = self.feasible.coordinates.is_tied
                 rows[np.ix_(bad, tied)] = self.feasible.sample(int(bad.sum()), rng)[:, tied]
         return rows
 
@@ -447,7 +448,7 @@ class MixedBox:
             ]
         )
         if self.constraints:
-            kept = self.feasible.holds(self.feasible.to_search(rows))
+            kept = self.feasible.holds(rows)
             needed = "values of which some combination satisfies the constraints"
             checks.needs(bool(kept.any()), "grid", needed, [len(column) for column in columns])
             rows, places = rows[kept], places[kept]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,23 +11,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains.constraints import (
-    Comparison,
-    Constraint,
-    Forbidden,
-    LinearConstraint,
-    OneOf,
-)
 from kernelbandits.domains.mixed import MixedBox
-
-RELATIONS = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 @dataclass(frozen=True)
@@ -38,8 +21,8 @@ class Part:
     >>> from kernelbandits import Category, MixedBox, Real
     >>> whole = MixedBox({"heat": Real(20, 90), "acid": Category(("a", "b"))})
     >>> part = Part(whole, {"acid": "b"})
-    >>> part.box.names
-    ('heat',)
+    >>> part.box.decode([35.0])
+    {'heat': 35.0, 'acid': 'b'}
     >>> part.expand([[35.0]]).round(3)
     array([[35.   ,  0.   ,  0.707]])
     >>> {"heat": 35.0, "acid": "a"} in part
@@ -59,35 +42,13 @@ class Part:
 
     @cached_property
     def box(self) -> MixedBox:
-        """The variables that are left, with what the constraints demand of them."""
+        """The same space with a single value of each fixed variable, which has no coordinate."""
         named = zip(self.whole.names, self.whole.variables, strict=True)
-        left = {name: variable for name, variable in named if name not in self.values}
-        return MixedBox(left, constraints=tuple(self._constraints()))
-
-    def _constraints(self) -> Iterator[Constraint]:
-        for one in self.whole.constraints:
-            if isinstance(one, Forbidden):
-                conditions = [self._insert(condition) for condition in one.conditions]
-                open_ = tuple(condition for condition in conditions if condition is not True)
-                if False not in conditions and open_:
-                    yield Forbidden(open_)
-            else:
-                left = self._insert(one)
-                if isinstance(left, Comparison):
-                    yield LinearConstraint(left.coefficients, left.relation, left.bound)
-
-    def _insert(self, condition: Comparison | OneOf) -> Comparison | OneOf | bool:
-        """Return the condition with fixed values inserted, or whether it holds if none is open."""
-        if isinstance(condition, OneOf):
-            fixed = condition.name in self.values
-            return condition.holds(self.values[condition.name]) if fixed else condition
-        pairs = condition.coefficients
-        known = sum(factor * self.values[name] for name, factor in pairs if name in self.values)
-        left = tuple((name, factor) for name, factor in pairs if name not in self.values)
-        bound = condition.bound - known
-        if left:
-            return Comparison(left, condition.relation, bound)
-        return bool(RELATIONS[condition.relation](known, condition.bound))
+        variables = {
+            name: variable.fix(self.values[name]) if name in self.values else variable
+            for name, variable in named
+        }
+        return MixedBox(variables, constraints=self.whole.constraints)
 
     @cached_property
     def columns(self) -> Indices:
@@ -110,14 +71,5 @@ class Part:
         whole[:, self.columns] = rows
         return whole
 
-    def complete(self, x: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a point of the variables that are left as a point of the whole box."""
-        return {name: self.values.get(name, x.get(name)) for name in self.whole.names}
-
     def __contains__(self, x: Any) -> bool:
-        same = x in self.whole and all(
-            variable.encode(x[name]) == variable.encode(self.values[name])
-            for name, variable in zip(self.whole.names, self.whole.variables, strict=True)
-            if name in self.values
-        )
-        return bool(same)
+        return x in self.whole and self.whole.canonical(x) in self.box

@@ -1,278 +1,197 @@
-"""Mixed-integer programmes over the constraints of a space: room, conflicts, rounding.
+"""Mixed-integer programmes over the constraints of a space: room, conflicts, the nearest point.
 
-The columns are the numbers of a space (real ones scaled to [0, 1], those on a grid by their number
-on it), one truth value for each value of a choice that a forbidden combination names, one for each
-numerical alternative of a forbidden combination, and the room: the distance to every inequality,
-in units of the sides.
+The columns are the tied numbers of a space (real ones scaled to [0, 1], those on a grid by their
+number on it), one truth value for each value of a choice that a forbidden combination names, one
+for each inequality that avoids a forbidden combination, the room, which is the distance to every
+inequality in units of the sides, and for each number its distance from a target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernelbandits.checks import Array
+from kernelbandits.domains.linear_system import LinearSystem
 
 LEAST_ROOM = 1e-6
 """A set with less room, in units of the sides, is thin."""
 
-
-class Alternative(NamedTuple):
-    """One way to avoid a forbidden combination: by a choice, or by an inequality."""
-
-    variable: int | None
-    """The number of the choice's variable, or None for an inequality."""
-    positions: tuple[int, ...]
-    """The values of the choice, by position, that avoid the combination."""
-    inequality: int
-    """The number of the inequality, or -1."""
+ProgrammeRow = tuple[Array, float, float]
+"""Factors by column, and the least and the greatest value of the sum."""
 
 
-class Clause(NamedTuple):
-    """A forbidden combination: at least one of its alternatives must hold."""
+class Solution(NamedTuple):
+    """A point in search coordinates, and its room."""
 
-    owner: int
-    """The number of its constraint."""
-    alternatives: tuple[Alternative, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class LinearSystem:
-    """The constraints of a space as rows of numbers over the coordinates of a row."""
-
-    equalities: Array
-    """(q, d)"""
-    equal_to: Array
-    equality_owners: tuple[int, ...]
-    """The constraint that each equality belongs to."""
-    inequalities: Array
-    """(m, d): inequalities @ values <= bounds, the first always, others as alternatives."""
-    bounds: Array
-    inequality_owners: tuple[int, ...]
-    always: int
-    """How many inequalities always hold."""
-    clauses: tuple[Clause, ...]
-    low: Array
-    """The smallest value of each number, in its own units; 0 for other coordinates."""
-    side: Array
-    """The range of each number; 0 for other coordinates."""
-    step: Array
-    """The step of each number on a grid; 0 for others."""
-    choices: dict[int, int]
-    """The variables that clauses name -> how many values they have."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A point found: the numbers by coordinate, the positions of choices, and the room."""
-
-    values: Array
-    positions: dict[int, int]
+    row: Array
     room: float
 
 
 class Programme:
-    """The mixed-integer programme of some of the constraints."""
+    """The mixed-integer programme of some of the constraints, by default all."""
 
-    def __init__(self, system: LinearSystem, owners: Sequence[int]) -> None:
-        self.system, self.owners = system, frozenset(owners)
-        self.numbers = (system.side > 0).nonzero()[0]
-        """The coordinates that are numbers."""
-        grid = system.step[self.numbers] > 0
-        self.unit = np.where(grid, system.step[self.numbers], system.side[self.numbers])
+    def __init__(self, system: LinearSystem, owners: Iterable[int] | None = None) -> None:
+        self.system = system
+        self.owners = set(range(len(system.constraints)) if owners is None else owners)
+        coordinates = system.coordinates
+        self.numbers = np.flatnonzero(coordinates.is_real | coordinates.is_grid)
+        """The coordinates that are tied numbers."""
+        self.real = coordinates.is_real[self.numbers]
+        sides = coordinates.sides[self.numbers]
+        self.unit = np.where(self.real, sides, coordinates.step[self.numbers])
         """What one unit of each column is in the number's own units."""
-        self.real = ~grid
-        self.choice_columns: dict[int, int] = {}
+        self.tops = np.rint(sides / self.unit)
+        """The greatest value of each column of a number."""
         place = len(self.numbers)
+        self.choices: dict[int, slice] = {}
         for variable, levels in system.choices.items():
-            self.choice_columns[variable] = place
+            self.choices[variable] = slice(place, place + levels)
             place += levels
-        self.alternatives = {
-            alternative.inequality: place + number
-            for number, alternative in enumerate(
-                alternative
-                for clause in system.clauses
-                for alternative in clause.alternatives
-                if alternative.inequality >= 0
-            )
-        }
-        self.room_column = place + len(self.alternatives)
-        self.width = self.room_column + 1
-        self.rows: list[Array] = []
-        self.lows: list[float] = []
-        self.highs: list[float] = []
-        self._add_constraints()
+        self.room = place + len(system.bounds) - system.always
+        """The column of the room; before it are those of the inequalities of clauses."""
+        self.distances = slice(self.room + 1, self.room + 1 + len(self.numbers))
+        self.rows = [*self._linear_rows(), *self._bound_rows(), *self._clause_rows()]
 
-    def _row(self) -> Array:
-        return np.zeros(self.width)
+    def _row(self, *entries: tuple[Any, Any]) -> Array:
+        row = np.zeros(self.distances.stop)
+        for place, value in entries:
+            row[place] = value
+        return row
 
-    def _add(self, row: Array, low: float, high: float) -> None:
-        # A row of zeros, over single values only, stays as it is.
-        size = float(np.abs(row[: self.room_column]).max()) or 1.0
-        self.rows.append(row / size)
-        self.lows.append(low / size)
-        self.highs.append(high / size)
-
-    def _number_row(self, coefficients: Array) -> tuple[Array, float]:
-        """Return a row over the numbers in the units of the columns, and its value at the lows."""
-        row = self._row()
-        row[: len(self.numbers)] = coefficients[self.numbers] * self.unit
-        return row, float(coefficients @ self.system.low)
-
-    def _add_constraints(self) -> None:
-        system = self.system
-        for coefficients, target, owner in zip(
+    def _linear_rows(self) -> Iterator[ProgrammeRow]:
+        system, numbers = self.system, slice(len(self.numbers))
+        lowest = system.coordinates.lower[self.numbers]
+        for row, target, owner in zip(
             system.equalities, system.equal_to, system.equality_owners, strict=True
         ):
             if owner in self.owners:
-                row, at_low = self._number_row(coefficients)
-                self._add(row, target - at_low, target - at_low)
-        for number, coefficients in enumerate(system.inequalities):
-            if system.inequality_owners[number] in self.owners:
-                self._add_inequality(number, coefficients)
+                left = float(target - row[self.numbers] @ lowest)
+                yield self._row((numbers, row[self.numbers] * self.unit)), left, left
+        for number, owner in enumerate(system.inequality_owners):
+            if owner in self.owners:
+                factors = system.inequalities[number, self.numbers]
+                bound = float(system.bounds[number] - factors @ lowest)
+                parts = factors * self.unit
+                length = float(np.sqrt((parts[self.real] ** 2).sum()))
+                row = self._row((numbers, parts), (self.room, length))
+                if number >= system.always:
+                    # It is imposed where its truth value is 1: bound + M elsewhere.
+                    largest = float(np.maximum(parts * self.tops, 0.0).sum()) + length
+                    excess = max(largest - bound, 0.0)
+                    row[self._column_of(number)] = excess
+                    bound += excess
+                yield row, -np.inf, bound
+
+    def _column_of(self, inequality: int) -> int:
+        """Return the column of the truth value of an inequality of a clause."""
+        return self.room - len(self.system.bounds) + inequality
+
+    def _bound_rows(self) -> Iterator[ProgrammeRow]:
+        """Yield that a real number keeps the room to both of its bounds."""
         for place in np.flatnonzero(self.real).tolist():
-            # A real number keeps the room to both of its bounds.
-            for sign, bound in ((-1.0, 0.0), (1.0, 1.0)):
-                row = self._row()
-                row[place], row[self.room_column] = sign, 1.0
-                self._add(row, -np.inf, bound)
-        for clause in system.clauses:
+            yield self._row((place, -1.0), (self.room, 1.0)), -np.inf, 0.0
+            yield self._row((place, 1.0), (self.room, 1.0)), -np.inf, 1.0
+
+    def _clause_rows(self) -> Iterator[ProgrammeRow]:
+        """Yield that something avoids each clause, and that each choice has one value."""
+        for clause in self.system.clauses:
             if clause.owner in self.owners:
-                self._add_clause(clause)
-        for variable, place in self.choice_columns.items():
-            row = self._row()
-            row[place : place + system.choices[variable]] = 1.0
-            self._add(row, 1.0, 1.0)
-
-    def _add_inequality(self, number: int, coefficients: Array) -> None:
-        row, at_low = self._number_row(coefficients)
-        parts = row[: len(self.numbers)]
-        row[self.room_column] = float(np.sqrt((parts[self.real] ** 2).sum()))
-        bound = float(self.system.bounds[number]) - at_low
-        if number in self.alternatives:
-            # The inequality is imposed where its truth value is 1: bound + M elsewhere.
-            tops = np.where(self.real, 1.0, np.rint(self.system.side[self.numbers] / self.unit))
-            largest = float(np.maximum(parts * tops, 0.0).sum()) + abs(row[self.room_column])
-            excess = max(largest - bound, 0.0)
-            row[self.alternatives[number]] = excess
-            bound += excess
-        self._add(row, -np.inf, bound)
-
-    def _add_clause(self, clause: Clause) -> None:
-        row = self._row()
-        for alternative in clause.alternatives:
-            if alternative.variable is None:
-                row[self.alternatives[alternative.inequality]] = 1.0
-            else:
-                place = self.choice_columns[alternative.variable]
-                row[[place + position for position in alternative.positions]] = 1.0
-        self._add(row, 1.0, np.inf)
+                choices = ((self.choices[one], allowed) for one, allowed in clause.choices.items())
+                others = ((self._column_of(number), 1.0) for number in clause.inequalities)
+                yield self._row(*choices, *others), 1.0, np.inf
+        for values in self.choices.values():
+            yield self._row((values, 1.0)), 1.0, 1.0
 
     # ------------------------------------------------------------------ solving
 
-    def most_room(self) -> Solution | None:
-        """Return the point with the most room; None if there is no point at all."""
-        objective = self._row()
-        objective[self.room_column] = -1.0
-        return self._solve(objective)
+    def most_room(self, base: Array) -> Solution | None:
+        """Return the point with the most room; None if there is no point at all.
 
-    def extreme_point(self, objective: Array) -> Solution | None:
-        """Return the point that minimises a sum over all columns but the room."""
-        whole = self._row()
-        whole[: self.room_column] = objective[: self.room_column]
-        return self._solve(whole, room=0.0)
+        Its free coordinates are those of `base`.
+        """
+        return self._solve(self._row((self.room, -1.0)), self.rows, 0.5, base)
 
-    def nearest(self, values: Array, positions: dict[int, int]) -> Solution | None:
-        """Return the point nearest to a given one.
+    def random_corner(self, base: Array, rng: np.random.Generator) -> Array | None:
+        """Return the point that minimises a random sum over the columns."""
+        objective = self._row((slice(self.room), rng.normal(size=self.room)))
+        found = self._solve(objective, self.rows, 0.0, base)
+        return None if found is None else found.row
+
+    def nearest(self, search: Array) -> Array | None:
+        """Return the point nearest to a row.
 
         The distance is the sum of absolute distances, real numbers in sides and others in steps
         over the number of values; a changed choice counts as a side.
         """
-        count = len(self.numbers)
-        target = (values[self.numbers] - self.system.low[self.numbers]) / self.unit
-        tops = np.where(self.real, 1.0, np.rint(self.system.side[self.numbers] / self.unit))
-        # Columns for the absolute distances follow the others.
-        wide = self.width + count
-        rows = [np.concatenate([row, np.zeros(count)]) for row in self.rows]
-        lows, highs = list(self.lows), list(self.highs)
-        for place in range(count):
-            for sign in (1.0, -1.0):
-                row = np.zeros(wide)
-                row[place], row[self.width + place] = sign, -1.0
-                rows.append(row)
-                lows.append(-np.inf)
-                highs.append(sign * target[place])
-        objective = np.zeros(wide)
-        objective[self.width :] = 1 / np.maximum(tops, 1.0)
-        for variable, position in positions.items():
-            if variable in self.choice_columns:
-                objective[self.choice_columns[variable] + position] = -1.0
-        found = self._run(objective, rows, lows, highs, room=0.0)
-        return None if found is None else self._solution(found)
+        coordinates = self.system.coordinates
+        target = (search - coordinates.lower)[self.numbers] / self.unit
+        rows = list(self.rows)
+        for place, goal in enumerate(target.tolist()):
+            distance = self.distances.start + place
+            rows.append((self._row((place, 1.0), (distance, -1.0)), -np.inf, goal))
+            rows.append((self._row((place, -1.0), (distance, -1.0)), -np.inf, -goal))
+        objective = self._row((self.distances, 1 / self.tops))
+        for variable, values in self.choices.items():
+            position = int(coordinates.positions(variable, search[None])[0])
+            objective[values.start + position] = -1.0
+        found = self._solve(objective, rows, 0.0, search)
+        return None if found is None else found.row
 
-    def _solve(self, objective: Array, room: float = 0.5) -> Solution | None:
-        found = self._run(objective, self.rows, self.lows, self.highs, room)
-        return None if found is None else self._solution(found)
-
-    def _run(
-        self,
-        objective: Array,
-        rows: list[Array],
-        lows: list[float],
-        highs: list[float],
-        room: float,
-    ) -> Array | None:
+    def _solve(
+        self, objective: Array, rows: list[ProgrammeRow], room: float, base: Array
+    ) -> Solution | None:
+        """Return the point that minimises an objective."""
         # Imported here: it takes a fifth of a second, and only constraints need it.
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        width = len(objective)
-        upper = np.full(width, np.inf)
-        upper[: self.width] = 1.0
-        grid = np.rint(self.system.side[self.numbers] / self.unit)
-        upper[: len(self.numbers)] = np.where(self.real, 1.0, grid)
-        upper[self.room_column] = room if self.real.any() else 0.0
-        whole = np.zeros(width, dtype=np.int64)
-        whole[: self.room_column] = 1
-        whole[: len(self.numbers)] = ~self.real
-        constraints: Any = LinearConstraint(np.array(rows), lows, highs) if rows else ()
+        upper = self._row((slice(None, self.room), 1.0), (self.distances, np.inf))
+        upper[: len(self.numbers)] = self.tops
+        upper[self.room] = room if self.real.any() else 0.0
+        whole = self._row((slice(None, self.room), 1), (slice(len(self.numbers)), ~self.real))
+        constraints: Any = ()
+        if rows:
+            matrix, lows, highs = (np.array(parts) for parts in zip(*rows, strict=True))
+            # A row of zeros, over single values only, stays as it is.
+            sizes = np.abs(matrix[:, : self.room]).max(1)
+            sizes = np.where(sizes > 0, sizes, 1.0)
+            constraints = LinearConstraint(matrix / sizes[:, None], lows / sizes, highs / sizes)
+        bounds = Bounds(np.zeros(len(upper)), upper)
         found = milp(
-            objective,
-            integrality=whole,
-            bounds=Bounds(np.zeros(width), upper),
-            constraints=constraints,
+            objective, integrality=whole.astype(int), bounds=bounds, constraints=constraints
         )
-        return None if found.x is None else np.asarray(found.x)
+        if found.x is None:
+            return None
+        return Solution(self._point(found.x, base), float(found.x[self.room]))
 
-    def _solution(self, found: Array) -> Solution:
-        places = found[: len(self.numbers)]
+    def _point(self, columns: Array, base: Array) -> Array:
+        """Return a row with the tied numbers and choices of a solution."""
+        coordinates, point = self.system.coordinates, base.copy()
+        places = columns[: len(self.numbers)]
         places = np.where(self.real, np.clip(places, 0.0, 1.0), np.rint(places))
-        values = self.system.low.copy()
-        values[self.numbers] += places * self.unit
-        positions = {
-            variable: int(found[place : place + self.system.choices[variable]].argmax())
-            for variable, place in self.choice_columns.items()
-        }
-        return Solution(values, positions, float(found[self.room_column]))
+        point[self.numbers] = coordinates.lower[self.numbers] + places * self.unit
+        for number, values in self.choices.items():
+            variable, place = coordinates.box.blocks[number]
+            point[place] = variable.all_coordinates()[int(columns[values].argmax())]
+        return point
 
 
-def find_conflict(system: LinearSystem, owners: Sequence[int]) -> tuple[int, ...]:
+def find_conflict(system: LinearSystem, base: Array) -> list[int]:
     """Return a smallest set of constraints that leave no room together.
 
     Constraints are left out one by one as long as the others still leave no room.
     """
-    kept = list(owners)
-    for owner in owners:
+    kept = list(range(len(system.constraints)))
+    for owner in list(kept):
         rest = [other for other in kept if other != owner]
-        solution = Programme(system, rest).most_room()
-        if solution is None or lacks_room(system, solution):
+        if lacks_room(system, Programme(system, rest).most_room(base)):
             kept = rest
-    return tuple(kept)
+    return kept
 
 
-def lacks_room(system: LinearSystem, solution: Solution) -> bool:
-    """Tell whether real numbers have too little room to move."""
-    real = (system.side > 0) & (system.step == 0)
-    return bool(real.any()) and solution.room < LEAST_ROOM
+def lacks_room(system: LinearSystem, solution: Solution | None) -> bool:
+    """Tell whether there is no point, or real numbers have too little room to move."""
+    real = bool(system.coordinates.is_real.any())
+    return solution is None or (real and solution.room < LEAST_ROOM)

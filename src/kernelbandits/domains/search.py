@@ -361,7 +361,7 @@ class Search:
         if wide.any():
             best = np.argsort(-heights, kind="stable")[:ROUNDED]
             # The best start is on its grids already, and must not be lost by rounding.
-            rounded = np.vstack([self.settle(rows[best], starts[best]), starts[:1]])
+            rounded = np.vstack([self.round_ends(rows[best]), starts[:1]])
             rows, heights, more, _ = self.ascend(rounded, ~held)
             evaluations += more
         if any(self.box.discrete):
@@ -403,35 +403,36 @@ class Search:
 
         A start that will not rise above the height to `beat` stops early.
         """
+        known: Any = {
+            "beat": beat,
+            "steps": self.steps,
+            "least": self.least,
+            "rivals": self.least is not None,
+            "halving": self.halving,
+        }
         if is_constrained(self.box):
-            limited = self.function, rows, moving, self.scale, self.steps, beat
-            early = self.least, self.least is not None, self.halving
-            return Ascent(*self.box.feasible.ascend(*limited, *early))
+            return self.box.feasible.ascend(self.function, rows, moving, self.scale, **known)
         lower, upper = np.array(self.box.lower), np.array(self.box.upper)
         if not moving.all():
             lower, upper = np.where(moving, lower, rows), np.where(moving, upper, rows)
-        return projected_bfgs(
-            self.function,
-            rows,
-            lower,
-            upper,
-            self.scale,
-            beat=beat,
-            steps=self.steps,
-            least=self.least,
-            rivals=self.least is not None,
-            inverse_hessian=inverse_hessians,
-            halving=self.halving,
-        )
+        known["inverse_hessian"] = inverse_hessians
+        return projected_bfgs(self.function, rows, lower, upper, self.scale, **known)
 
-    def settle(self, rows: Array, starts: Array | None = None) -> Array:
-        """Return the rows on their grids, with all constraints met.
+    def settle(self, rows: Array) -> Array:
+        """Return the rows on their grids, with all constraints met."""
+        if is_constrained(self.box):
+            return self.box.feasible.settle(rows)
+        return self.box.nearest(rows) if any(self.box.discrete) else rows
 
-        `starts` are points of the box, from which grid values are moved towards the rows.
+    def round_ends(self, rows: Array) -> Array:
+        """Return the ends of an ascent on their grids, the best end first.
+
+        Only the best is worth a mixed-integer programme, which takes 10 ms. Others that need one
+        are left out.
         """
         if is_constrained(self.box):
-            return self.box.feasible.settle(rows, starts)
-        return self.box.nearest(rows) if any(self.box.discrete) else rows
+            return np.vstack([self.settle(rows[:1]), self.box.feasible.pull_inside(rows[1:])])
+        return self.box.nearest(rows)
 
     def exchange_values(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
         """Change one separate value of the best row and ascend again, while that improves it."""

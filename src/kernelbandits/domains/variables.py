@@ -114,6 +114,10 @@ class Variable:
         """Return the values that a grid takes of it: `size` evenly spread ones, or all."""
         raise NotImplementedError
 
+    def fix(self, value: Any) -> Variable:
+        """Return a variable of the same kind that has only this value."""
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """Return the variable as a plain dictionary, which `variable_from_dict` reads."""
         raise NotImplementedError
@@ -316,6 +320,10 @@ class Number(Variable):
             described["step"] = self.step
         return described
 
+    def fix(self, value: Any) -> Number:
+        number = self.canonical(value)
+        return type(self)(number, number)  # type: ignore[call-arg]
+
     def canonical(self, value: Any) -> Any:
         number = float(value)
         if self.step is not None and not self.single:
@@ -458,6 +466,9 @@ class EnumeratedVariable(Variable):
 
     def grid_values(self, size: int | None) -> list[Any]:
         return list(self.values)
+
+    def fix(self, value: Any) -> EnumeratedVariable:
+        return type(self)((self.canonical(value),))
 
     def to_dict(self) -> dict[str, Any]:
         return {"type": self.kind, "values": list(self.values)}

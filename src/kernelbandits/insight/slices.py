@@ -85,7 +85,7 @@ def slice_space(space: MixedBox, number: int) -> list[Slice]:
     the other components give what this one takes. (Those on a grid may lie between its values.)
     """
     variable, place = space.blocks[number]
-    if not space.constraints or number not in space.feasible.tied:
+    if not space.constraints or number not in space.feasible.coordinates.tied:
         others = space.cover(ROWS).points
         values = variable.grid_values(VALUES)
         return [Slice(value, set_value(others, place, variable.encode(value))) for value in values]
@@ -116,17 +116,17 @@ def slice_constrained(space: MixedBox, variable: Number, rows: Array, column: in
     what a forbidden combination excludes is left out. In a mixture the proportions of the other
     components stay about the same. The points move continuously, and so does their average.
     """
-    feasible = space.feasible
-    search = feasible.to_search(rows)
+    coordinates = space.feasible.coordinates
+    search = coordinates.to_search(rows)
     order = np.argsort(search[:, column], kind="stable")
     moved, ends = search[:ROWS], (order[:PARTNERS], order[-PARTNERS:])
     # Choices stay as they are: only numbers stand in linear constraints.
-    numbers = feasible.is_tied & np.isin(np.arange(space.dimension), [*feasible.column.values()])
+    numbers = coordinates.is_real | coordinates.is_grid
     partners = [find_partners(moved, search[end], column, numbers) for end in ends]
     slices = []
     for coordinate in possible_coordinates(variable, rows[order, column]):
         wanted = set_value(rows[:1], slice(column, column + 1), (coordinate,))
-        target = float(feasible.to_search(wanted)[0, column])
+        target = float(coordinates.to_search(wanted)[0, column])
         gap = target - moved[:, column]
         towards = np.where((gap < 0)[:, None], *partners) - moved
         onward = gap * towards[:, column] > 0
@@ -134,8 +134,8 @@ def slice_constrained(space: MixedBox, variable: Number, rows: Array, column: in
         found = moved + np.where(numbers, share[:, None] * towards, 0.0)
         found[:, column] = target
         reached = (gap == 0) | (onward & (share <= 1.0 + MOVED))
-        kept = found[reached & feasible.holds(found, tolerance=MOVED)]
-        slices.append(Slice(variable.decode(np.array([coordinate])), feasible.to_rows(kept)))
+        kept = found[reached & space.feasible.system.holds(found, tolerance=MOVED)]
+        slices.append(Slice(variable.decode(np.array([coordinate])), coordinates.to_rows(kept)))
     return slices
 
 

@@ -50,7 +50,7 @@ from kernelbandits.policies.comparison import compare_choice
 from kernelbandits.policies.improvement import best_estimates
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
-from kernelbandits.policies.learner import Learner, Result
+from kernelbandits.policies.learner import Learner, Observation
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     ArmList,
@@ -629,12 +629,14 @@ class Auto(IndexPolicy):
         A reward of None stands for a failure (`fail`). A pair that `tell` would refuse is refused
         in its place, in the same words; those before it are learnt.
         """
-        checked: list[Result] = []
+        checked: list[Observation] = []
         try:
             for choice, reward in check_pairs(pairs):
                 owner, given = ("fail", None) if reward is None else ("tell", reward)
                 place = self._check_choice(owner, choice)
-                checked.append(Result.of(place, None if given is None else checks.reward(given)))
+                checked.append(
+                    Observation.of(place, None if given is None else checks.reward(given))
+                )
         finally:
             self._learn_results(checked)
 
@@ -653,10 +655,10 @@ class Auto(IndexPolicy):
         """
         self._learn_results([self._check_result("fail", choice, None)])
 
-    def _check_result(self, owner: str, choice: Choice, reward: float | None) -> Result:
-        return Result.of(self._check_choice(owner, choice), reward)
+    def _check_result(self, owner: str, choice: Choice, reward: float | None) -> Observation:
+        return Observation.of(self._check_choice(owner, choice), reward)
 
-    def _learn_results(self, results: Sequence[Result]) -> None:
+    def _learn_results(self, results: Sequence[Observation]) -> None:
         """Learn checked results, and follow the fit if there is a new one; all or nothing."""
         before = self.width, dict(self.settings), self._followed
         try:
@@ -764,7 +766,7 @@ class Auto(IndexPolicy):
     @single_threaded
     def _learn_events(self, events: Any) -> None:
         """Learn the rewards and failures that `to_dict` has written."""
-        results: list[Result] = []
+        results: list[Observation] = []
         checks.needs(isinstance(events, list), "Auto.from_dict", "a list of events", events)
         for event in events:
             paired = isinstance(event, (list, tuple)) and len(event) in (2, 3)
@@ -776,7 +778,7 @@ class Auto(IndexPolicy):
                 place = int(self.choice(place).arm or 0)
             else:
                 place = check_coordinates(as_row("Auto.from_dict", place, self.domain.dimension))
-            results.append(Result.of(place, None if reward is None else checks.reward(reward)))
+            results.append(Observation.of(place, None if reward is None else checks.reward(reward)))
         self._learn_results(results)
 
     # ------------------------------------------------------------------ answers

@@ -32,7 +32,7 @@ neighbours are as good."""
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ChoiceComparison:
     """A choice among points that may be better, under the posterior of a policy."""
 
     rows: Array
@@ -82,7 +82,7 @@ class Comparison:
 
 
 @single_threaded
-def compare_choice(policy: Policy, choice: Choice, arms: Any = None) -> Comparison:
+def compare_choice(policy: Policy, choice: Choice, arms: Any = None) -> ChoiceComparison:
     """Compare a choice with what may be better, by what the policy knows now.
 
     Among arms these are all arms, or those of a working set; on a box the point of the highest
@@ -97,7 +97,7 @@ def compare_choice(policy: Policy, choice: Choice, arms: Any = None) -> Comparis
     mean, sd = policy.posterior.at(rows)
     here = int((rows == row).all(1).argmax())
     contenders = select_contenders(mean, sd, here)
-    return Comparison(
+    return ChoiceComparison(
         rows=rows,
         mean=mean,
         sd=sd,

@@ -49,7 +49,7 @@ SURPRISING = 4.0
 
 
 @dataclass(frozen=True)
-class Result:
+class Observation:
     """What came of one choice: a reward, perhaps with its standard error, or a failure."""
 
     place: Any
@@ -60,8 +60,8 @@ class Result:
     """The standard error of the reward, where it is known."""
 
     @classmethod
-    def of(cls, place: Any, reward: float | None) -> Result:
-        """Return the result of a reward as a policy is told it, or of a failure (None)."""
+    def of(cls, place: Any, reward: float | None) -> Observation:
+        """Return the observation of a reward as a policy is told it, or of a failure (None)."""
         if reward is None:
             return cls(place, None)
         sem = reward.sem if isinstance(reward, Measurement) else None
@@ -176,7 +176,7 @@ class Learner:
         if self.finite:
             small = fitter.members * len(self.domain) ** 2 <= SMALL
             self._interval = REBUILT_SMALL if small else REBUILT
-        self.results: list[Result] = []
+        self.results: list[Observation] = []
         """All rewards and failures, in order."""
         self.known_fits: dict[int, Mapping[str, Any]] = {}
         """Number of rewards -> a stored fit to them, which is read in place of making a new one."""
@@ -191,12 +191,12 @@ class Learner:
     # ------------------------------------------------------------------ learning
 
     @contextmanager
-    def learning(self, results: Sequence[Result]) -> Iterator[None]:
+    def learning(self, results: Sequence[Observation]) -> Iterator[None]:
         """Learn results that were checked: all of them, or none if this block is interrupted.
 
         Within the block they are counted, and the fit is theirs.
         """
-        known = self._known
+        known = self._knowledge
         try:
             self._follow(known, results)
             yield
@@ -209,7 +209,7 @@ class Learner:
             raise
 
     @property
-    def _known(self) -> Knowledge:
+    def _knowledge(self) -> Knowledge:
         """What follows from the results."""
         if self._kept is None:
             known = Knowledge(Rewards(), self.fitter.before_rewards, None)
@@ -219,7 +219,7 @@ class Learner:
         return self._kept
 
     @single_threaded
-    def _follow(self, known: Knowledge, results: Sequence[Result]) -> None:
+    def _follow(self, known: Knowledge, results: Sequence[Observation]) -> None:
         """Count results in order, and fit the scales where that is called for.
 
         Up to the last fit that is due, results are only counted: the fit replaces all before it.
@@ -233,7 +233,7 @@ class Learner:
         for result in results[last:]:
             self._follow_one(known, result)
 
-    def _find_last_fit(self, events: int, results: Sequence[Result]) -> int:
+    def _find_last_fit(self, events: int, results: Sequence[Observation]) -> int:
         """Return how many of the results come up to the last fit that is due; 0 if none is."""
         rewarded = [i for i, result in enumerate(results, 1) if result.value is not None]
         due = self.last_fit(events, events + len(rewarded))
@@ -249,7 +249,7 @@ class Learner:
             last, due = int(due), self.refits.next_after(int(due))
         return last
 
-    def _count_all(self, known: Knowledge, results: Sequence[Result]) -> None:
+    def _count_all(self, known: Knowledge, results: Sequence[Observation]) -> None:
         """Count results whose fit follows."""
         slots: dict[int, int] = {}
         for result in results:
@@ -262,7 +262,7 @@ class Learner:
                     slots[result.place] = known.rewards.slot_of(self.domain.points[result.place])
                 known.rewards.count(slots[result.place], result.value, result.sem)
 
-    def _follow_one(self, known: Knowledge, result: Result) -> None:
+    def _follow_one(self, known: Knowledge, result: Observation) -> None:
         """Count one result at which no fit is due."""
         point: Array = self.domain.points[result.place] if self.finite else result.place
         before, value = known.checkpoint, result.value
@@ -395,7 +395,7 @@ class Learner:
     @property
     def posterior(self) -> Any:
         """The posterior of all results under the last fit; built when it is read."""
-        known, built = self._known, self._built
+        known, built = self._knowledge, self._built
         assert known.checkpoint is not None
         if built is None or built.checkpoint is not known.checkpoint:
             built = Built(known.checkpoint, self._build(known.checkpoint), 0)
@@ -505,17 +505,17 @@ class Learner:
     @property
     def rewards(self) -> Rewards:
         """All rewards so far, by distinct point, in their own units."""
-        return self._known.rewards
+        return self._knowledge.rewards
 
     @property
     def failed(self) -> list[Any]:
         """The places of choices that gave no reward."""
-        return self._known.failed
+        return self._knowledge.failed
 
     @property
     def fit(self) -> Fit:
         """The last fit."""
-        return self._known.fit
+        return self._knowledge.fit
 
     @property
     def units(self) -> Standard:
@@ -525,7 +525,7 @@ class Learner:
     @property
     def penalties(self) -> FailurePenalties:
         """Which failures count as rewards, and as which one."""
-        checkpoint = self._known.checkpoint
+        checkpoint = self._knowledge.checkpoint
         assert checkpoint is not None
         return checkpoint.penalties
 
@@ -545,7 +545,7 @@ class Learner:
 
     def norm_bound(self, safety: float) -> float:
         """Return D in signal units: the safety factor times the norm of f at the last fit."""
-        return safety * self._known.norm
+        return safety * self._knowledge.norm
 
     def arm_counts(self) -> Array:
         """Return how many rewards each arm has; of arms at one point the first has them all."""
@@ -574,7 +574,7 @@ class Learner:
     @property
     def working(self) -> WorkingSet | None:
         """The arms that the posterior is kept for, if they are not all."""
-        return self._known.working
+        return self._knowledge.working
 
     @property
     def arms(self) -> Any:
@@ -623,13 +623,13 @@ class Learner:
         working = self.working
         assert working is not None
         if allowed is not None and not working.has_enough(allowed):
-            working = self._choose_working_set(self._known, allowed)
+            working = self._choose_working_set(self._knowledge, allowed)
             assert working is not None
         return working.add(pending)
 
     def on_working_set(self, working: WorkingSet) -> Learner:
         """Return a copy whose posterior is that of another working set; it must not learn."""
-        other, known = copy.copy(self), replace(self._known, working=working)
+        other, known = copy.copy(self), replace(self._knowledge, working=working)
         other._answers = other._built = None
         other._set_checkpoint(known)
         other._kept = known

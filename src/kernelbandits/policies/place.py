@@ -105,7 +105,7 @@ class Region:
     """All of a box, or a part of it."""
 
     box: Box | MixedBox
-    """What is searched; of a part, the variables that are not fixed."""
+    """What is searched; of a part, the box with single values of the variables that are fixed."""
     context: Array | None
     part: Part | None = None
 
@@ -184,8 +184,6 @@ class Region:
         if isinstance(self.box, MixedBox):
             # The values of a point are rounded, so its row may differ in the last digits.
             row = self.box.encode(x)
-        if self.part is not None:
-            x = self.part.complete(x)
         return Location(x, None, self.complete(row[None])[0], search or {})
 
 

@@ -200,9 +200,9 @@ def find_sum(space: MixedBox) -> ThreePartMixture | None:
     """Find a constraint of a space that gives the sum of three numbers."""
     if not space.constraints:
         return None
-    feasible = space.feasible
-    names = {column: space.names[number] for number, column in feasible.column.items()}
-    for weights, right in zip(feasible.system.equalities, feasible.system.equal_to, strict=True):
+    system = space.feasible.system
+    names = {column: space.names[number] for number, column in system.coordinates.column.items()}
+    for weights, right in zip(system.equalities, system.equal_to, strict=True):
         named = np.flatnonzero(weights).tolist()
         if len(named) != 3 or not np.allclose(weights[named], weights[named[0]]):
             continue
@@ -274,9 +274,9 @@ def share_sums(
     space: MixedBox, rows: Array, names: tuple[str, str]
 ) -> tuple[Array, tuple[str, ...]]:
     """Let the other numbers of each given sum make up for these two, in their proportions."""
-    feasible = space.feasible
-    search, system, changed = feasible.to_search(rows), feasible.system, set[int]()
-    columns = {space.names[number]: column for number, column in feasible.column.items()}
+    system, coordinates = space.feasible.system, space.feasible.coordinates
+    search, changed = coordinates.to_search(rows), set[int]()
+    columns = {space.names[number]: column for number, column in coordinates.column.items()}
     chosen = {columns[name] for name in names if name in columns}
     for weights, total in zip(system.equalities, system.equal_to, strict=True):
         named = set(np.flatnonzero(weights).tolist())
@@ -292,7 +292,7 @@ def share_sums(
         search[:, others] = shares * left[:, None] / weights[others]
         changed |= set(others)
     shared = tuple(name for name, column in columns.items() if column in changed)
-    return feasible.to_rows(search), shared
+    return coordinates.to_rows(search), shared
 
 
 def holds_constraints(space: MixedBox, rows: Array) -> Any:
@@ -301,5 +301,5 @@ def holds_constraints(space: MixedBox, rows: Array) -> Any:
     slack = 1e-9 * (high - low)
     inside = ((rows >= low - slack) & (rows <= high + slack)).all(1)
     if space.constraints:
-        inside &= space.feasible.holds(space.feasible.to_search(rows))
+        inside &= space.feasible.holds(rows)
     return inside
