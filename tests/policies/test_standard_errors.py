@@ -214,7 +214,7 @@ def test_errors_replicates_and_missing_values_on_the_command_line(tmp_path, monk
     [asked] = document("ask", "f.db")
     assert document("tell", "f.db", asked["trial"], "--missing")["missing"] is True
     shown = said("history", "f.db")
-    assert "± 0.02; second batch; by AB" in shown
+    assert "± 0.02 (second batch), by AB" in shown
     before = document("history", "f.db")
     for wrong in (
         ("--row", "1", "0.5", "--sem", "0"),

@@ -422,7 +422,7 @@ def test_corrections_and_next_commands_name_the_targets_they_concern(tmp_path):
         )
     assert told.corrected
     assert ": corrected, now stability 0.7, efficiency 1.5; desirability" in told.sentence
-    assert "the correction of trial" in run_command("study", "undo", str(place)).stdout
+    assert ": corrected to" in run_command("study", "undo", str(place)).stdout
     told = run_command("study", "undo", str(place)).stdout
     assert "efficiency 1.5" in told
     assert "only those of its values that were told before" in told

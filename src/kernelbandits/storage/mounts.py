@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from kernelbandits.checks import DataNotice
@@ -16,9 +17,10 @@ MOUNTS = Path("/proc/mounts")
 
 def network_mount(path: Path) -> str | None:
     """Return the network file system of a path, by the table of mounts; None if it is local."""
-    real, depth, holder = Path(os.path.realpath(path)), 0, ""
-    # Where there is no such table, there is only a warning less.
-    table = MOUNTS.read_text(errors="replace") if os.access(MOUNTS, os.R_OK) else ""
+    real, depth, holder, table = Path(os.path.realpath(path)), 0, "", ""
+    # What is not known here is only a warning less; opening the study says what is wrong.
+    with suppress(OSError):
+        table = MOUNTS.read_text(errors="replace")
     for _, escaped, kind, *_ in map(str.split, table.splitlines()):
         point = Path(re.sub(r"\\([0-7]{3})", lambda digits: chr(int(digits[1], 8)), escaped))
         # The deepest mount point holds the file; of equal ones the last hides the others.

@@ -213,18 +213,26 @@ def write_numbers(numbers: Sequence[int]) -> str:
     return ", ".join(texts)
 
 
-def describe_correction(trial: int | None, value: Any) -> str:
+def describe_correction(trial: int | None, value: Any, label: str | None = None) -> str:
     """Say which result a trial has after a correction: a number, one for each target, or none."""
+    named = f"Trial {trial}{bracket_label(label)}"
     if value is None:
-        return f"Trial {trial} now counts as failed"
+        return f"{named} now counts as failed"
     results = value.items() if isinstance(value, Mapping) else [("", value)]
     texts = (f"{name} {write_result(float(one))}".strip() for name, one in results)
-    return f"Trial {trial} now has the result {', '.join(texts)}"
+    return f"{named} now has the result {', '.join(texts)}"
 
 
-def describe_withdrawal(trial: int | None) -> str:
+def describe_withdrawal(trial: int | None, label: str | None = None) -> str:
     """Say what withdrawing the result of a trial means."""
-    return f"The result of trial {trial} no longer counts; the history keeps it"
+    return (
+        f"The result of trial {trial}{bracket_label(label)} no longer counts; the history keeps it"
+    )
+
+
+def bracket_label(label: str | None) -> str:
+    """Return the label of a row in brackets, to stand behind the number of its trial."""
+    return "" if label is None else f" ({label})"
 
 
 def describe_release(trials: Sequence[int]) -> str:

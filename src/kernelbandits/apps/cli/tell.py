@@ -428,7 +428,7 @@ def correct(
     error = read_sem("correct", sem) if sem else None
     with open_study(place, quiet) as study:
         event = study.correct(number, right, label=label, failed=failed, sem=error, reason=reason)
-    sentence = f"{describe_correction(event.trial, right)} (event {event.seq})"
+    sentence = f"{describe_correction(event.trial, right, label)} (event {event.seq})"
     print_sentence(form, event, f"{sentence}. `undo` reverses the correction.")
 
 
@@ -443,5 +443,5 @@ def withdraw(
     number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet) as study:
         event = study.withdraw(number, label=label, reason=reason)
-    sentence = f"{describe_withdrawal(event.trial)} (event {event.seq})"
+    sentence = f"{describe_withdrawal(event.trial, label)} (event {event.seq})"
     print_sentence(form, event, f"{sentence}. `undo` reverses the withdrawal.")
