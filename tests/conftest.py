@@ -280,14 +280,15 @@ def name_schema(request: pytest.FixtureRequest) -> str:
     return f"{request.getfixturevalue('postgres')}&study=films_{uuid.uuid4().hex}"
 
 
-EMPTY_PLACES = {FilePlace: name_file, ServerPlace: name_schema}
+EMPTY_PLACES = {"sqlite": (FilePlace, name_file), "postgresql": (ServerPlace, name_schema)}
 """For each kind of place, the address of one that is empty; the tests of storages run over all."""
 
 
-@pytest.fixture(params=EMPTY_PLACES, ids=["sqlite", "postgresql"])
+@pytest.fixture(params=EMPTY_PLACES)
 def where(request: pytest.FixtureRequest) -> str:
     """A place where there is no study yet."""
-    return EMPTY_PLACES[request.param](request)
+    _, name_place = EMPTY_PLACES[request.param]
+    return name_place(request)
 
 
 def single_members(posterior: Any) -> list[Any]:
