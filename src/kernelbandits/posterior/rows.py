@@ -339,7 +339,11 @@ class RowPosterior(Posterior):
         m, rows = self.distinct, self._rows[:, : self.distinct]
         explained = (self._core[:, :m, :m] @ rows[:, :, arm, None])[..., 0]
         coordinates = self._factor[:, self._slot[arm], :m] - explained
-        return (coordinates[:, None] @ rows)[:, 0], coordinates
+        columns = np.empty(self.means.shape)
+        # A vector times a matrix for each member: as one stack of matrices it would take longer.
+        for column, q, member in zip(columns, coordinates, rows, strict=True):
+            np.dot(q, member, out=column)
+        return columns, coordinates
 
     def _add_arm(self, arm: int) -> tuple[Array, Array]:
         """Add the row of a new arm to V, and return cov(., arm) and q.
