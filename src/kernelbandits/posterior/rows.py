@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import daxpy, dscal
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
@@ -174,6 +175,7 @@ class RowPosterior(Posterior):
 
     def __init__(self, kernel: Any, points: Any, ridge: Any = 1.0) -> None:
         self.kernels, self.ridges = read_members(kernel, ridge)
+        self._ridges: list[float] = self.ridges.tolist()
         self.points = (
             points.points if isinstance(points, Arms) else checks.points("a posterior", points)
         )
@@ -294,39 +296,42 @@ class RowPosterior(Posterior):
         If the variance of the arm is not positive, nothing is left to learn and c is taken as zero.
         """
         value = self._check_reward(arm, reward)
-        suspicious = self._condition(arm, value)
+        suspicious = self._condition(arm, [value] * len(self.kernels))
         count = self.tally.add(arm, value)
-        ceilings = self._ceilings[:, arm]
-        np.minimum(ceilings, ROUNDING / count * self.ridges, out=ceilings)
+        for ceilings, ridge in zip(self._ceilings, self._ridges, strict=True):
+            ceilings[arm] = min(ceilings.item(arm), ROUNDING * ridge / count)
         self.audit_if_due(suspicious)
 
-    def _condition(self, arm: int, rewards: Any) -> bool:
+    def _condition(self, arm: int, rewards: list[float]) -> bool:
         """Learn a reward of each member at an arm; return whether a variance is impossible."""
         columns, coordinates = self._find_column(arm)
-        variances = columns[:, arm].copy()
-        # Comparisons are such that NaN is suspicious too.
+        # Comparisons are negated so that NaN is suspicious too.
         least = self.variances.item(int(self.variances.argmin()))
-        possible = (variances >= 0.0) & (variances <= self._ceilings[:, arm])
-        suspicious = not (least >= self._least_variance and possible.all())
-        positive = variances > 0
-        if not positive.all():
-            self._clamps += int((variances < 0).sum())
-            for array in (variances, columns, coordinates):
-                array[~positive] = 0.0
-        evidence, m = variances + self.ridges, self.distinct
-        change = columns * ((rewards - self.means[:, arm]) / evidence)[:, None]
-        self.means += change
-        np.square(columns, out=change)
-        change /= evidence[:, None]
-        self.variances -= change
-        square = coordinates[:, :, None] * coordinates[:, None]
-        square /= evidence[:, None, None]
-        self._core[:, :m, :m] += square
-        self.log_dets += np.log1p(variances / self.ridges)
-        # c - c c[arm] / e = c ridge / e.
-        shares = (self.ridges / evidence)[:, None]
-        columns *= shares
-        coordinates *= shares
+        suspicious = not least >= self._least_variance
+        m = self.distinct
+        # Member by member, in plain numbers: arrays of few members would take longer.
+        for i, (column, q, ridge) in enumerate(
+            zip(columns, coordinates, self._ridges, strict=True)
+        ):
+            variance = column.item(arm)
+            suspicious = suspicious or not 0.0 <= variance <= self._ceilings[i].item(arm)
+            if not variance > 0:
+                self._clamps += variance < 0
+                variance = 0.0
+                column.fill(0.0)
+                q.fill(0.0)
+            evidence = variance + ridge
+            means = self.means[i]
+            # BLAS works in place: numpy would make a temporary array at every reward.
+            daxpy(column, means, a=(rewards[i] - means.item(arm)) / evidence)
+            daxpy(column * column, self.variances[i], a=-1.0 / evidence)
+            square = np.dot(q[:, None], q[None])
+            square /= evidence
+            self._core[i, :m, :m] += square
+            self.log_dets[i] += math.log1p(variance / ridge)
+            # c - c c[arm] / e = c ridge / e.
+            dscal(ridge / evidence, column)
+            q *= ridge / evidence
         self._last, self._moments, self._exact = (arm, columns, coordinates), None, None
         return suspicious
 
@@ -336,13 +341,12 @@ class RowPosterior(Posterior):
             return self._add_arm(arm)
         if self._last is not None and self._last[0] == arm:
             return self._last[1:]
-        m, rows = self.distinct, self._rows[:, : self.distinct]
-        explained = (self._core[:, :m, :m] @ rows[:, :, arm, None])[..., 0]
-        coordinates = self._factor[:, self._slot[arm], :m] - explained
-        columns = np.empty(self.means.shape)
-        # A vector times a matrix for each member: as one stack of matrices it would take longer.
-        for column, q, member in zip(columns, coordinates, rows, strict=True):
-            np.dot(q, member, out=column)
+        m, slot = self.distinct, self._slot[arm]
+        coordinates, columns = self._factor[:, slot, :m].copy(), np.empty(self.means.shape)
+        for i, (q, column) in enumerate(zip(coordinates, columns, strict=True)):
+            rows = self._rows[i, :m]
+            q -= self._core[i, :m, :m] @ rows[:, arm]
+            np.dot(q, rows, out=column)
         return columns, coordinates
 
     def _add_arm(self, arm: int) -> tuple[Array, Array]:
@@ -412,7 +416,7 @@ class RowPosterior(Posterior):
 
     def _imagine(self, arm: int) -> None:
         """Let each member learn its own mean at an arm."""
-        self._condition(arm, self.means[:, arm])
+        self._condition(arm, self.means[:, arm].tolist())
         self.tally.add(arm, float(self.mean[arm]))
 
     def _append(self, arms: list[int]) -> None:
