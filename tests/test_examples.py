@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -21,6 +22,7 @@ def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys)
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.thorough
 def test_an_example_runs_as_a_process_of_its_own(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "which_one_next.py"],

@@ -28,6 +28,7 @@ def evaluate(point):
     return {**point, "loss": loss, "colour": "red"}
 
 
+@pytest.mark.thorough
 def test_it_minimises_with_results_in_any_order():
     generator = make_generator(seed=1)
     seen = []

@@ -115,6 +115,7 @@ def test_the_values_to_set_are_shown(shown):
     assert "pending trial" in Fragment(shown["study over a space"]._repr_html_()).text
 
 
+@pytest.mark.thorough
 def test_a_study_is_shown_without_a_fit_and_without_heavy_packages(tmp_path):
     """Neither figures nor templates nor policies are needed."""
     kb.Study.create(tmp_path / "films.db", [[float(i)] for i in range(5)]).ask()

@@ -47,6 +47,7 @@ def recipe(x):
 # ---------------------------------------------------------------- what it finds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", with_long(range(3), (1, 2)))
 def test_the_top_of_a_hill_is_found_under_noise(seed):
     noise = np.random.default_rng(seed)
@@ -56,6 +57,7 @@ def test_the_top_of_a_hill_is_found_under_noise(seed):
     assert (found.arm, found.failures, len(found.trials)) == (None, 0, 40)
 
 
+@pytest.mark.thorough
 def test_a_good_arm_is_found():
     values = np.array([hill(x) for x in ARMS.points])
     found = kb.optimize(hill, ARMS, 30)
@@ -63,16 +65,19 @@ def test_a_good_arm_is_found():
     np.testing.assert_array_equal(found.x, ARMS.points[found.arm])
 
 
+@pytest.mark.thorough
 def test_points_may_be_given_as_an_array():
     assert kb.optimize(hill, ARMS.points, 12).arm == kb.optimize(hill, ARMS, 12).arm
 
 
+@pytest.mark.thorough
 def test_the_good_category_is_found():
     found = kb.optimize(recipe, MIXED, 25)
     assert found.x["acid"] == "b"
     assert found.x["heat"] == pytest.approx(0.5, abs=0.25)
 
 
+@pytest.mark.thorough
 def test_the_outcome_is_the_measured_point_with_the_best_estimate():
     found = kb.optimize(hill, BOX, 15)
     points = np.array([trial.x for trial in found.trials])
@@ -93,6 +98,7 @@ def test_without_noise_the_outcome_is_the_best_point_measured_within_the_fitted_
         assert hill(found.x) >= best - fitted
 
 
+@pytest.mark.thorough
 def test_a_recipe_that_is_recommended_was_measured():
     found = kb.optimize(recipe, MIXED, 12)
     assert found.x in [trial.x for trial in found.trials]
@@ -111,6 +117,7 @@ def test_a_policy_that_is_given_keeps_its_own_goal_and_recommendation():
     assert kb.optimize(hill, BOX, 3, policy=kb.Auto(BOX, goal="earn")).policy.goal == "earn"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("word", ["minimize", "MIN"])
 def test_minimising_is_maximising_the_negative_with_an_outcome_in_the_units_of_the_function(word):
     def valley(x):
@@ -127,6 +134,7 @@ def test_minimising_is_maximising_the_negative_with_an_outcome_in_the_units_of_t
     assert found.mean == pytest.approx(4, abs=0.2)
 
 
+@pytest.mark.thorough
 def test_a_run_that_minimises_goes_on_with_its_policy():
     whole = kb.optimize(hill, BOX, 9, seed=7, direction="min")
     policy = kb.Auto(BOX, goal="find", rounds=9, seed=7)
@@ -134,6 +142,7 @@ def test_a_run_that_minimises_goes_on_with_its_policy():
     assert [*points_of(parts[0]), *points_of(parts[1])] == points_of(whole)
 
 
+@pytest.mark.thorough
 def test_it_is_ask_and_tell_in_a_loop():
     found = kb.optimize(hill, BOX, 12, seed=5)
     policy = kb.Auto(BOX, goal="find", rounds=12, seed=5)
@@ -163,6 +172,7 @@ def broken(kind, x):
 KINDS = ("nan", "inf", "minus-inf", "too-large", "masked", "array", "decimal", "raises")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("domain", "kind"),
     [((BOX, ARMS)[number % 2], kind) for number, kind in enumerate(KINDS)],
@@ -278,6 +288,7 @@ def test_what_is_no_number_is_a_type_error_at_the_first_call(given):
     assert (len(calls), policy.n_rewards, len(policy.failed)) == (1, 0, 0)
 
 
+@pytest.mark.thorough
 def test_worker_processes_read_numbers_of_any_type_and_refuse_what_is_none():
     space = {"dose": kb.Real(0, 1), "salt": kb.Category((True, False))}
     found = kb.optimize(decimal_response, space, 4, workers=2)
@@ -327,6 +338,7 @@ def test_the_reason_of_a_failure_is_kept():
     assert {trial.failure for trial in found.trials} == {"", "RuntimeError: the pump stopped"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("domain", [BOX, ARMS], ids=["box", "arms"])
 def test_places_that_fail_are_not_asked_for_ever(domain):
     """The top of the hill cannot be measured."""
@@ -382,6 +394,7 @@ def test_what_is_no_error_passes_through(error):
         kb.optimize(objective, BOX, 3)
 
 
+@pytest.mark.thorough
 def test_an_objective_may_do_with_its_point_what_it_likes():
     def careless(x):
         acid = x.pop("acid")
@@ -397,6 +410,7 @@ def test_an_objective_may_do_with_its_point_what_it_likes():
     np.testing.assert_array_equal(kb.optimize(scaling, BOX, 6).x, kb.optimize(hill, BOX, 6).x)
 
 
+@pytest.mark.thorough
 def test_numbers_of_any_kind_are_rewards():
     found = kb.optimize(lambda x: np.float32(hill(x)), BOX, 5)
     assert found.failures == 0
@@ -415,6 +429,7 @@ def test_equal_seeds_give_equal_runs_and_others_do_not():
     assert points_of(one) == points_of(same) != points_of(other)
 
 
+@pytest.mark.thorough
 def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted():
     whole = kb.optimize(hill, BOX, 12, seed=7)
     policy = kb.Auto(BOX, goal="find", rounds=12, seed=7)
@@ -441,6 +456,7 @@ def test_a_batch_is_measured_at_once(rounds, batch):
     assert len(set(points_of(found))) == rounds
 
 
+@pytest.mark.thorough
 def test_a_pool_s_map_gives_what_the_plain_one_does():
     with ThreadPoolExecutor(2) as pool:
         parallel = kb.optimize(hill, BOX, 8, batch=4, mapper=pool.map)
@@ -580,6 +596,7 @@ def test_failures_by_chance_leave_the_recommendation_near_the_top():
     assert 1 - min(heights) < 0.06
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", with_long(range(3), (1, 2)))
 def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(seed):
     found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else math.nan, BOX, 40, seed=seed)
@@ -602,6 +619,7 @@ def test_the_rounds_are_rows_of_a_table():
     assert on_arms["reward"] == hill((on_arms["x1"], on_arms["x2"]))
 
 
+@pytest.mark.thorough
 def test_the_outcome_reads_well():
     found = kb.optimize(recipe, MIXED, 10)
     text = str(found)
@@ -658,6 +676,7 @@ def test_a_domain_beside_a_context_needs_ask_and_tell():
 SPACE = {"dose": kb.Real(0, 1), "salt": kb.Category((True, False))}
 
 
+@pytest.mark.thorough
 def test_the_result_does_not_depend_on_the_number_of_workers():
     one, three = (kb.optimize(dose_response, SPACE, 6, batch=3, workers=n, seed=2) for n in (1, 3))
     assert one.records() == three.records()
@@ -665,6 +684,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers():
     assert (one.mean, one.sd) == (three.mean, three.sd)
 
 
+@pytest.mark.thorough
 def test_an_exception_in_a_worker_is_raised_unless_it_is_caught():
     with pytest.raises(KeyError, match="no such dose"):
         kb.optimize(fragile, SPACE, 12, batch=2, workers=2)
@@ -673,6 +693,7 @@ def test_an_exception_in_a_worker_is_raised_unless_it_is_caught():
     assert found.failures > 0
 
 
+@pytest.mark.thorough
 def test_a_worker_that_dies_has_failed_to_measure_its_point():
     found = kb.optimize(deadly, SPACE, 4, batch=2, workers=2, seed=1)
     failures = [trial for trial in found.trials if trial.reward is None]
@@ -689,6 +710,7 @@ def test_an_objective_that_cannot_be_sent_is_refused_in_one_sentence():
         kb.optimize(lambda x: 1.0, SPACE, 4, workers=2)
 
 
+@pytest.mark.thorough
 def test_a_batch_is_as_large_as_the_number_of_workers_by_default(monkeypatch):
     sizes = []
     batch = kb.Auto.batch
@@ -710,6 +732,7 @@ def test_a_timeout_ends_the_run_and_says_so(monkeypatch):
     assert str(found).endswith("0 failed; ended by the timeout")
 
 
+@pytest.mark.thorough
 def test_a_timeout_ends_a_run_with_a_mapper_after_the_batch_that_was_begun(monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
@@ -719,6 +742,7 @@ def test_a_timeout_ends_a_run_with_a_mapper_after_the_batch_that_was_begun(monke
     assert 2 <= len(found.trials) <= 10
 
 
+@pytest.mark.thorough
 def test_a_timeout_ends_workers_in_the_middle_of_a_measurement():
     with pytest.raises(
         ValueError, match="optimize needs one reward at least, got 0 failures; ended by the timeout"
@@ -749,6 +773,7 @@ def test_an_interrupt_returns_what_was_done():
         kb.optimize(objective, BOX, 50)
 
 
+@pytest.mark.thorough
 def test_an_interrupt_while_workers_measure_returns_what_was_done(monkeypatch):
     wait, calls = connection.wait, []
 
@@ -765,6 +790,7 @@ def test_an_interrupt_while_workers_measure_returns_what_was_done(monkeypatch):
     assert 7 <= len(found.trials) <= 14
 
 
+@pytest.mark.thorough
 def test_a_tolerance_ends_the_run_when_the_answer_is_good_enough():
     found = kb.optimize(hill, BOX, 60, tolerance=0.1, seed=1)
     assert found.ended == "tolerance"
@@ -781,6 +807,7 @@ def test_a_tolerance_ends_the_run_when_the_answer_is_good_enough():
         )
 
 
+@pytest.mark.thorough
 def test_an_exhausted_space_says_so():
     space = kb.MixedBox(
         {"n": kb.Integer(1, 3), "s": kb.Category(("a", "b"))},
@@ -861,6 +888,7 @@ AUTOS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", AUTOS)
 def test_auto_read_back_from_json_or_a_pickle_asks_exactly_the_same(name):
     contexts = (lambda t: [(t % 3) / 3]) if name == "context" else (lambda t: None)

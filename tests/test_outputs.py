@@ -262,6 +262,7 @@ def test_no_command_opens_the_file_of_a_study(films):
         held.tell(row=0, value=1.0)
 
 
+@pytest.mark.thorough
 def test_no_command_opens_a_damaged_study(films):
     with watch(films):
         for start, end in ((0, 100), (100, 4096), (4096, 8192)):

@@ -24,6 +24,7 @@ def pool():
         yield opened
 
 
+@pytest.mark.thorough
 def test_results_come_when_they_are_ready_with_the_numbers_of_their_items(pool):
     assert dict(pool.run(abs, [-3, 2, -1, 0])) == {0: 3, 1: 2, 2: 1, 3: 0}
     *early, last = pool.run(rest, [1.0, 0.0, 0.01])
@@ -31,6 +32,7 @@ def test_results_come_when_they_are_ready_with_the_numbers_of_their_items(pool):
     assert last == (0, 1.0)
 
 
+@pytest.mark.thorough
 def test_the_first_items_are_begun_before_a_result_is_taken(pool, tmp_path):
     results = pool.run(partial(append_line, tmp_path / "begun"), [1, 2, 3])
     deadline = time.monotonic() + 60
@@ -46,11 +48,13 @@ def count_lines(path: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("code", [0, 1, 3, -signal.SIGKILL])
 def test_a_process_that_ends_at_its_first_item_is_a_death_and_the_others_go_on(pool, code):
     assert dict(pool.run(fall, [code, None, None])) == {0: Death(code), 1: None, 2: None}
 
 
+@pytest.mark.thorough
 def test_a_deadline_ends_processes_in_the_middle_and_the_pool_can_be_used_again(pool):
     # So that starting the processes does not count.
     assert len(list(pool.run(abs, [-1, -2]))) == 2
@@ -61,6 +65,7 @@ def test_a_deadline_ends_processes_in_the_middle_and_the_pool_can_be_used_again(
     assert dict(pool.run(abs, [-1])) == {0: 1}
 
 
+@pytest.mark.thorough
 def test_an_error_comes_after_the_results_that_are_there_and_the_pool_can_be_used_again(pool):
     results, found = pool.run(partial(divmod, 1), [1, 0]), []
     with pytest.raises(ZeroDivisionError) as caught:

@@ -60,6 +60,7 @@ def test_every_name_is_that_of_its_module(package):
             )
 
 
+@pytest.mark.thorough
 def test_all_modules_are_there_without_being_imported_first():
     code = "import kernelbandits as kb; kb.kernels.Polynomial, kb.posterior.ArmPosterior, kb.widths"
     subprocess.run([sys.executable, "-c", code], check=True)

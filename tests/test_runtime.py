@@ -111,6 +111,7 @@ def test_the_examples_of_the_docstrings_run():
     assert doctest.testmod(runtime).failed == 0
 
 
+@pytest.mark.thorough
 def test_a_library_that_is_loaded_later_is_limited_too():
     """scipy has a BLAS of its own, which is loaded when it is first needed."""
     code = """

@@ -91,6 +91,7 @@ def test_similarly_needs_every_interval_within_a_tenth_of_simple_ucb():
     assert judged(similar, noise + 5, np.zeros(25), 10.0) == "fails"
 
 
+@pytest.mark.thorough
 def test_the_chance_of_any_false_verdict_among_all_claims_stays_at_five_percent():
     rng, runs, m = np.random.default_rng(2), 600, 12
     comparisons = tuple(PolicyComparison(f"p{i}", "a", "b", "lower") for i in range(m))

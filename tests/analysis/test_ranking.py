@@ -145,6 +145,7 @@ def nobody_ahead(rows) -> bool:
     return all((row.first, row.last) == (1, len(rows)) for row in rows.values())
 
 
+@pytest.mark.thorough
 def test_all_true_ranks_lie_in_their_intervals_at_once_in_95_percent():
     rate, error = simulated([0, 0.6, 1.2, 1.8, 2.4, 3.0], 300, all_ranks_covered)
     assert rate >= 0.95 - 4 * error
@@ -389,6 +390,7 @@ def test_the_ranking_figure_names_every_policy_its_family_and_the_level_of_unifo
     assert "level of Uniform random" in text
 
 
+@pytest.mark.thorough
 def test_without_uniform_random_there_is_no_level(tmp_path):
     few = run_experiment("branin", ["simple-ucb", "greedy"], horizon=5, seeds=2)
     report.write_run(few, tmp_path)

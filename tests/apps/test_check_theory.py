@@ -209,6 +209,7 @@ def raise_error(item: float) -> float:
     raise ArithmeticError(f"no {item}")
 
 
+@pytest.mark.thorough
 def test_the_result_that_is_ready_first_comes_first():
     with process_mapper(2) as mapper:
         *early, last = map_as_completed(mapper, sleep_and_negate, [2.0, 0.1, 0.0])
@@ -219,11 +220,13 @@ def test_the_result_that_is_ready_first_comes_first():
     ]
 
 
+@pytest.mark.thorough
 def test_an_error_in_another_process_is_raised():
     with pytest.raises(ArithmeticError, match="no 1"), process_mapper(2) as mapper:
         list(map_as_completed(mapper, raise_error, [1, 1]))
 
 
+@pytest.mark.thorough
 def test_the_results_come_in_the_order_of_the_topics_for_any_number_of_workers():
     topics, effort = ["E1", "potential", "martingale"], Effort(scale=0.05)
     one, two = (check_theory.run_topics(topics, effort, workers, True) for workers in (1, 2))
@@ -302,6 +305,7 @@ def copied(tmp_path):
     return copy
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "breakage",
     with_long(COPIES, [name for name in COPIES if name != "wrong root of the determinant"]),

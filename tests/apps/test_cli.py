@@ -207,6 +207,7 @@ def test_run_shows_a_table_for_each_problem_with_ranks(tmp_path):
     assert re.search(r"1 \(1(–2)?\) +(Simple-UCB|Uniform random)", done.stdout)
 
 
+@pytest.mark.thorough
 def test_run_writes_its_files_and_prints_the_table(tmp_path):
     done = run_command(*RUN, "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -291,6 +292,7 @@ def test_run_takes_any_table(tmp_path):
     assert "films" in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_path):
     path = tmp_path / "a, b.csv"
@@ -327,6 +329,7 @@ def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "results"}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):
     policy = ["--policy", "generic-gp:exploration=point-mass(0.5)", "--output", str(tmp_path)]
@@ -352,6 +355,7 @@ def test_the_kernel_help_shows_the_product(tmp_path):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_a_data_file_of_another_content_leaves_that_panel_out(tmp_path):
     (tmp_path / "perovskite.csv").write_text("CsPbI,FAPbI,MAPbI,Instability index\n0,1,0,1\n")
@@ -499,6 +503,7 @@ def test_every_command_refuses_an_option_that_does_not_exist():
         assert done.stderr.startswith(expected), (name, done.stderr)
 
 
+@pytest.mark.thorough
 def test_without_arguments_the_help_is_printed():
     for words in ([], ["study"]):
         done = run_command(*words)
@@ -533,6 +538,7 @@ def test_without_numba_the_numpy_engine_runs_with_a_notice(tmp_path):
     assert (pd.read_csv(tmp_path / "summary.csv")["engine"] == "numpy").all()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     policies = "random,simple-ucb,greedy,simple-gaussian"
@@ -563,6 +569,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert (tmp_path / "a/rounds.npz").read_bytes() == (tmp_path / "b/rounds.npz").read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishes(tmp_path):
     environment = os.environ | {
@@ -580,6 +587,7 @@ def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishe
     assert "not tested" in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("argument", "code", "printed", "said"),
     [
@@ -646,6 +654,7 @@ def run_program(*words, folder):
     return subprocess.run(call, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("--output", ""), ("--output", " "), ("--output=",)])
 def test_an_output_without_a_name_is_refused_and_writes_nothing(tmp_path, words):
     given = ["--problem", "branin", "--policies", "random", "--horizon", "3", "--seeds", "1"]
@@ -655,6 +664,7 @@ def test_an_output_without_a_name_is_refused_and_writes_nothing(tmp_path, words)
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("long", ["a" * 24_000, "a b " * 6_000])
 def test_an_error_quotes_only_the_beginning_of_a_long_argument(tmp_path, long):
     done = run_program("study", "tell", "a.db", "1", long, folder=tmp_path)
@@ -665,6 +675,7 @@ def test_an_error_quotes_only_the_beginning_of_a_long_argument(tmp_path, long):
     assert len(done.stderr) < 1_000
 
 
+@pytest.mark.thorough
 def test_what_was_cut_is_not_cut_again(tmp_path):
     given = ("--real", "a" * 24_000, "--target", "y")
     said = run_program("study", "create", "a.db", *given, folder=tmp_path).stderr
@@ -672,6 +683,7 @@ def test_what_was_cut_is_not_cut_again(tmp_path):
     assert "(24002 characters)" in said
 
 
+@pytest.mark.thorough
 def test_raised_digits_are_not_digits_of_a_number(tmp_path):
     done = run_program("study", "tell", "a.db", "1", "10²", folder=tmp_path)
     assert done.returncode != 0

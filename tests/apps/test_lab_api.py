@@ -139,6 +139,7 @@ def test_the_key_of_another_request_is_a_conflict_and_nothing_is_stored(
         assert post(films, "tell", row=9, value=0.5, key=key)["accepted"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("factor", [10, 0.1])
 def test_a_slip_of_the_decimal_point_is_said_with_the_answer(page, films, factor):
     def measure(one):
@@ -280,6 +281,7 @@ def remote(page, films, monkeypatch):
     return client
 
 
+@pytest.mark.thorough
 def test_the_client_does_what_a_study_does(remote):
     study = remote.study("films")
     [suggestion] = study.ask(worker="robot")

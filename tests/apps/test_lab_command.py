@@ -28,6 +28,7 @@ def run(environment, *words):
     return subprocess.run(command(*words), capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -44,12 +45,14 @@ def test_what_is_refused(environment, tmp_path, words, said):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_weak_token_is_refused(environment, tmp_path):
     done = run(environment | {"KERNELBANDITS_TOKEN": "short"}, str(tmp_path))
     assert done.returncode == 2
     assert "short" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_tokens_last_until_they_are_renewed(environment, tmp_path):
     first, second = (run(environment, str(tmp_path), "--show-tokens").stdout for _ in range(2))
     assert first == second
@@ -57,6 +60,7 @@ def test_tokens_last_until_they_are_renewed(environment, tmp_path):
     assert run(environment, str(tmp_path), "--renew", "--show-tokens").stdout != first
 
 
+@pytest.mark.thorough
 def test_a_port_that_is_taken_is_said_in_one_sentence(environment, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -68,6 +72,7 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(environment, tmp_path):
             assert re.fullmatch(rf"error: lab needs a free port, got \S+:{port} .*\n", done.stderr)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", with_long(["1", "2"], ["2"]))
 def test_a_server_starts_lets_in_by_its_link_and_ends(environment, tmp_path, workers):
     """Its link can be opened as soon as it is printed, and is not in any log.

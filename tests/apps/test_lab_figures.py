@@ -56,6 +56,7 @@ def drawn_points(svg: str) -> np.ndarray:
     return np.array(found) / (width, height)
 
 
+@pytest.mark.thorough
 def test_the_text_of_a_result_stands_where_it_is_drawn(browser):
     query = "kind=progress&place=0"
     points = drawn_points(browser.get(f"/studies/films/figure.svg?{query}"))
@@ -70,6 +71,7 @@ def test_the_text_of_a_result_stands_where_it_is_drawn(browser):
     assert any(re.fullmatch(r"likely best now, 95 % interval: y [\d.]+", mark[2]) for mark in marks)
 
 
+@pytest.mark.thorough
 def test_a_map_says_names_and_values(browser):
     query = "kind=map&across=Cs&up=solvent"
     marks = browser.client.get(f"/studies/films/marks.json?{query}").json()
@@ -81,6 +83,7 @@ def test_a_map_says_names_and_values(browser):
     assert all(0 <= x <= 1 and 0 <= y <= 1 for x, y, _ in marks)
 
 
+@pytest.mark.thorough
 def test_too_many_cells_have_no_texts_and_the_marks_keep_theirs(browser, monkeypatch):
     monkeypatch.setattr("kernelbandits.report.studies.marks.MOST_MARKS", 20)
     query = "kind=map&across=Cs&up=FA"
@@ -89,6 +92,7 @@ def test_too_many_cells_have_no_texts_and_the_marks_keep_theirs(browser, monkeyp
     assert not any(text.startswith("its standard deviation") for _, _, text in marks)
 
 
+@pytest.mark.thorough
 def test_a_figure_of_ten_thousand_marks_is_light_and_has_all_their_texts():
     """The marks are one image, sharp at the largest size of the page; each has its text."""
     heights = np.random.default_rng(0).random(10_000)

@@ -98,6 +98,7 @@ def test_a_wrong_table_is_refused_with_its_place(page, table, said):
     assert page.lab.library.entries() == []
 
 
+@pytest.mark.thorough
 def test_ranges_become_a_study(page):
     browser = page.browser()
     lines = {
@@ -124,6 +125,7 @@ def test_ranges_become_a_study(page):
         browser.get(f"/studies/brew{path}")
 
 
+@pytest.mark.thorough
 def test_ask_tell_correct_and_undo(page, films):
     shown = films.follow(films.send("/studies/films", "/studies/films/ask", n="2"))
     assert "initial design" in shown
@@ -142,6 +144,7 @@ def test_ask_tell_correct_and_undo(page, films):
     assert "(undone)" in history
 
 
+@pytest.mark.thorough
 def test_a_form_that_is_sent_twice_counts_once(page, films):
     films.send("/studies/films", "/studies/films/ask")
     fields = find_form(films.get("/studies/films"), "/studies/films/tell") | {"value": "0.5"}
@@ -172,6 +175,7 @@ def test_the_next_page_names_once_the_form_that_was_answered(page, films):
     assert html.unescape(named) == form["key"][:64]
 
 
+@pytest.mark.thorough
 def test_a_form_that_is_sent_again_with_another_content_is_refused(page, films):
     films.send("/studies/films", "/studies/films/ask")
     films.send("/studies/films", "/studies/films/tell", value="0.5")
@@ -260,6 +264,7 @@ def test_a_file_of_results(page, films):
     assert study_of(page).to_dataframe()["value"].tolist() == [0.9, 0.6]
 
 
+@pytest.mark.thorough
 def test_notes_forbidden_rows_and_new_ones(page, films):
     study = study_of(page)
     films.send("/studies/films", "/studies/films/ask")
@@ -281,6 +286,7 @@ def test_notes_forbidden_rows_and_new_ones(page, films):
     assert ">AB<" in history
 
 
+@pytest.mark.thorough
 def test_several_targets(page):
     frame = pd.DataFrame({"Cs": [i / 10 for i in range(10)]})
     goals = {"stability": "maximize", "cost": "minimize"}
@@ -310,6 +316,7 @@ def test_candidates_are_sorted_filtered_and_marked(page, films):
         films.get(f"/studies/films/candidates?{odd}")
 
 
+@pytest.mark.thorough
 def test_settings_and_downloads(page, films):
     study = study_of(page)
     for row in range(6):
@@ -331,6 +338,7 @@ def test_settings_and_downloads(page, films):
     assert "<form" not in shown
 
 
+@pytest.mark.thorough
 def test_a_sheet_and_a_workbook_are_told_back(page, films):
     films.send("/studies/films", "/studies/films/ask", n="3")
     book = openpyxl.load_workbook(download(films, "sheet.xlsx"))
@@ -365,6 +373,7 @@ def download(browser, what):
     return io.BytesIO(answer.content)
 
 
+@pytest.mark.thorough
 def test_hostile_names_are_shown_as_text(page):
     frame = pd.DataFrame(
         {HOSTILE: [0.0, 0.5, 1.0], "name": ["=1+1", HOSTILE, "javascript:alert(1)"]}
@@ -402,6 +411,7 @@ def test_news_is_the_number_of_the_last_event(page, films):
     assert films.client.get("/studies/films/news?after=1").json()["changed"]
 
 
+@pytest.mark.thorough
 def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
     """What to measure is shown at once; the likely best follows when it is computed."""
     study_of(page).ask()
@@ -484,6 +494,7 @@ def test_a_table_of_two_results(page, two):
     assert re.search(r"haze\s+minimize", settings)
 
 
+@pytest.mark.thorough
 def test_values_that_came_one_by_one_are_shown(page, two):
     two.send("/studies/two", "/studies/two/ask")
     told = two.send("/studies/two", "/studies/two/tell", **{"value-0": "35.25"})
@@ -791,6 +802,7 @@ def test_a_wrong_target_is_refused_and_stays_typed(page, wrong, said):
     assert page.lab.library.entries() == []
 
 
+@pytest.mark.thorough
 def test_one_result_with_a_value_to_be_met(page):
     browser = page.browser()
     browser.send("/new", "/new/ranges", name="brew", target="pH", direction="aim", aim="7", **LINE)
@@ -807,6 +819,7 @@ def test_one_result_with_a_value_to_be_met(page):
         browser.get(f"{at}/{path}")
 
 
+@pytest.mark.thorough
 def test_while_results_come_in_the_last_answer_is_shown(page, films, monkeypatch):
     study = study_of(page)
     study.tell(row=3, value=0.75)
@@ -892,6 +905,7 @@ def test_uploads_that_nobody_used_are_removed(tmp_path, monkeypatch):
     assert not old.path.exists()
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_said_and_no_half_of_a_table_stays(page, films, monkeypatch):
     def refuse(path, content):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))

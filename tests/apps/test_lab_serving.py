@@ -107,6 +107,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+@pytest.mark.thorough
 def test_a_server_with_a_certificate(tmp_path, certificate):
     """Cookies are for https only; whoever speaks http, or does not trust the certificate, gets nothing."""
     cert, key = map(str, certificate)
@@ -130,6 +131,7 @@ def test_a_server_with_a_certificate(tmp_path, certificate):
             assert b"HTTP/1.1 200" not in plain.recv(1000)
 
 
+@pytest.mark.thorough
 def test_behind_a_proxy_the_name_of_the_proxy_counts(tmp_path):
     options = {"behind_proxy": True, "names": ("lab.example",)}
     with listening(tmp_path / "studies", **options) as (chosen, access):
@@ -163,6 +165,7 @@ def test_it_listens_elsewhere_only_with_tls_and_a_name(host, certificate):
             serve.Configuration("studies", host=host, **secure | {"names": ()}).check()
 
 
+@pytest.mark.thorough
 def test_two_servers_share_tokens_links_and_keys(tmp_path):
     """As the workers of one server do, also after a restart; --renew ends them for both."""
     place = tmp_path / "studies"
@@ -269,6 +272,7 @@ def held(tmp_path):
         yield place, holder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("opened", [False, True], ids=["not open", "open"])
 def test_a_study_that_somebody_holds_keeps_no_other_waiting(held, monkeypatch, opened):
     """Its requests, of which there are more than threads, wait until it is free."""
@@ -303,6 +307,7 @@ def test_a_study_that_somebody_holds_keeps_no_other_waiting(held, monkeypatch, o
         assert [one.result() for one in waiting] == [[]] * 60
 
 
+@pytest.mark.thorough
 def test_a_study_that_is_held_for_too_long_says_so_and_is_free_afterwards(held, monkeypatch):
     place, holder = held
     monkeypatch.setattr(library, "SAME_HOLD", 0.0)
@@ -373,6 +378,7 @@ def test_a_server_without_a_free_descriptor_says_so_and_closes_studies(tmp_path,
     page.close()
 
 
+@pytest.mark.thorough
 def test_studies_of_a_database(database, tmp_path):
     """Created, asked, told and listed; no answer has the address of the database."""
     page = Page(database, tmp_path / "state")

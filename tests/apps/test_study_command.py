@@ -198,6 +198,7 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     assert done.code == 0, done.err
 
 
+@pytest.mark.thorough
 def test_a_whole_session_on_either_back_end(where, films):
     created = document(
         "create", where, "--candidates", films, "--columns", COLUMNS, "--target", "stability"
@@ -442,6 +443,7 @@ def test_a_second_result_is_refused_with_the_stored_one(told):
     assert study("tell", told, 7, "0.75").out == ""
 
 
+@pytest.mark.thorough
 def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(place):
     said("ask", place)
     arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", str(place), "1"]
@@ -671,6 +673,7 @@ def test_a_lost_table_is_read_again_from_the_file_of_the_candidates(told, films)
     assert study("salvage", told, told.with_name("other.db"), "--candidates", films).code == 74
 
 
+@pytest.mark.thorough
 def test_plot_writes_the_figure(told):
     figure = told.with_name("films.svg")
     assert document("plot", told, figure)["path"] == str(figure)
@@ -704,6 +707,7 @@ def test_text_of_the_table_cannot_steer_the_terminal(films):
         assert ("\x1b" in text, "\u202e" in text) == (text.startswith("trial,"),) * 2
 
 
+@pytest.mark.thorough
 def test_a_command_does_not_load_what_it_does_not_need(place):
     heavy = "[name for name in ('matplotlib', 'numba', 'scipy.stats', 'pandas', 'psycopg') if name in sys.modules]"
     code = f"""

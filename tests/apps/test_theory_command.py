@@ -162,6 +162,7 @@ def test_options_reach_the_bounds():
     assert [item["name"] for item in found["theorems"]][:2] == ["generic", "linear"]
 
 
+@pytest.mark.thorough
 def test_a_bound_that_says_something_is_stated_with_what_it_says():
     arguments = (
         "--law",
@@ -230,6 +231,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence, capsys
     assert sentence in refused(capsys, *arguments)
 
 
+@pytest.mark.thorough
 def test_from_a_shell_a_refusal_ends_with_code_two_and_nothing_on_standard_output():
     arguments = ["theory", "--law", "point-mass:0.5", "--gain", "20"]
     done = subprocess.run(
@@ -351,6 +353,7 @@ def test_a_horizon_that_is_useful_on_a_cover_only_is_not_named(monkeypatch):
     assert not honest.useful.vacuous
 
 
+@pytest.mark.thorough
 def test_every_gain_of_a_calculation_is_computed_once(monkeypatch):
     asked: list[int] = []
     arms = kb.Arms([[0.0], [0.5], [1.0]])
@@ -497,6 +500,7 @@ def test_a_law_that_is_refused_beyond_the_horizon_is_answered_up_to_it(law, doma
     assert (tmp_path / "theory.png").exists()
 
 
+@pytest.mark.thorough
 def test_a_law_of_one_round_is_not_drawn(capsys, tmp_path):
     arguments = (
         "--law",

@@ -567,6 +567,7 @@ class TestFit:
         assert fit.message == "converged"
         assert np.abs(slope).max() < 0.1
 
+    @pytest.mark.thorough
     def test_more_evaluations_find_no_worse_a_maximum_and_a_grid_none_better(self):
         points, which, rewards = some_data(m=7, d=1, repeats=0, seed=11)
         problem = check_arguments(points, *collapse(which, rewards), PRIOR, False, 2.5)
@@ -706,6 +707,7 @@ class TestStandard:
 
 
 class TestRefits:
+    @pytest.mark.thorough
     def test_they_are_geometric(self):
         due = [n for n in range(100_001) if Refits().is_due(n)]
         assert due == sorted({math.ceil(2 * 1.25**k) for k in range(49)})
@@ -860,6 +862,7 @@ class TestBadDays:
         gaps = (points[:, None] - points) ** 2
         assert (gaps / np.square(fit.lengthscales)).sum(-1).max() > 8
 
+    @pytest.mark.thorough
     @settings(max_examples=150)
     @given(
         st.integers(1, 50),
@@ -891,6 +894,7 @@ class TestBadDays:
         assert fit.standard.spread > 0
         assert fit.sentence().endswith(".")
 
+    @pytest.mark.thorough
     @settings(max_examples=60)
     @given(
         st.lists(st.floats(-3, 3), min_size=2, max_size=8),

@@ -17,6 +17,7 @@ NUMBERS = st.floats(-1e4, 1e4)
 SHAPE = st.floats(0.0, 2.0)
 
 
+@pytest.mark.thorough
 @settings(max_examples=200, deadline=None)
 @given(u=NUMBERS, shape=SHAPE)
 def test_the_inverse_undoes_the_transformation(u, shape):

@@ -306,6 +306,7 @@ def test_the_theory_has_a_bound_or_says_what_it_needs(name, domain):
     assert 0 < asked.bound_as_played.value < math.inf
 
 
+@pytest.mark.thorough
 @every_spelled_kernel
 def test_the_theory_command_takes_the_kernel(kernel):
     place = ("--horizon", 10, "--dimension", 1)
@@ -317,6 +318,7 @@ def test_the_theory_command_takes_the_kernel(kernel):
         assert is_refusal(done.stderr.strip())
 
 
+@pytest.mark.thorough
 def test_the_theory_command_says_how_fast_the_bound_of_a_periodic_kernel_grows():
     asked = ("--law", "bernoulli:0.5", "--kernel", "periodic:lengthscale=0.5,period=0.4")
     done = run_command("theory", *asked, "--horizon", 20, "--dimension", 1)

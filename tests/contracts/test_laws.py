@@ -133,6 +133,7 @@ def test_the_expectation_is_the_mean_of_the_weights(law):
     assert kb.exploration.Law.mean_abs.fget(law) == pytest.approx(law.mean_abs, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.thorough
 @every_law
 def test_the_masses_are_all_the_values_with_their_chances(law):
     if law.masses is None:

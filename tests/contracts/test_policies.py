@@ -137,6 +137,7 @@ def test_asking_changes_nothing(name, build, cloud):
         policy.tell(choice, reward_of(choice, t))
 
 
+@pytest.mark.thorough
 @every_policy
 def test_replaying_the_rewards_rebuilds_the_policy(name, build, cloud):
     policy, again = build(name, cloud), build(name, cloud)

@@ -361,6 +361,7 @@ def test_a_schedule_that_looks_at_the_history_sees_the_whole_posterior():
 # ---------------------------------------------------------------- floors
 
 
+@pytest.mark.thorough
 def test_uniform_random_is_uniform_on_a_box():
     """The means of 3000 uniforms and of their squares are within four standard errors of 1/2 and 1/3."""
     policy, n = kb.policies.UniformRandom(BOX, kb.RBF()), 3000
@@ -372,6 +373,7 @@ def test_uniform_random_is_uniform_on_a_box():
     assert abs(np.corrcoef(unit.T)[0, 1]) < 4 / math.sqrt(n)
 
 
+@pytest.mark.thorough
 def test_uniform_random_gives_each_value_of_a_mixed_box_the_same_chance():
     policy, n = kb.policies.UniformRandom(MIXED, kb.RBF()), 1000
     drawn = [policy.ask(t, kb.Streams(6)).x for t in range(1, n + 1)]
@@ -490,6 +492,7 @@ def test_the_gradient_of_a_path_is_its_finite_difference(kernel):
         )
 
 
+@pytest.mark.thorough
 def test_thompson_sampling_plays_the_maximiser_of_its_path():
     policy = played(thompson(), 12)
     choice, path = policy.ask(13, kb.Streams(4)), policy.path(13, kb.Streams(4))
@@ -514,6 +517,7 @@ def test_a_path_has_room_for_more_points_than_streams_began_with():
     assert np.isfinite(policy.ask(71, kb.Streams(1)).note["sample"])
 
 
+@pytest.mark.thorough
 def test_a_path_far_from_noise_goes_through_the_rewards():
     """With many rewards at a point the path there is within a few ridge / n of their mean."""
     policy = thompson(norm_bound=0.1, noise_scale=0.01)

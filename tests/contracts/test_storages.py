@@ -260,6 +260,7 @@ def test_a_child_process_opens_a_connection_of_its_own(log):
     tell(log, 4)
 
 
+@pytest.mark.thorough
 def test_a_child_that_ends_in_order_leaves_the_connection_of_its_parent_alone(where, log, tmp_path):
     code = (
         "import os, sys\nfrom kernelbandits.storage import Draft, Log\n"
@@ -294,6 +295,7 @@ def outcomes(target: Any, crowd: int, *given: Any) -> list[Any]:
         return pool.starmap(target, [(me, *given) for me in range(crowd)], chunksize=1)
 
 
+@pytest.mark.thorough
 def test_of_two_processes_that_tell_one_trial_exactly_one_wins(where, log):
     rounds = 40
     claims = [claim for told in outcomes(compete, 2, where, rounds) for claim in told]
@@ -309,6 +311,7 @@ def found(me: int, where: str) -> int | None:
     return me
 
 
+@pytest.mark.thorough
 def test_of_sixteen_who_create_a_study_at_once_one_does(where):
     winners = [me for me in outcomes(found, 16, where) if me is not None]
     assert [event.body["by"] for event in Log.open(where).events()] == winners

@@ -88,6 +88,7 @@ def test_the_search_on_a_fine_mixture_finds_its_best_point(seed):
     assert all(value == round(value, 2) for value in x.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_finds_the_best_choice_beside_a_forbidden_one(seed):
     space = kb.MixedBox(
@@ -169,6 +170,7 @@ def test_a_point_outside_the_constraints_is_refused_and_changes_nothing():
     assert auto.n_rewards == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_mixture_is_found(seed):
     """The maximum on the face A = 0.6 is at B = 0.1, C = 0.3."""

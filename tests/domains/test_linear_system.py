@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import kernelbandits as kb
 from constrained_spaces import SPACES
@@ -16,6 +17,7 @@ def test_a_given_point_may_miss_a_sum_by_a_billionth_and_no_more():
     )
 
 
+@pytest.mark.thorough
 def test_a_single_value_may_be_forbidden_on_a_grid():
     space = kb.MixedBox(
         {"n": kb.Integer(0, 10), "x": kb.Real(0, 1)},

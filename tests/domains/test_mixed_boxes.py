@@ -80,6 +80,7 @@ def test_two_different_categories_are_at_distance_one():
         assert np.linalg.norm(one - other) == pytest.approx(1, rel=1e-15)
 
 
+@pytest.mark.thorough
 @given(boxes, units)
 def test_a_point_encoded_and_decoded_is_the_point(box, rng):
     row = box.from_unit(rng.random((1, box.sides)))[0]

@@ -145,6 +145,7 @@ def test_a_climb_ends_at_the_top_of_a_quadratic_or_at_its_best_point_in_the_box(
     np.testing.assert_allclose(rows, np.broadcast_to(best, (5, d)), atol=1e-3)
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10**6))
 def test_a_climb_over_an_ill_conditioned_bowl_ends_where_scipys_does(seed):
     rng = np.random.default_rng(seed)

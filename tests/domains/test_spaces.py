@@ -170,6 +170,7 @@ def test_two_points_are_the_same_if_and_only_if_their_texts_are():
         SPACE.read_point(text.replace("0.001", "7"))
 
 
+@pytest.mark.thorough
 def test_every_drawn_point_is_in_the_space_and_survives_its_text():
     rows = SPACE.from_unit(np.random.default_rng(0).random((200, SPACE.sides)))
     for row in rows:
@@ -526,6 +527,7 @@ def test_an_optimum_at_a_small_rate_is_found_on_a_log_scale():
     assert score(linear.x) < score(found[0].x)
 
 
+@pytest.mark.thorough
 def test_a_log_scale_is_played_as_the_box_of_logarithms():
     box = kb.Box((math.log(1e-6), 0.0), (0.0, 1.0))
     space = kb.MixedBox({"rate": kb.Real(1e-6, 1, log=True), "share": kb.Real(0, 1)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 import kernelbandits as kb
 from constrained_spaces import RULES, SPACES, every_space
@@ -38,6 +39,7 @@ def test_samples_reach_all_parts_of_a_set():
     assert 100 < (rows[:, 0] > 0).sum() < 300
 
 
+@pytest.mark.thorough
 def test_samples_beside_forbidden_combinations_are_uniform():
     """They have the means of points drawn in the whole box of which the forbidden are left out."""
     space = kb.MixedBox(

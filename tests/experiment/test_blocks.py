@@ -145,6 +145,7 @@ class Warning2(kb.SimpleUCB):
 # ---------------------------------------------------------------- rounds as Parquet
 
 
+@pytest.mark.thorough
 def test_rounds_can_be_read_during_the_run_and_after_it(tmp_path):
     folder, seen = tmp_path / "rounds.parquet", []
     plan = partial(kb.run_experiment, "branin", ["random", "greedy"], horizon=6, seeds=3)

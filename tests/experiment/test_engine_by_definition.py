@@ -236,6 +236,7 @@ def test_the_pulls_on_the_instance_of_theorem_2_are_those_of_the_closed_form(nam
     check_pulls(name, engine, seed=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_pathwise_step_of_the_lower_bound_holds_on_both_engines(engine):
     assert lower_bound.check_every_run(Effort(scale=0.05), engine).holds

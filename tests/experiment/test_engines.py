@@ -217,6 +217,7 @@ def played_arrays(engine: str, folder: Path) -> dict[str, np.ndarray]:
         return dict(arrays)
 
 
+@pytest.mark.thorough
 def test_a_whole_run_of_either_engine_differs_in_nothing_but_the_name_of_the_engine(tmp_path):
     slow, fast = (played_arrays(engine, tmp_path) for engine in ("numpy", "numba"))
     texts = [str(arrays.pop("settings")) for arrays in (slow, fast)]

@@ -155,6 +155,7 @@ def no_work(work, cells):
     return []
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_the_command_says_which_stored_cell_it_plays_again(tmp_path):
     from conftest import run_command
@@ -268,6 +269,7 @@ def test_a_contender_says_its_own_settings_in_its_label():
     assert results.labels == ("Simple-Bernoulli (p=0.25)", "Simple-Bernoulli")
 
 
+@pytest.mark.thorough
 def test_every_policy_of_the_catalogue_can_be_run_by_name_and_names_its_information_gain():
     names = [name for name in POLICIES if name != "generic-gp"]
     results = run_experiment("branin", [*names, "generic-gp:exploration=gaussian(0,1)"], **SMALL)
@@ -662,6 +664,7 @@ def test_another_version_of_the_code_has_other_keys(monkeypatch):
     assert there.key != key
 
 
+@pytest.mark.thorough
 def test_replicates_keep_their_key_from_one_process_to_the_next(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n0.1,1\n0.1,2\n0.5,3\n0.9,1\n")
     spelled = f"csv:path={tmp_path / 't.csv'},target=y,repeats=replicates"

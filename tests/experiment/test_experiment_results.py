@@ -108,6 +108,7 @@ def test_one_seed_has_no_interval_in_the_latex_table():
     assert re.search(r"\\textbf\{\d\.\d\d\} -- \\\\", single.to_latex())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["regret", "simple"])
 @pytest.mark.parametrize("suffix", ["pdf", "png", "svg"])
 def test_a_figure_is_drawn_in_the_format_of_its_name(results, tmp_path, kind, suffix):
@@ -118,6 +119,7 @@ def test_a_figure_is_drawn_in_the_format_of_its_name(results, tmp_path, kind, su
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.thorough
 def test_a_figure_has_the_size_asked_for_and_is_the_same_file_twice(results, tmp_path):
     for name in ("one.svg", "two.svg"):
         results.plot(tmp_path / name, size=(6.3, 4))
@@ -291,6 +293,7 @@ def command(*words, output):
     return CliRunner().invoke(app, ["run", *game, *size, *words])
 
 
+@pytest.mark.thorough
 def test_the_command_writes_a_format_and_a_size_besides_the_usual_files(tmp_path):
     done = command("--figure-format", "pdf", "--figure-size", "6.3x4", output=tmp_path)
     assert done.exit_code == 0, done.output or done.exception

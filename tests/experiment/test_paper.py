@@ -95,6 +95,7 @@ def test_the_preset_is_the_papers_with_its_open_settings_filled_in():
     assert entered["IGP-UCB"]["delta"] == entered["GP-TS"]["delta"] == 0.1
 
 
+@pytest.mark.thorough
 def test_the_papers_order_holds_on_hartmann_under_the_preset():
     cells = paper_cells(PRESET, [kb.problem("hartmann6")], 1000, 25, "auto", controls=False)
     found = run_cells(cells, endings=True)
@@ -213,6 +214,7 @@ def test_the_band_is_measured_beside_d(written):
         assert (ratios < 1).all(), name
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path):
     for name in ("sensitivity.csv", "effects.png"):
@@ -244,6 +246,7 @@ def test_the_rounds_file_is_bitwise_the_same_for_two_workers(written, without_pe
     assert (tmp_path / "rounds.npz").read_bytes() == (folder / "rounds.npz").read_bytes()
 
 
+@pytest.mark.thorough
 def test_the_report_is_written_without_figures_where_matplotlib_is_missing(
     written, monkeypatch, tmp_path
 ):
@@ -254,6 +257,7 @@ def test_the_report_is_written_without_figures_where_matplotlib_is_missing(
     assert "<svg" not in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_the_tables_are_written_without_a_page_where_jinja2_is_missing(
     written, monkeypatch, tmp_path
@@ -296,6 +300,7 @@ def test_the_four_functions_are_those_of_the_paper():
     ]
 
 
+@pytest.mark.thorough
 def test_the_readings_are_a_fixed_list_on_seeds_of_their_own(without_perovskite):
     readings = natural_readings()
     assert len(readings) == len(set(readings)) == 32
@@ -400,6 +405,7 @@ def test_a_reading_supports_all_claims_only_if_all_were_tested_and_hold(written)
     )
 
 
+@pytest.mark.thorough
 def test_what_was_not_tested_is_said_in_every_table_and_map(written):
     found, folder = written
     verdicts = analysis.check_paper(found)

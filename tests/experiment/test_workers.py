@@ -37,6 +37,7 @@ def die_at_first(folder: Path, deadly: int, deaths: int, number: int) -> int:
     return number**2
 
 
+@pytest.mark.thorough
 def test_the_items_of_a_killed_worker_are_done_by_another(tmp_path):
     work = partial(die_at_first, tmp_path, 3, MOST_DEATHS - 1)
     with (
@@ -47,6 +48,7 @@ def test_the_items_of_a_killed_worker_are_done_by_another(tmp_path):
     assert len(caught) == MOST_DEATHS - 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "lines",
     [
@@ -88,6 +90,7 @@ def test_the_process_from_which_workers_are_forked_may_be_killed(monkeypatch):
     assert len(killed) == MOST_DEATHS - 1
 
 
+@pytest.mark.thorough
 def test_cells_whose_workers_are_always_killed_are_named_after_all_others_are_done(tmp_path):
     plan = plan_experiment("branin", ["simple-ucb", "greedy", "random"], horizon=5, seeds=2)
     warnings.simplefilter("ignore")
@@ -108,6 +111,7 @@ def rest(seconds: float) -> float:
     return seconds
 
 
+@pytest.mark.thorough
 def test_results_come_in_the_order_of_the_items_or_when_they_are_ready():
     times = [0.5, 0.0, 0.01]
     with process_mapper(2) as mapper:
@@ -130,6 +134,7 @@ def unsendable(number: int) -> object:
     return lambda: number
 
 
+@pytest.mark.thorough
 def test_a_mistake_in_a_worker_reaches_the_caller_with_its_traceback():
     with process_mapper(2) as mapper:
         with pytest.raises(ZeroDivisionError) as caught:
@@ -140,6 +145,7 @@ def test_a_mistake_in_a_worker_reaches_the_caller_with_its_traceback():
         assert list(mapper(abs, [-1, -2, -3])) == [1, 2, 3]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_a_run_whose_worker_is_killed_says_so_and_ends_with_the_same_results(tmp_path):
     words = [*RUN, "--horizon", "300", "--engine", "numpy"]

@@ -58,6 +58,7 @@ def test_the_constants_of_the_papers_laws():
     assert general.mean_abs == pytest.approx(stats.foldnorm(0.7 / 0.5, scale=0.5).mean())
 
 
+@pytest.mark.thorough
 @given(st.floats(-3, 3), st.floats(0.01, 5.0))
 def test_the_mean_absolute_gaussian_weight_is_the_folded_normal_mean(mean, scale):
     expected = quad(

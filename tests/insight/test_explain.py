@@ -160,6 +160,7 @@ def test_greed_is_the_argmax_of_the_estimate():
     assert here.sentence().endswith("It has the highest estimate.")
 
 
+@pytest.mark.thorough
 def test_explaining_changes_nothing_and_is_always_the_same():
     policy = kb.Auto(BOX)
     told(policy)
@@ -173,6 +174,7 @@ def test_explaining_changes_nothing_and_is_always_the_same():
     assert policy.ask() == choice
 
 
+@pytest.mark.thorough
 def test_what_is_known_later_is_taken_into_account():
     policy = kb.Auto(ARMS)
     told(policy)
@@ -333,6 +335,7 @@ def test_policies_that_search_explain_in_the_units_of_their_rewards(make, domain
 # ---------------------------------------------------------------- contexts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
 def test_beside_a_context_greed_is_that_of_the_context(domain):
     policy = kb.Auto(kb.Contextual(domain, 1))

@@ -76,6 +76,7 @@ def agree(found, rows, results, units, members):
     np.testing.assert_allclose(found.sd[order], sd, rtol=0, atol=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("goal", ["find", "earn"])
 @pytest.mark.parametrize("members", [1, 8])
 def test_autos_predictions_are_those_of_posteriors_without_the_point(goal, members):
@@ -200,6 +201,7 @@ def test_equal_results_leave_nothing_to_predict():
         assert not len(found.outliers)
 
 
+@pytest.mark.thorough
 def test_units_of_the_results_do_not_matter():
     skills = []
     for scale in (1e-9, 1.0, 1e9):
@@ -249,6 +251,7 @@ def test_asking_for_predictions_changes_nothing():
         kb.insight.leave_one_out(other)
 
 
+@pytest.mark.thorough
 def test_a_slip_of_the_decimal_point_is_found_although_it_is_fitted_too():
     """In eight of ten tables at least; the slip itself widens all intervals. A power would take it for skew."""
     found = clean = 0
@@ -266,6 +269,7 @@ def test_a_slip_of_the_decimal_point_is_found_although_it_is_fitted_too():
     assert clean >= 8
 
 
+@pytest.mark.thorough
 def test_a_smooth_function_is_predicted_and_shuffled_results_are_not():
     points = np.random.default_rng(2).random((40, 2))
     smooth, shuffled = kb.Auto(kb.Arms(points)), kb.Auto(kb.Arms(points))

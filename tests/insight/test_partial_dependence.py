@@ -220,6 +220,7 @@ def films(tmp_path, direction="maximize", sign=1.0, **settings):
     return study
 
 
+@pytest.mark.thorough
 def test_a_study_of_a_table_has_curves_in_the_units_of_table_and_target(tmp_path):
     study = films(tmp_path)
     heat, dose = study.partial_dependence("T (°C)"), study.partial_dependence("dose")
@@ -236,6 +237,7 @@ def test_a_study_of_a_table_has_curves_in_the_units_of_table_and_target(tmp_path
     assert {one.column for one in study.relevance()} == {"T (°C)", "dose", "solvent"}
 
 
+@pytest.mark.thorough
 def test_a_minimised_study_has_the_mirrored_curves(tmp_path):
     up, down = films(tmp_path), films(tmp_path, "minimize", -1.0)
     for name in ("T (°C)", "solvent"):
@@ -294,6 +296,7 @@ def test_without_results_there_is_no_curve(tmp_path):
     assert study.check().dependence == ()
 
 
+@pytest.mark.thorough
 def test_check_prints_the_curves_and_has_them_in_json(tmp_path):
     study = films(tmp_path)
     study.close()

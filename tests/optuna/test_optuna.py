@@ -68,6 +68,7 @@ def run_mixed(place, parts):
     return study
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
 def test_a_resumed_study_continues_as_if_it_had_not_been_interrupted(tmp_path):
     whole = run_mixed(tmp_path / "whole.db", [16])
@@ -75,6 +76,7 @@ def test_a_resumed_study_continues_as_if_it_had_not_been_interrupted(tmp_path):
     assert [trial.params for trial in parts.trials] == [trial.params for trial in whole.trials]
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
 def test_fits_are_stored_in_small_parts_and_taken_by_another_process(tmp_path, monkeypatch):
     study = run_mixed(tmp_path / "study.db", [14])
@@ -121,6 +123,7 @@ def best_after(sampler, objective, n_trials, direction="minimize"):
     return study
 
 
+@pytest.mark.thorough
 def test_it_finds_a_minimum_and_a_maximum_by_the_same_trials():
     down = best_after(KernelBanditSampler(seed=1), two_sides, 20)
     up = best_after(KernelBanditSampler(seed=1), lambda trial: -two_sides(trial), 20, "maximize")
@@ -130,6 +133,7 @@ def test_it_finds_a_minimum_and_a_maximum_by_the_same_trials():
     assert down.best_value < random.best_value / 5
 
 
+@pytest.mark.thorough
 def test_running_trials_of_other_processes_are_pending(tmp_path):
     """Another process sees the suggestion before the objective has taken its parameters."""
     url = f"sqlite:///{tmp_path}/study.db"
@@ -162,6 +166,7 @@ def test_independent_values_belong_to_seed_trial_and_name():
     assert again.sample_independent(study, trials[1], "b", side) == drawn[1, "b"]
 
 
+@pytest.mark.thorough
 def test_unusual_trials_are_said_once(tmp_path):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", kb.DataNotice)
@@ -180,6 +185,7 @@ def slow_hill(trial):
     return (x - 0.3) ** 2 + (y - 0.8) ** 2
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
 def test_a_pruned_trial_is_neither_a_result_nor_a_failure_and_its_point_is_not_asked_again():
     sampler = KernelBanditSampler(seed=2)
@@ -213,6 +219,7 @@ def test_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
     assert study.best_params["candidate"] == 12
 
 
+@pytest.mark.thorough
 def test_a_changed_range_is_searched_by_the_trials_within_it():
     study = best_after(KernelBanditSampler(seed=1), two_sides, 8)
 
@@ -251,6 +258,7 @@ def ring(size):
     return np.roll(np.eye(size), 1, axis=0) + np.roll(np.eye(size), -1, axis=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("given", ["graph", "kernel"])
 def test_a_pool_is_searched_by_its_similarity(given):
     """60 nodes and 14 trials: drawing nodes at random finds one of three with probability 0.53."""
@@ -268,6 +276,7 @@ def test_a_pool_is_searched_by_its_similarity(given):
     assert all(abs(search(seed) - 17) <= 1 for seed in range(3))
 
 
+@pytest.mark.thorough
 def test_a_table_is_searched_row_by_row_and_measures_again_under_noise():
     table = pd.DataFrame(
         {"acid": ["a", "b", "c"] * 4, "heat": np.repeat([20.0, 40.0, 60.0, 80.0], 3)}

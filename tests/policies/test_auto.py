@@ -131,6 +131,7 @@ def test_points_of_a_finite_space_with_equal_results_are_measured_once_while_oth
     assert len(policy.rewards) == 8
 
 
+@pytest.mark.thorough
 def test_a_corner_of_a_box_that_repeats_its_result_is_left():
     """Its value may be a limit of detection, so its repeats lower no noise estimate."""
     policy = kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0)), goal="find")
@@ -252,6 +253,7 @@ def naive_fit(rows, rewards, spans):
     return calibrate(distinct[order] / spans, *summary, prior=ONE["prior"], evaluations=EVALUATIONS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("law", [kb.PointMass(1.0), kb.Gaussian()], ids=str)
 def test_on_arms_it_agrees_with_fitting_and_solving_from_scratch_round_by_round(law):
     policy, spans, fit = kb.Auto(ARMS, exploration=law, **ONE), np.ptp(POINTS, axis=0), None
@@ -277,6 +279,7 @@ def test_on_arms_it_agrees_with_fitting_and_solving_from_scratch_round_by_round(
             fit = naive_fit(np.array(rows), np.array(rewards), spans)
 
 
+@pytest.mark.thorough
 def test_on_a_box_the_choice_is_the_maximiser_of_the_same_index():
     """As far as a search can tell: no random point is better by two hundredths of the signal's standard deviation."""
     policy = played(kb.Auto(BOX, width="practical", **ONE), 15)
@@ -387,6 +390,7 @@ def test_a_value_of_a_category_that_always_fails_counts_from_the_third_failure()
     assert rewards.unmatched_rows_near(rows, lengths, [(0, 1)]) == []
 
 
+@pytest.mark.thorough
 def test_a_category_that_always_fails_is_left_alone():
     """Solvent B never works: without the rule it is asked for 13 of 40 times."""
     space = kb.MixedBox({"x": kb.Real(0, 1), "solvent": kb.Category(("A", "B", "C"))})
@@ -409,6 +413,7 @@ def on_grid(x):
     return round(1024 * (math.sin(4 * x[0]) * x[1] + 0.03 * math.sin(1e4 * x[0]))) / 1024
 
 
+@pytest.mark.thorough
 @pairwise(
     shift=[0.0, -1.0, 2.0**10, -(2.0**20)],
     scale=[2.0**-20, 1.0, 2.0**20],
@@ -504,6 +509,7 @@ def test_rewards_of_any_kind_leave_finite_numbers(place, kind, width):
     assert policy.posterior.events == policy.rewards.events == 14
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.floats(-1e150, 1e150)), min_size=1, max_size=14),
@@ -631,6 +637,7 @@ def test_a_failure_where_no_reward_came_is_no_observation_and_is_not_asked_for_a
     assert policy.index(10)[best.arm] < policy.index(10).max()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("domain", [ARMS, kb.Box((0.0, 0.0), (1.0, 1.0))], ids=["arms", "box"])
 def test_failing_places_are_not_asked_for_ever(domain):
     """The best half fails always: in the end most choices give a reward.
@@ -872,6 +879,7 @@ def test_a_theory_width_is_inflated_by_what_is_pending_and_a_practical_one_is_no
         assert (inflation > 1.01) == (width == "theory")
 
 
+@pytest.mark.thorough
 def test_a_hundred_rewards_may_be_pending_where_nothing_is_claimed():
     policy = played(
         kb.Auto(BOX, prior=Prior(noise=-18.0, noise_sd=0.1)), 3, lambda choice: float(choice.x[0])
@@ -998,6 +1006,7 @@ def test_a_context_where_there_is_none_is_refused():
 # ---------------------------------------------------------------- points played again, and sides
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["box", "mixed", "context", "box-context", "rows"])
 def test_the_index_of_a_note_is_that_of_the_point_played(name):
     policy, noise = (
@@ -1013,6 +1022,7 @@ def test_the_index_of_a_note_is_that_of_the_point_played(name):
         policy.tell(choice, value(choice) + 0.3 * noise[t])
 
 
+@pytest.mark.thorough
 def test_a_point_all_but_played_before_is_that_point():
     """Not one of the choices of a long game is within 0.05 lengthscales of a point played without being it."""
     policy, noise, repeats = (
@@ -1032,6 +1042,7 @@ def test_a_point_all_but_played_before_is_that_point():
     assert repeats >= 2
 
 
+@pytest.mark.thorough
 def test_without_noise_no_point_is_replaced_by_one_played_before():
     """The best point close to one played has more to earn: it was "best with probability 0"."""
     policy = kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0)), goal="earn", seed=1)

@@ -97,6 +97,7 @@ def test_the_choice_among_arms_is_the_maximiser_by_dense_algebra(weight):
         )
 
 
+@pytest.mark.thorough
 def test_the_choice_in_a_box_is_the_maximiser_over_the_box_at_the_context_given():
     policy = played(KINDS["ucb"](Contextual(BOX, 1)), 15)
     for context in ([-1.0], [0.3], [5.0]):

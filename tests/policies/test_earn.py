@@ -210,6 +210,7 @@ class TestArms:
             assert again.looks_ahead == policy.looks_ahead
             assert again.ask() == policy.ask()
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
     def test_notes_follow_the_units_of_the_rewards(self, domain):
         plain = play(kb.Auto(domain, goal="earn", seed=3), 12)
@@ -254,6 +255,7 @@ class TestHorizon:
 
 
 class TestOffTheArms:
+    @pytest.mark.thorough
     def test_on_a_box_no_random_point_is_much_better(self):
         policy = play(kb.Auto(BOX, goal="earn", seed=1), 12)
         choice = policy.ask()

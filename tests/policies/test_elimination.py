@@ -501,6 +501,7 @@ def test_while_all_survive_reds_plays_uniformly_at_random_arm_by_arm():
     assert arms_of(line(kb.policies.REDS, noise_scale=1e6)) == arms_of(uniform)
 
 
+@pytest.mark.thorough
 def test_reds_draws_every_survivor_with_the_same_chance_and_no_other_arm():
     """Pearson's statistic of 20 000 draws; the threshold is passed with probability 6.3e-5, that of four standard errors."""
     policy = line(kb.policies.REDS)

@@ -111,12 +111,14 @@ class TestWhatIsPlayed:
 
 
 class TestMeasuringAgain:
+    @pytest.mark.thorough
     def test_without_noise_no_row_is_measured_twice(self):
         values = bowl(GRID)
         policy = kb.Auto(kb.Arms(GRID), goal="find", noise=0.0, seed=1)
         arms = play(policy, values, 30)
         assert len({*arms}) == 30
 
+    @pytest.mark.thorough
     def test_with_much_noise_good_rows_are_measured_again(self):
         arms = kb.Arms(np.linspace(0, 1, 6)[:, None])
         values = np.array([0.0, 0.1, 0.9, 1.0, 0.2, 0.0])
@@ -157,6 +159,7 @@ class TestGivenNoise:
         arms = np.repeat(rng.integers(81, size=12), 2)
         return [(int(arm), bowl(GRID[arm]) + noise * rng.normal()) for arm in arms]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("told", "contradicted"), [(0.05, False), (5.0, True), (0.0005, True)])
     def test_a_noise_that_replicates_contradict_is_overruled(self, told, contradicted):
         policy = kb.Auto(kb.Arms(GRID), goal="find", noise=told)
@@ -258,6 +261,7 @@ def test_a_noise_far_above_the_rewards_warns_of_nothing(noise):
     assert auto.noise_contradicted
 
 
+@pytest.mark.thorough
 def test_with_contexts_the_best_is_that_of_the_context():
     """The reward grows with the context, which nobody chooses: 3 z - (x - z)^2.
 
@@ -295,6 +299,7 @@ def test_an_interrupted_fit_leaves_sides_and_noise_as_they_were(monkeypatch):
     assert auto.ask(context=[0.05]) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", [0.02, 0.2])
 def test_a_noise_that_identical_repeats_contradict_does_not_repeat_rows_for_ever(noise):
     """Without noise two or three repeats show it; a noise given far too large costs few more."""

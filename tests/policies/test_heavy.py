@@ -248,6 +248,7 @@ def test_truncation_is_what_makes_it_hold():
     assert failures(lambda: Credulous(POINTS, KERNEL, **settings), PARETO, factor=0.05) > ALLOWED
 
 
+@pytest.mark.thorough
 def test_a_band_made_for_light_tails_does_not_hold_under_heavy_ones():
     assert (
         failures(lambda: kb.IGPUCB(POINTS, KERNEL, **(THEORY | {"horizon": 60})), PARETO) > ALLOWED

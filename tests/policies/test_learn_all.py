@@ -124,6 +124,7 @@ def test_auto_ends_where_telling_ends(count, width):
     assert one.posterior.health == other.posterior.health
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("parts", [(1,), (4, 5, 6), (39,), (40,), (41, 55)], ids=str)
 def test_auto_goes_on_from_wherever_it_was(parts):
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
@@ -165,6 +166,7 @@ def test_points_and_contexts_are_learnt_as_one_after_the_other(domain):
     assert fit(one) == fit(other)
 
 
+@pytest.mark.thorough
 def test_failures_before_and_between_count_as_they_did():
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
     pairs = pairs_of(one, 80)
@@ -540,6 +542,7 @@ def test_a_refused_pair_of_a_block_is_refused_in_its_place(monkeypatch):
     same(one, other)
 
 
+@pytest.mark.thorough
 def test_a_study_opened_again_has_learnt_the_same_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(base, "SHORTEST_BLOCK", 10)
     settings = {"noise_scale": 0.3, "norm_bound": 1.0}

@@ -54,6 +54,7 @@ def primal(points, ridge, pulls, rewards):
 # ---------------------------------------------------------------- the posterior
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(
     st.integers(0, 10_000),
@@ -639,6 +640,7 @@ def test_on_orthonormal_arms_the_draws_are_independent_normals_of_known_mean_and
     assert (np.abs(np.cov(draws.T, bias=True) - np.diag(variance)) < 4 * error).all()
 
 
+@pytest.mark.thorough
 def test_the_law_of_the_arms_is_that_of_gp_ts_on_the_linear_kernel_with_the_same_scale():
     """GP-TS at ridge 1 + 2/T -> 1 with v overridden; each arm's share within four standard errors of 20 000 draws."""
     points, (pulls, y), n = ball(23, 6, 2), history(23, 6, 12), 20_000

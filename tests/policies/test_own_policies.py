@@ -196,6 +196,7 @@ def test_a_class_that_has_the_name_of_a_kernel_of_ours_is_not_taken_for_it():
     assert ours != mine
 
 
+@pytest.mark.thorough
 def test_the_results_of_an_own_policy_are_resumed_by_the_same_process_only(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(
@@ -218,6 +219,7 @@ def test_the_results_of_an_own_policy_are_resumed_by_the_same_process_only(tmp_p
     assert played == ["1", "1"]
 
 
+@pytest.mark.thorough
 def test_an_own_policy_plays_in_other_processes_and_a_local_one_is_refused_in_a_sentence():
     def local(domain, kernel):
         return Second(domain, kernel)

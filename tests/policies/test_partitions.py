@@ -178,6 +178,7 @@ def aistats(n, side, nu=2.5, d=2):
     return n + 1 > side ** (-(d + 2 * nu) / (d + 1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("settings", "full", "cells_at_least"),
     [

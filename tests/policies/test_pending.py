@@ -78,6 +78,7 @@ def test_the_note_of_a_pending_ask_agrees_with_dense_algebra(domain):
     )
 
 
+@pytest.mark.thorough
 @every_domain
 def test_the_pending_choice_maximises_the_index_of_stale_mean_and_new_sd(domain):
     policy = played(ucb(domain))
@@ -135,6 +136,7 @@ def test_a_deterministic_rule_without_pending_points_would_repeat_itself():
     assert abs(batch[0].x - batch[1].x).max() > 1e-3
 
 
+@pytest.mark.thorough
 def test_random_weights_and_paths_differ_within_a_batch():
     for policy in (
         played(ucb(BOX, kb.Gaussian(0.0, 1.0))),

@@ -79,6 +79,7 @@ BOTH = {
 each = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 
 
+@pytest.mark.thorough
 @each
 def test_every_arm_has_the_same_chance_in_an_even_round(make):
     """Pearson's statistic of 6000 draws stays below its quantile of chance 1e-4, and above that of too even ones."""

@@ -109,6 +109,7 @@ def test_the_fitted_noise_is_that_of_the_plain_results():
     assert farthest[0] < 3 < farthest[1]
 
 
+@pytest.mark.thorough
 def test_a_study_weighs_results_by_their_errors_and_is_replayed(where):
     lab = kb.Study.create(where, POINTS, target="y", seed=1)
     for i in range(8):

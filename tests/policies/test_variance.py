@@ -55,6 +55,7 @@ def slow(kernel, pulls, rewards, most, norm, least, delta):
     return rows
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kernel", [kb.RBF(0.6), kb.Linear()], ids=["rbf", "linear"])
 @pytest.mark.parametrize(("noise", "delta"), [(0.3, 0.1), (0.5, 0.4)])
 def test_the_bounds_are_those_of_the_slow_formulas(kernel, noise, delta, quiet):

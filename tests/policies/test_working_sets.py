@@ -71,6 +71,7 @@ def test_a_pool_up_to_the_limit_has_no_working_set(small_sets):
     assert kb.Auto(make_pool(101), seed=1).working is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("goal", ["find", "earn"])
 def test_a_set_of_all_arms_chooses_as_the_whole_pool(monkeypatch, goal):
     whole = play(kb.Auto(make_pool(), goal=goal, seed=4), 9)
@@ -116,6 +117,7 @@ def test_a_set_has_what_was_tried_the_neighbours_of_the_best_and_promising_arms(
     assert (choose_working_set(pool, 0, known).numbers == numbers).all()
 
 
+@pytest.mark.thorough
 def test_the_set_depends_on_the_seed_and_the_rewards_alone(small_sets):
     first, second = (kb.Auto(make_pool(), goal="find", seed=6) for _ in range(2))
     play(first, 7)
@@ -127,6 +129,7 @@ def test_the_set_depends_on_the_seed_and_the_rewards_alone(small_sets):
     assert (other.working.numbers != kb.Auto(make_pool(), seed=6).working.numbers).any()
 
 
+@pytest.mark.thorough
 def test_arms_told_and_failed_outside_the_set_are_learnt_in_any_grouping(small_sets):
     start = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
     play(start, 8)
@@ -281,6 +284,7 @@ def test_doctor_does_not_compute_the_estimates_of_all_rows(study, monkeypatch):
     assert not all(finding.ok for finding in study.doctor())
 
 
+@pytest.mark.thorough
 def test_a_study_says_that_it_compares_a_working_set(small_sets, tmp_path, monkeypatch):
     set_limits(monkeypatch, pool=250, size=250)
     points = make_pool()

@@ -48,6 +48,7 @@ def same(one, other, tolerance=1e-10):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.integers(0, 29), min_size=1, max_size=40),

@@ -99,6 +99,7 @@ def test_the_compiled_pool_plays_what_the_covariance_plays(kernel, law, points, 
         demand_equal(made[ArmPosterior][0].posterior, policy.posterior)
 
 
+@pytest.mark.thorough
 def test_the_engines_agree_on_a_pool_across_audits_and_chunks(monkeypatch):
     monkeypatch.setattr(engines, "TABLE_ROUNDS", 512)
     instance = make_instance(POINTS["scattered"][:40], noise=0.5)
@@ -159,6 +160,7 @@ def test_one_pass_serves_a_first_play_and_none_a_repeat_in_succession():
     np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_loop_combines_the_rows_of_many_arms_in_long_pieces_and_plays_the_same(monkeypatch):
     """66 000 arms, the last block of 464, on all arms; the numpy form plays the same."""
     monkeypatch.setattr(engines, "LEAST_POOL", 10**9)

@@ -406,6 +406,7 @@ def test_audits_happen_at_fixed_event_numbers(form, n, expected):
     assert audited_events(form(kb.RBF(0.1), points), pulls, rewards) == expected
 
 
+@pytest.mark.thorough
 @every_form
 def test_an_audit_of_a_sound_state_repairs_nothing(form):
     with warnings.catch_warnings():
@@ -422,6 +423,7 @@ def test_an_audit_of_a_sound_state_repairs_nothing(form):
             assert posterior.health.repairs == 0
 
 
+@pytest.mark.thorough
 @every_form
 def test_long_concentrated_play_is_no_reason_for_a_repair(form):
     rng, posterior = np.random.default_rng(14), form(kb.RBF(0.3), LINE)

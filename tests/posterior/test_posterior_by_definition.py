@@ -90,6 +90,7 @@ def test_the_state_after_a_run_is_the_posterior(kernel, ridge, engine):
     check_state(kernel, ridge, engine)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_state_after_a_run_with_an_audit_is_the_posterior(engine):
     check_state("Matern(0.3)", RIDGE, engine, LONG, arms=8)
@@ -174,6 +175,7 @@ def test_thompson_sampling_plays_the_maximiser_of_its_sample(engine):
     check_sampled_arms(engine)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ENGINES)
 def test_thompson_sampling_plays_the_maximiser_of_its_sample_after_an_audit(engine):
     check_sampled_arms(engine, LONG, "Matern(0.3)", arms=8)
@@ -275,6 +277,7 @@ BREAKAGES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("breakage", BREAKAGES)
 def test_a_check_notices(breakage, monkeypatch):
     break_engine, check = BREAKAGES[breakage]

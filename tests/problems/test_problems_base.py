@@ -143,6 +143,7 @@ def test_the_numbers_of_a_problem_depend_on_the_seed_only_and_are_not_those_of_a
     assert not np.isin(first, problem_generator(Streams(5)).random(1000)).any()
 
 
+@pytest.mark.thorough
 def test_importing_the_problems_loads_nothing_slow():
     code = "import sys, kernelbandits.problems; print({'pandas', 'scipy.stats', 'pooch'} & set(sys.modules))"
     assert (

@@ -133,6 +133,7 @@ def test_equal_seeds_give_equal_worlds_in_whatever_order_they_are_asked_for(moti
     assert np.abs(table(problem.instance(kb.Streams(4)), 90) - long).max(1).min() > 0
 
 
+@pytest.mark.thorough
 @every_motion
 def test_the_scale_of_the_function_stays(motion):
     """Mean over the arms and variance around c, averaged over seeds, within 4 standard errors of those of f_1."""

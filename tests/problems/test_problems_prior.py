@@ -25,6 +25,7 @@ def test_the_values_have_the_covariance_of_the_kernel():
     assert abs(squares - 3200) < 4 * math.sqrt(2 * 3200)
 
 
+@pytest.mark.thorough
 def test_in_motion_it_moves_in_the_units_of_its_prior():
     """Over 300 worlds the mean square of f_40 is k(x, x) = 1; a function about its own mean would have less."""
     world = Drifting(GPFunction(candidates=15), Markov(0.2))

@@ -146,6 +146,7 @@ def test_a_wrong_argument_is_refused_in_one_sentence(arguments, settings, senten
     assert sentence in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_it_plays_wherever_a_named_problem_plays(tmp_path):
     from kernelbandits import report
 
@@ -165,6 +166,7 @@ def test_it_plays_wherever_a_named_problem_plays(tmp_path):
     assert kb.run_experiment(moving, "random", horizon=5, seeds=1).problems[0] is moving
 
 
+@pytest.mark.thorough
 def test_several_processes_give_bitwise_the_result_of_one():
     problem = kb.problem(peak, BOX, candidates=12)
     alone = kb.run_experiment(problem, ["simple-ucb", "random"], horizon=8, seeds=2)
@@ -176,6 +178,7 @@ def test_several_processes_give_bitwise_the_result_of_one():
         np.testing.assert_array_equal(alone[cell.name].arms, spread[cell.name].arms)
 
 
+@pytest.mark.thorough
 def test_on_arms_it_is_known_by_its_values_and_on_a_box_by_this_process_only():
     def other(x):
         return float(x[0] == 0.5)

@@ -182,6 +182,7 @@ def test_only_a_page_needs_jinja2(made, tmp_path, monkeypatch):
     assert not (tmp_path / "films.html").exists()
 
 
+@pytest.mark.thorough
 def test_importing_the_module_imports_neither_matplotlib_nor_jinja2():
     code = (
         "import sys, kernelbandits.report.studies; "
@@ -203,6 +204,7 @@ def test_the_suffix_says_what_is_written_and_its_path_comes_back(made, tmp_path)
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.thorough
 def test_the_same_study_gives_the_same_bytes(made, tmp_path):
     study = made(GRID, [(0, 1.0), (5, 2.0)], asks=1)
     for kind in ("svg", "png"):
@@ -229,6 +231,7 @@ def test_an_old_file_stays_whole_when_writing_fails(made, tmp_path, monkeypatch)
     }
 
 
+@pytest.mark.thorough
 def test_the_settings_of_the_caller_s_matplotlib_stay(made, tmp_path):
     import matplotlib as mpl
 
@@ -238,6 +241,7 @@ def test_the_settings_of_the_caller_s_matplotlib_stay(made, tmp_path):
         assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.thorough
 def test_all_text_of_a_study_stays_text_on_the_page(made, tmp_path):
     table = SIMPLEX.rename(columns={"Cs": EVIL, "FA": "a\nb‮c"})
     table["solvent"] = ["<b>wet</b>", "dry", "javascript:alert(3)"] * 5
@@ -249,6 +253,7 @@ def test_all_text_of_a_study_stays_text_on_the_page(made, tmp_path):
         assert text in page.text
 
 
+@pytest.mark.thorough
 def test_the_page_fetches_nothing(made, tmp_path):
     """Also where marks are many enough to be an image inside."""
     table = pd.DataFrame(
@@ -282,6 +287,7 @@ def test_neither_folders_nor_servers_nor_passwords_are_on_the_page(made, tmp_pat
     assert str(tmp_path) not in page.text
 
 
+@pytest.mark.thorough
 def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
     results = [(0, 1.0), (7, 5.0), (7, 5.5), (3, 2.0), (5, 4.0), (9, None)]
     study = made(LINE, results, asks=1, direction="minimize", tolerance=0.5)
@@ -304,6 +310,7 @@ def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
         assert sentence in text, sentence
 
 
+@pytest.mark.thorough
 def test_the_page_of_a_study_with_few_results_says_that_it_is_too_early(made, tmp_path):
     study = made(LINE, [(0, 1.0), (7, 5.0)])
     text = Page(draw_study(study, tmp_path / "films.html")).text
@@ -311,6 +318,7 @@ def test_the_page_of_a_study_with_few_results_says_that_it_is_too_early(made, tm
     assert "best with probability" not in text
 
 
+@pytest.mark.thorough
 def test_every_trial_is_in_the_table_with_its_value(made, tmp_path):
     results = [(row, 1000000.5 + row) for row in range(8)]
     text = Page(draw_study(made(LINE, results), tmp_path / "films.html")).text
@@ -318,6 +326,7 @@ def test_every_trial_is_in_the_table_with_its_value(made, tmp_path):
         assert f"{value:.8g}" in text
 
 
+@pytest.mark.thorough
 def test_a_trial_asked_about_is_marked_and_explained(made, tmp_path):
     study = played(made(GRID, **RULE), np.arange(12.0))
     page = Page(draw_study(study, tmp_path / "films.html", trial=4))
@@ -549,6 +558,7 @@ def test_a_line_is_drawn_for_each_combination_of_categories(made):
     }
 
 
+@pytest.mark.thorough
 def test_rows_are_called_by_their_labels(made, tmp_path):
     names = [f"Probe {row:03d}" for row in range(1, 16)]
     table = LINE.assign(**{"Nr.": range(1, 16), "sample": names})
@@ -620,6 +630,7 @@ TABLES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table", with_long(TABLES, [*TABLES][1::2]))
 def test_no_label_lies_on_another_or_leaves_the_figure(made, table):
     results, asks = STATES["some"]
@@ -642,6 +653,7 @@ def test_a_study_that_knows_little_is_drawn_and_readable(made, state):
     assert study_page(view, select_drawings(view, "progress")).count("<figure>") == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "values", [(1e150, -1e150), (1e-300, 2e-300), (1e12 + 1, 1e12 + 2), (7.0, 7.0)], ids=str
 )
@@ -651,6 +663,7 @@ def test_results_of_any_size_are_drawn(made, values):
     assert all(f"{value:.8g}" in study_page(view, []) for value in values)
 
 
+@pytest.mark.thorough
 def test_ten_thousand_candidates_and_many_trials_stay_small(made, tmp_path):
     table = pd.DataFrame(np.random.default_rng(0).random((10_000, 2)), columns=["a", "b"])
     study = made(table, [(row, float(row % 7)) for row in range(60)], **RULE)
@@ -723,6 +736,7 @@ def measured(path, space, results, pending=1, target="yield (%)"):
     return study
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", with_long(SPACES, [name for name in SPACES if name != "mixed"]))
 def test_figures_of_a_space_are_readable_from_the_first_result_on(tmp_path, name):
     for results in (0, 1, 9) if name == "mixed" else (9,):
@@ -736,6 +750,7 @@ def test_figures_of_a_space_are_readable_from_the_first_result_on(tmp_path, name
         assert "Map of the estimate" not in known or results == 9
 
 
+@pytest.mark.thorough
 def test_the_page_of_a_space_shows_points_and_no_rows(tmp_path):
     study = measured(tmp_path / "brew.db", SPACES["hostile"], 9, target=f"{SCRIPT} 2")
     path = draw_study(study, tmp_path / "brew.html", trial=3)
@@ -749,6 +764,7 @@ def test_the_page_of_a_space_shows_points_and_no_rows(tmp_path):
     assert "<th>row</th>" not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_curves_and_map_of_a_space_are_those_of_the_study(tmp_path):
     study = measured(tmp_path / "brew.db", BREW, 9)
     view = read_view(study)
@@ -771,6 +787,7 @@ def test_the_regret_of_a_space_is_refused_in_words(tmp_path):
         draw_study(study, tmp_path / "mix.png", truth=[1.0])
 
 
+@pytest.mark.thorough
 def test_the_likely_best_does_not_hide_its_own_interval(made):
     """Its mark is flat over time, and hollow elsewhere."""
     study = made(GRID, [(row, float(row)) for row in range(8)])
@@ -785,6 +802,7 @@ def test_the_likely_best_does_not_hide_its_own_interval(made):
 # ---------------------------------------------------------------------- several targets, mixtures
 
 
+@pytest.mark.thorough
 def test_several_targets_are_drawn_with_their_front(tmp_path):
     table = pd.DataFrame({"film": [f"A{i} {EVIL}" for i in range(6)], "Cs": np.arange(6.0)})
     wanted = {"stability": "minimize", f"gain {EVIL}": "maximize", "pH": "aim=7"}
@@ -814,6 +832,7 @@ def test_a_figure_of_targets_is_refused_for_one_target(made, tmp_path):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "a.png", what="targets")
 
 
+@pytest.mark.thorough
 def test_three_shares_of_a_mixture_are_a_ternary_map(made, tmp_path):
     """The estimates drawn are those of the study, also for a table in percent beside another column."""
     percent = (100 * SIMPLEX).assign(T=[20.0, 60.0, 90.0] * 5)

@@ -137,6 +137,7 @@ def test_no_log_determinant_exceeds_its_ceiling(found):
         assert (row.log_det[inside] <= 2 * row.gain[np.isin(row.horizons, row.rounds)] + 1e-9).all()
 
 
+@pytest.mark.thorough
 def test_ceilings_are_means_of_certified_gains_at_the_policys_ridge(found, world):
     for label in ("IGP-UCB", "Simple-UCB (delta=0.001)", "AMM-UCB"):
         row = found[label]
@@ -173,6 +174,7 @@ def test_only_policies_with_a_proof_have_a_bound(found):
     )
 
 
+@pytest.mark.thorough
 def test_bounds_of_the_generic_family_are_those_of_the_library_at_the_policys_delta(found, world):
     for label, law in (("Simple-UCB", kb.PointMass(1.0)), ("Simple-Gaussian", kb.Gaussian(0, 1))):
         row = found[f"{label} (delta=0.001)"]
@@ -379,6 +381,7 @@ def losing():
     return run_experiment(world, policies, kernel=kb.Linear(), horizon=200, seeds=2, **told)
 
 
+@pytest.mark.thorough
 def test_the_lower_bound_stands_where_it_holds(losing):
     (world,) = losing.problems
     rows = guarantees(losing)[world.name]
@@ -409,6 +412,7 @@ def test_no_lower_bound_where_the_instance_was_made_for_more_rounds():
     assert guarantees(results)[world.name][0].least is None
 
 
+@pytest.mark.thorough
 def test_only_bounds_are_not_solid(losing):
     rows = guarantees(losing)[losing.problems[0].name]
     axis = Figure().subplots()
@@ -434,6 +438,7 @@ def test_a_report_has_no_theory_unless_asked(played, tmp_path):
     assert not (tmp_path / "theory.svg").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("blank_figures")
 def test_a_report_without_theory_removes_that_of_an_earlier_run(played, tmp_path):
     report.write_run(played, tmp_path, theory=True)
@@ -448,6 +453,7 @@ def test_a_report_leaves_the_drawing_of_the_command_theory_alone(played, tmp_pat
     assert (tmp_path / "theory.svg").exists()
 
 
+@pytest.mark.thorough
 def test_the_command_run_sets_bounds_beside_regrets_on_demand(tmp_path):
     world = "rkhs:kernel=rbf(0.5),dimension=1,candidates=10"
     told = [
@@ -479,6 +485,7 @@ def test_the_command_run_sets_bounds_beside_regrets_on_demand(tmp_path):
     assert "informative?" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.thorough
 def test_without_matplotlib_the_table_remains(played, tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "available", lambda: False)
     report.write_run(played, tmp_path, theory=True)

@@ -45,6 +45,7 @@ def test_some_checks_of_scikit_learn(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
+@pytest.mark.thorough
 def test_a_search_is_repeated_by_its_random_state():
     x, y = load_iris(return_X_y=True)
     searches = [

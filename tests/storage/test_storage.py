@@ -258,6 +258,7 @@ def as_nobody(work: Any) -> str:
         return pipe.read()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ["file", "directory"])
 def test_what_is_not_writable_can_be_read_and_says_which_path_it_is(part):
     with tempfile.TemporaryDirectory() as name:
@@ -338,6 +339,7 @@ def test_postgresql_is_set_to_lose_nothing_whatever_the_database_is_set_to(carel
     assert [finding.sentence for finding in log.health() if not finding.ok] == []
 
 
+@pytest.mark.thorough
 def test_who_writes_second_sees_what_the_first_wrote_whatever_the_database_is_set_to(careless):
     log, runs = Log.create(careless, CREATED, TABLE), []
     inside = threading.Event()

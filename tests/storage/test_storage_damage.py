@@ -76,6 +76,7 @@ def seen(path: Path, events: list[Event], cells: list[Any]) -> bool:
     return bool(said)
 
 
+@pytest.mark.thorough
 def test_a_flipped_bit_is_seen_or_harmless_and_costs_one_page_at_most(sample, tmp_path):
     source, events, cells = sample
     original, rng, lost = source.read_bytes(), random.Random(3), []
@@ -91,6 +92,7 @@ def test_a_flipped_bit_is_seen_or_harmless_and_costs_one_page_at_most(sample, tm
     assert max(lost) <= ON_A_PAGE
 
 
+@pytest.mark.thorough
 def test_a_page_that_is_gone_costs_what_was_on_it_or_all_that_it_leads_to(sample, tmp_path):
     source, events, cells = sample
     original, lost = source.read_bytes(), []
@@ -106,6 +108,7 @@ def test_a_page_that_is_gone_costs_what_was_on_it_or_all_that_it_leads_to(sample
     assert len(lost) > 6
 
 
+@pytest.mark.thorough
 def test_damage_of_the_first_page_is_seen_and_saved_or_said(sample, tmp_path):
     source, events, cells = sample
     original = source.read_bytes()
@@ -118,6 +121,7 @@ def test_damage_of_the_first_page_is_seen_and_saved_or_said(sample, tmp_path):
             count_lost(path, tmp_path / f"{offset}-saved.db", events, cells)
 
 
+@pytest.mark.thorough
 def test_pages_in_each_others_place_are_seen_and_said_in_one_sentence(sample, tmp_path):
     source, events, cells = sample
     original, noticed = source.read_bytes(), 0
@@ -131,6 +135,7 @@ def test_pages_in_each_others_place_are_seen_and_said_in_one_sentence(sample, tm
     assert noticed > 40
 
 
+@pytest.mark.thorough
 def test_names_of_tables_that_are_no_text_are_seen_and_said_in_one_sentence(sample, tmp_path):
     source, events, cells = sample
     original, path = source.read_bytes(), tmp_path / "films.db"

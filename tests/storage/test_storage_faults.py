@@ -177,6 +177,7 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed_at_random(where, l
     assert len(set(stored.values())) == len(stored)
 
 
+@pytest.mark.thorough
 def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
     ready, proceed = fork.Event(), fork.Event()
 
@@ -388,6 +389,7 @@ def busy_thread(log: Log) -> Iterator[threading.Event]:
         thread.join(30)
 
 
+@pytest.mark.thorough
 def test_who_waits_for_the_lock_tries_again_without_the_long_pauses_of_sqlite(
     tmp_path, monkeypatch
 ):
@@ -460,6 +462,7 @@ def test_a_file_is_salvaged_beside_a_writing_thread_which_keeps_its_lock(tmp_pat
     assert tell(log).seq == 3
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_held_whole_for_a_moment_is_waited_for_when_it_is_opened(tmp_path):
     path = tmp_path / "films.db"
     Log.create(path, CREATED, TABLE).close()
@@ -506,6 +509,7 @@ def child_of(work: Callable[[], Any]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.thorough
 def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(
     where, log, monkeypatch
 ):
@@ -601,6 +605,7 @@ def faults(where: str, monkeypatch: pytest.MonkeyPatch) -> Faults:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_whichever_call_fails_the_study_is_sound_and_the_retry_counts_once(where, faults, after):
     log = Log.create(where, CREATED, TABLE)
@@ -621,6 +626,7 @@ def test_whichever_call_fails_the_study_is_sound_and_the_retry_counts_once(where
     assert 4 < failures < CALLS - 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_whichever_call_of_a_creation_fails_there_is_one_study_in_the_end(where, faults, after):
     for call in range(CALLS):
@@ -741,6 +747,7 @@ def own_server(postgres: str) -> Iterator[Any]:
     server.cleanup()
 
 
+@pytest.mark.thorough
 def test_a_restart_of_the_server_is_survived_and_nothing_counts_twice(own_server, tmp_path):
     where, notes = own_server.get_uri(), tmp_path / "notes"
     log = Log.create(where, CREATED, TABLE)
@@ -770,6 +777,7 @@ def write_known(where: str, notes: str) -> None:
         os.write(side, f"{trial}\n".encode())
 
 
+@pytest.mark.thorough
 def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(
     postgres, server, monkeypatch
 ):
@@ -790,6 +798,7 @@ def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(
     assert len(Log.open(where).events()) == 1
 
 
+@pytest.mark.thorough
 def test_the_first_connection_is_retried_and_a_long_wait_is_said(server, monkeypatch):
     Log.create(server, CREATED, TABLE).close()
     connect, refused = psycopg.connect, iter(range(4))
@@ -856,6 +865,7 @@ def holding(where: str) -> Iterator[None]:
                 yield
 
 
+@pytest.mark.thorough
 def test_threads_that_wait_one_after_the_other_wait_once(where, log, monkeypatch):
     """Who comes when the study has been held for the patience of an earlier thread tries once."""
     monkeypatch.setattr("kernelbandits.storage.session.SAME_HOLD", 1e9)

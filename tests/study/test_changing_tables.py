@@ -305,6 +305,7 @@ def test_changes_on_the_command_line(tmp_path, monkeypatch):
     assert Path("films.db").exists()
 
 
+@pytest.mark.thorough
 def test_a_list_of_studies_has_the_rows_of_now(lab, where):
     from kernelbandits.storage import studies
 

@@ -42,6 +42,7 @@ def whole(tmp_path_factory):
     return kb.optimize(loss, SPACE, 14, study=tmp_path_factory.mktemp("whole") / "a.db", **GIVEN)
 
 
+@pytest.mark.thorough
 def test_interrupted_runs_go_on_and_end_as_one_without_interruption(tmp_path, whole):
     calls = []
 
@@ -77,6 +78,7 @@ def test_a_run_that_is_done_measures_nothing_and_writes_nothing(tmp_path):
     assert again.study == str(place)
 
 
+@pytest.mark.thorough
 def test_a_longer_run_goes_on_and_counts_its_own_trials_only(tmp_path):
     place = tmp_path / "a.db"
     kb.optimize(loss, SPACE, 5, study=place, **GIVEN)
@@ -136,6 +138,7 @@ class LastFirst(SerialMeasurer):
             yield number, self.attempt(points[number])
 
 
+@pytest.mark.thorough
 def test_results_count_in_the_order_of_trials_whichever_comes_first(tmp_path, whole):
     """Also where they set centre and spread, which the first five results do."""
     space = kb.MixedBox(SPACE)
@@ -197,6 +200,7 @@ def test_two_runs_on_one_study_are_refused_and_lose_nothing(tmp_path):
         assert (study.status().told, study.status().pending) == (3, 0)
 
 
+@pytest.mark.thorough
 def test_the_reason_of_a_failure_is_stored_and_an_error_leaves_the_trial_pending(tmp_path):
     place = tmp_path / "a.db"
 
@@ -219,6 +223,7 @@ def test_the_reason_of_a_failure_is_stored_and_an_error_leaves_the_trial_pending
         assert same(kb.optimize(fragile, SPACE, 8, study=other, catch=RuntimeError, **GIVEN), found)
 
 
+@pytest.mark.thorough
 def test_a_timeout_and_a_tolerance_end_a_stored_run(tmp_path):
     place = tmp_path / "a.db"
     with pytest.raises(ValueError, match="got 0 failures; ended by the timeout"):
@@ -234,6 +239,7 @@ def test_a_timeout_and_a_tolerance_end_a_stored_run(tmp_path):
     assert same(again, found)
 
 
+@pytest.mark.thorough
 def test_what_the_objective_gets_is_the_same_with_and_without_a_study(tmp_path):
     table = pd.DataFrame({"heat": [20, 40, 60, 80, 90], "acid": list("abbaa"), "y": np.nan})
     domains = {
@@ -285,6 +291,7 @@ def test_the_values_of_a_dictionary_go_to_the_targets_of_a_study(tmp_path):
     assert same(again, found)
 
 
+@pytest.mark.thorough
 def test_results_of_several_targets_are_the_same_with_any_number_of_workers(tmp_path):
     one, other = (
         kb.Study.create(tmp_path / f"{name}.db", DOSES, targets=TARGETS)

@@ -246,6 +246,7 @@ def test_a_space_and_a_single_target_with_an_aim(tmp_path):
     assert not (tmp_path / "two.db").exists()
 
 
+@pytest.mark.thorough
 def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")

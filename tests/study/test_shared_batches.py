@@ -103,6 +103,7 @@ def test_a_row_whose_lease_ended_comes_again_only_where_its_value_is_shared(tmp_
     assert again <= {one.trial for one in lost if one.x["T"] in shared}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("space", "same"),
     [
@@ -129,6 +130,7 @@ def distances(points):
     return np.linalg.norm(points[:, None] - points[None], axis=2)[np.triu_indices(len(points), 1)]
 
 
+@pytest.mark.thorough
 def test_the_rows_of_a_spread_batch_are_half_as_far_apart_as_rows_can_be(tmp_path):
     grid = np.array([[a, b] for a in np.linspace(0, 1, 12) for b in np.linspace(0, 1, 12)])
     study = kb.Study.create(tmp_path / "a.db", grid, seed=1)

@@ -82,6 +82,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("end", ["csv", "xlsx"])
 def test_a_sheet_that_was_changed_is_refused_and_nothing_is_stored(study, tmp_path, end):
     path = tmp_path / f"plate.{end}"

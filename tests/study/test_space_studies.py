@@ -196,6 +196,7 @@ def test_the_recommended_point_is_the_measured_one_of_the_best_estimate(played):
     assert 0 <= best.probability <= 1
 
 
+@pytest.mark.thorough
 def test_minimising_finds_the_smallest_value(tmp_path):
     with kb.Study.create(tmp_path / "a.db", {"a": (0.0, 1.0)}, direction="min", noise=0.0) as study:
         for _ in range(9):
@@ -271,6 +272,7 @@ def test_constraints_hold_in_batches(tmp_path):
 # ---------------------------------------------------------------------- several workers
 
 
+@pytest.mark.thorough
 def test_workers_get_points_of_their_own_and_a_trial_has_one_winner(where):
     kb.Study.create(where, BREW, seed=2).close()
     with kb.Study.open(where) as one, kb.Study.open(where) as other:
@@ -344,6 +346,7 @@ def test_a_batch_larger_than_a_finite_space_says_that_points_repeat(tmp_path):
 # ---------------------------------------------------------------------- corrections and tables
 
 
+@pytest.mark.thorough
 def test_undo_correct_withdraw_and_release(tmp_path):
     with kb.Study.create(tmp_path / "a.db", BREW) as study:
         play(study, 6)
@@ -392,6 +395,7 @@ def test_a_file_of_results_is_told_once(tmp_path):
         assert study.status().told == 3
 
 
+@pytest.mark.thorough
 def test_trials_that_are_exported_are_told_to_another_study_as_the_same_points(tmp_path):
     """Whatever the choices are: None, truth values, numbers, and texts that differ in case only."""
     space = {
@@ -526,6 +530,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_day_with_a_space_on_the_command_line(tmp_path):
     place = tmp_path / "brew.db"
     created = document("create", place, *OPTIONS, "--constraint", "temperature <= 80")

@@ -170,6 +170,7 @@ def test_a_trial_that_there_is_not_is_refused(tmp_path, films):
     assert len(study.history()) == 1
 
 
+@pytest.mark.thorough
 def test_a_lease_that_ran_out_is_written_and_its_row_is_offered_again_under_a_new_trial(
     where, films
 ):
@@ -187,6 +188,7 @@ def test_a_lease_that_ran_out_is_written_and_its_row_is_offered_again_under_a_ne
         study.tell(one.trial, 0.5)
 
 
+@pytest.mark.thorough
 def test_a_row_is_offered_three_times_to_askers_who_do_not_come_back_and_then_left_to_the_policy(
     tmp_path, films
 ):
@@ -207,6 +209,7 @@ def test_a_worker_that_comes_back_gets_its_pending_rows_back(where, films):
     assert again[:2] == mine
 
 
+@pytest.mark.thorough
 def test_a_late_result_counts_once_under_its_own_trial(where, films):
     study = kb.Study.create(where, films, lease=SHORT)
     [one] = study.ask()
@@ -335,6 +338,7 @@ def test_a_row_that_always_fails_does_not_stop_a_study(tmp_path, films, policy):
     assert rows.count(bad) < 15
 
 
+@pytest.mark.thorough
 def test_the_likely_best_is_the_best_estimate_with_its_interval(where, films):
     study = kb.Study.create(where, films, target="stability")
     play(study, films, 25)
@@ -349,6 +353,7 @@ def test_the_likely_best_is_the_best_estimate_with_its_interval(where, films):
     assert (table.low <= table["mean"]).all()
 
 
+@pytest.mark.thorough
 def test_a_study_that_minimises_is_the_mirror_image(tmp_path, films):
     up, down = (
         kb.Study.create(tmp_path / f"{name}.db", films, direction=name, seed=2)
@@ -501,6 +506,7 @@ def test_rows_that_are_not_allowed_are_never_suggested_nor_best(tmp_path, films)
         assert films.ok[best.row]
 
 
+@pytest.mark.thorough
 def test_without_repeats_every_row_is_suggested_once(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films, repeats=False)
     play(study, films, 20)
@@ -531,6 +537,7 @@ def test_without_repeats_every_rule_suggests_each_row_once(tmp_path, films, poli
     assert study.replay(asked[-1].trial).same
 
 
+@pytest.mark.thorough
 def test_dear_rows_are_suggested_less_often(tmp_path, films):
     films["price"] = np.where(films.solvent == "DMF", 50.0, 1.0)
     spent = []
@@ -581,6 +588,7 @@ def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, film
     assert fitted.status().claim.startswith("No guarantee for this study")
 
 
+@pytest.mark.thorough
 def test_the_improvement_left_falls_and_decides_by_the_tolerance(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films, tolerance=0.02)
     assert study.status().stop.may_stop is False
@@ -605,6 +613,7 @@ def test_a_study_is_created_once_and_opened_again_only_if_it_is_the_same(where, 
     assert kb.Study.open(where).status().told == 1
 
 
+@pytest.mark.thorough
 def test_settings_may_be_changed_and_the_past_stays_explained_by_the_old_ones(where, films):
     study = kb.Study.create(where, films)
     play(study, films, 6)
@@ -695,6 +704,7 @@ def test_more_rows_than_are_left_are_refused_with_their_number(tmp_path, films):
         study.ask()
 
 
+@pytest.mark.thorough
 def test_a_failure_changes_no_estimate(tmp_path, films):
     """Auto keeps away from what failed; what is reported is what the values say."""
     study = kb.Study.create(tmp_path / "a.db", films)
@@ -812,6 +822,7 @@ def test_one_candidate_and_two_equal_ones_work(tmp_path, rows):
     assert best.row == 0
 
 
+@pytest.mark.thorough
 def test_many_pending_asks_are_all_different_trials(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
     asked = [one for _ in range(10) for one in study.ask(10)]
@@ -929,6 +940,7 @@ def test_constants_chosen_by_results_that_were_undone_are_not_given_beforehand(t
     assert "settings were changed after the first result" in study.status().claim
 
 
+@pytest.mark.thorough
 def test_the_interval_is_at_the_noise_that_was_stated_and_not_at_the_ridge(tmp_path):
     """f from the prior, results with R = 3 at ridge 1: 95 % of the intervals cover f, within four standard errors."""
     points = np.linspace(0, 1, 12)[:, None]
@@ -1127,6 +1139,7 @@ def test_twins_share_the_chance_of_their_candidate(tmp_path):
     assert chances[1][1] == pytest.approx(chances[0][1], abs=0.06)
 
 
+@pytest.mark.thorough
 def test_a_row_offered_again_keeps_the_numbers_it_was_first_offered_with(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films, lease=SHORT)
     for row in range(2):
@@ -1147,6 +1160,7 @@ def test_a_changed_lease_counts_from_the_next_ask_of_anybody(where, films):
     assert one.until - other.history()[-1].at == 60.0
 
 
+@pytest.mark.thorough
 def test_a_child_process_goes_on_while_threads_of_its_parent_are_at_work(where, films):
     study = kb.Study.create(where, films)
     done = threading.Event()
@@ -1174,6 +1188,7 @@ def test_a_child_process_goes_on_while_threads_of_its_parent_are_at_work(where, 
     assert all(finding.ok for finding in study.doctor() if finding.what in ("state", "replay"))
 
 
+@pytest.mark.thorough
 def test_threads_that_share_a_study_get_whole_answers(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
     wrong: list[str] = []
@@ -1228,6 +1243,7 @@ def rows_asked(study: kb.Study) -> list[int]:
     return [event.row or 0 for event in study.history() if event.kind == "asked"]
 
 
+@pytest.mark.thorough
 def test_auto_measures_no_row_again_while_one_has_no_result(where, films):
     """Then it goes on with repeats; rows of the same candidate are one, and forbidden rows none."""
     twice = pd.concat([films, films.head(3)], ignore_index=True)
@@ -1254,6 +1270,7 @@ def test_a_batch_beyond_the_rows_without_a_result_goes_on_with_repeats(tmp_path,
     assert len(set(rows)) == 5
 
 
+@pytest.mark.thorough
 def test_a_row_that_failed_is_not_asked_for_while_untried_rows_are_left(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films, goal="earn")
     rows = []
@@ -1267,6 +1284,7 @@ def test_a_row_that_failed_is_not_asked_for_while_untried_rows_are_left(tmp_path
     assert study.ask()[0].row in range(20)
 
 
+@pytest.mark.thorough
 def test_repeats_may_be_wanted_or_forbidden(tmp_path, films):
     wanted = kb.Study.create(tmp_path / "a.db", films, repeats=True, goal="earn")
     play(wanted, films, 20)
@@ -1445,6 +1463,7 @@ def test_a_suggestion_says_how_often_its_candidate_was_measured_before(tmp_path)
         counts[twin] = before + 1
 
 
+@pytest.mark.thorough
 def test_few_results_are_too_early_for_a_probability(tmp_path, films):
     study = kb.Study.create(tmp_path / "s.db", films, target="stability")
     for results in range(1, 6):

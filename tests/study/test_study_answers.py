@@ -178,6 +178,7 @@ def noisy_study(place: Path, lead: float, **settings: Any) -> kb.Study:
     return study
 
 
+@pytest.mark.thorough
 def test_a_single_result_that_leads_by_less_than_the_noise_may_be_luck(tmp_path):
     study = noisy_study(tmp_path / "a.db", 0.1, tolerance=0.05)
     answers, best = study._session.answers(), study.best()
@@ -274,6 +275,7 @@ def test_without_repeats_measured_rows_keep_wide_intervals(tmp_path):
 # ---------------------------------------------------------------- poor models
 
 
+@pytest.mark.thorough
 def test_a_poor_model_is_said_by_ask_explain_estimates_and_page(tmp_path, capsys):
     study = poor_study(tmp_path)
     [one] = study.ask()
@@ -292,6 +294,7 @@ def test_a_poor_model_is_said_by_ask_explain_estimates_and_page(tmp_path, capsys
     assert f"note: {NO_BETTER}" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.thorough
 def test_a_good_model_is_not_called_poor(tmp_path, capsys):
     study = tell_rows(kb.Study.create(tmp_path / "a.db", GRID), HILL[::2], range(0, 30, 2))
     [one] = study.ask()
@@ -343,6 +346,7 @@ def test_a_reason_that_is_read_late_is_that_of_its_time(tmp_path):
     assert late.why == f"{stored[0]} {NO_BETTER}"
 
 
+@pytest.mark.thorough
 def test_an_ask_that_is_sent_again_with_its_key_is_answered_with_the_same_reason(tmp_path):
     """Whoever answers it, and whatever has become known since."""
     study = poor_study(tmp_path)
@@ -392,6 +396,7 @@ def test_a_noise_far_too_small_without_repeats_is_said_once_for_each_fit(tmp_pat
     assert study.status().notices == (said,)
 
 
+@pytest.mark.thorough
 def test_notices_of_the_noise_come_again_with_the_next_fit(tmp_path):
     study = study_with_noise(tmp_path / "a.db", 0.05, 0.0005)
     rng, said = np.random.default_rng(0), []
@@ -427,6 +432,7 @@ def test_the_nugget_has_evidence_only_where_points_deviate(tmp_path):
 # ---------------------------------------------------------------- many candidates, no results
 
 
+@pytest.mark.thorough
 def test_best_says_that_only_the_most_promising_were_compared(tmp_path):
     some = f"(of the {COMPARED} most promising)"
     for rows, is_said in ((COMPARED + 50, True), (COMPARED, False)):

@@ -63,6 +63,7 @@ def invoke(*arguments):
 # ---------------------------------------------------------------------- what it says
 
 
+@pytest.mark.thorough
 def test_a_smooth_target_is_predicted_well_and_the_idle_column_is_named(make):
     found = make(smooth(range(25))).check()
     assert isinstance(found, Check)
@@ -82,6 +83,7 @@ def test_a_smooth_target_is_predicted_well_and_the_idle_column_is_named(make):
     assert repr(found).startswith("<Check: The model predicts")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_numbers_are_in_the_units_of_the_target_with_the_right_sign(make, direction):
     study = make(smooth(range(20)), direction=direction)
@@ -101,6 +103,7 @@ def test_numbers_are_in_the_units_of_the_target_with_the_right_sign(make, direct
     assert found.coverage == pytest.approx(np.mean(inside))
 
 
+@pytest.mark.thorough
 def test_both_directions_of_mirrored_results_agree(make):
     up = make(smooth(range(15))).check()
     down = make([(row, -value) for row, value in smooth(range(15))], direction="minimize").check()
@@ -110,6 +113,7 @@ def test_both_directions_of_mirrored_results_agree(make):
         assert other.residual == pytest.approx(-one.residual, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_shuffled_results_are_called_unpredictable(make):
     order = np.random.default_rng(5).permutation(30)
     found = make([(row, float(YIELD[order[row]])) for row in range(30)]).check()
@@ -119,6 +123,7 @@ def test_shuffled_results_are_called_unpredictable(make):
     assert "Which columns matter cannot be said" in found.sentence
 
 
+@pytest.mark.thorough
 def test_a_slip_of_the_decimal_point_is_named_by_its_trial_and_row(make):
     results = smooth(range(20))
     results[7] = (7, results[7][1] * 10)
@@ -137,6 +142,7 @@ def test_a_slip_of_the_decimal_point_is_named_by_its_trial_and_row(make):
     assert study.check().verdict == "good"
 
 
+@pytest.mark.thorough
 def test_repeats_are_one_candidate_and_say_how_the_noise_is_known(make):
     found = make([*smooth(range(10)), (3, YIELD[3] + 0.5), (4, YIELD[4] - 0.5)]).check()
     assert len(found.held_out) == 10
@@ -147,6 +153,7 @@ def test_repeats_are_one_candidate_and_say_how_the_noise_is_known(make):
     assert 0.05 < found.noise < 5
 
 
+@pytest.mark.thorough
 def test_of_repeats_the_result_far_from_the_prediction_is_named(make):
     results = [*smooth(range(20)), (7, 900.0)]
     [outlier] = make(results).check().outliers
@@ -202,6 +209,7 @@ def test_a_table_of_categories_alone(make):
     assert all(0 < one.lengthscale < math.inf for one in found.columns)
 
 
+@pytest.mark.thorough
 def test_costs_failures_and_rows_that_are_not_allowed(make):
     table = TABLE.assign(hours=np.arange(N) + 1, ok=["yes"] * 30 + ["no"] * 10)
     results = [*smooth(range(12)), (13, None), (14, None), (35, float(YIELD[35]))]
@@ -253,6 +261,7 @@ def test_blocks_of_columns_cover_all_coordinates(make):
     assert len(blocks["solvent"]) == 3
 
 
+@pytest.mark.thorough
 def test_checking_changes_nothing_and_needs_no_right_to_write(make):
     study = make(smooth(range(10)))
     before = study.history()
@@ -261,6 +270,7 @@ def test_checking_changes_nothing_and_needs_no_right_to_write(make):
     assert study.history() == before
 
 
+@pytest.mark.thorough
 def test_the_dataframe_has_one_row_for_each_candidate(make):
     found = make(smooth(range(9))).check()
     frame = found.to_dataframe()
@@ -317,6 +327,7 @@ def test_the_figure_names_outliers_columns_and_target(make, tmp_path):
     assert "stirrer" not in text
 
 
+@pytest.mark.thorough
 def test_the_intervals_of_the_figure_are_those_of_the_check(make):
     """Results of which few are large are transformed: their intervals are longer above."""
     from matplotlib.figure import Figure
@@ -344,6 +355,7 @@ def test_equal_results_have_no_figure_no_intervals_and_no_noise(make, tmp_path):
     assert "predicted from the others" not in text
 
 
+@pytest.mark.thorough
 def test_the_page_escapes_names_of_the_table(make, tmp_path):
     evil = "<script>alert(1)</script>"
     table = TABLE.rename(columns={"pH": evil})
@@ -374,6 +386,7 @@ def test_a_file_that_cannot_be_written_is_refused(make, tmp_path, name, needed):
 # ---------------------------------------------------------------------- command line
 
 
+@pytest.mark.thorough
 def test_the_command_says_what_python_says(make):
     results = smooth(range(20))
     results[7] = (7, results[7][1] * 10)
@@ -386,6 +399,7 @@ def test_the_command_says_what_python_says(make):
     assert f"kernelbandits study correct {study.place} 8 VALUE" in shown.output
 
 
+@pytest.mark.thorough
 def test_the_json_document_has_all_numbers(make):
     study = make(smooth(range(12)))
     found = study.check()
@@ -446,6 +460,7 @@ def test_noise_of_two_rows_measured_again_does_not_ask_to_measure_again(tmp_path
         assert study.check().sentences[-1] == "Noise: not known yet."
 
 
+@pytest.mark.thorough
 def test_a_noise_given_is_called_unchecked_until_a_row_is_measured_twice(make):
     study = make(smooth(range(8)), noise=0.5)
     given = "Noise: you gave an sd of 0.5 for one result"

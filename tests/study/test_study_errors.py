@@ -459,6 +459,7 @@ def test_a_place_of_the_environment_must_be_there(folder, monkeypatch):
     assert "NO_SUCH_PLACE" in one_sentence(study("ask", "env:NO_SUCH_PLACE"), 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("module", "words", "code"),
     [("psycopg", ("status", "postgresql://ann:geheim@h/d"), 2),
@@ -472,6 +473,7 @@ def test_a_missing_package_is_named_with_what_to_install(folder, module, words, 
     assert "pip install" in err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("death", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_command_ends_with_its_code_and_without_a_traceback(folder, death, code):
     stall = (
@@ -488,6 +490,7 @@ def test_an_interrupted_command_ends_with_its_code_and_without_a_traceback(folde
     assert document("status", "films.db")["pending"] == 1
 
 
+@pytest.mark.thorough
 def test_a_reader_who_leaves_early_changes_nothing(folder):
     read, write = os.pipe()
     os.close(read)

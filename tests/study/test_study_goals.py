@@ -294,6 +294,7 @@ def test_a_noisy_row_is_measured_again_where_that_gains_most_and_why_says_so(tmp
         never.ask()
 
 
+@pytest.mark.thorough
 def test_without_noise_no_row_is_measured_twice_while_others_are_left(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", GRID, noise=0)
     play(study, 20)
@@ -319,6 +320,7 @@ def test_status_says_the_goal_and_what_is_claimed(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_dear_rows_are_suggested_less_often_when_finding(tmp_path):
     table = pd.DataFrame(GRID, columns=["Cs", "FA"])
     table["price"] = np.where(np.arange(30) % 2, 50.0, 1.0)
@@ -409,6 +411,7 @@ def test_a_right_noise_is_not_contradicted(tmp_path):
         assert study.status().notices == ()
 
 
+@pytest.mark.thorough
 def test_a_model_no_better_than_the_mean_is_said_with_every_answer(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", GRID)
     values = np.random.default_rng(4).standard_normal(14)
@@ -436,6 +439,7 @@ def test_named_policies_are_judged_by_their_predictions_too(tmp_path):
     assert study.best().caution == NO_BETTER
 
 
+@pytest.mark.thorough
 def test_with_a_noise_of_0_rows_that_share_the_best_result_are_measured_once(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", GRID, noise=0.0)
     rows = []
@@ -566,6 +570,7 @@ def test_a_slip_is_named_by_what_was_expected_of_the_row(tmp_path, factor, sign,
     assert (told.value, told.notices) == (factor * right, (notice,))
 
 
+@pytest.mark.thorough
 def test_a_slip_is_named_on_the_command_line_and_changes_nothing_else(tmp_path):
     study, one = play_yields(tmp_path / "a.db")
     slip = round(YIELDS[one.row] / 10, 3)
@@ -598,6 +603,7 @@ def test_any_value_can_be_compared_with_what_was_expected(value):
         assert find_slip(value, expected) != value
 
 
+@pytest.mark.thorough
 def test_a_slip_is_much_more_probable_with_its_point_moved():
     """By ln p of the normal law: 15 for a value that is too large, 2 for one that is too small."""
     for value, limit, moves in ((100.0, 15.0, (0.1, 0.01, 0.001)), (1.0, 2.0, (10.0, 1e2, 1e3))):
@@ -671,6 +677,7 @@ def test_fewer_rows_than_asked_for_are_repeated_and_said(tmp_path):
     assert single.best().results == 6
 
 
+@pytest.mark.thorough
 def test_a_category_with_one_row_each_is_searched(tmp_path):
     names = pd.DataFrame({"catalyst": [f"C{n}" for n in range(12)]})
     study = kb.Study.create(tmp_path / "a.db", names, columns=["catalyst"], noise=0)

@@ -93,6 +93,7 @@ def test_every_past_suggestion_is_recomputed_as_it_was(uninterrupted):
         assert 0 <= again.explained.chance <= 1
 
 
+@pytest.mark.thorough
 def test_the_same_steps_give_the_same_rows_on_either_back_end(where, cloud, tmp_path):
     assert played(where, cloud, "simple-bernoulli", True) == played(
         tmp_path / "a.db", cloud, "simple-bernoulli", False
@@ -108,6 +109,7 @@ def test_another_seed_plays_otherwise(cloud, tmp_path):
     assert len({tuple(row) for row in rows}) > 1
 
 
+@pytest.mark.thorough
 def test_the_log_alone_decides_and_not_which_process_asks(where, cloud):
     first = kb.Study.create(where, cloud, seed=1)
     second = kb.Study.open(where)

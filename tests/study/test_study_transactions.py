@@ -121,6 +121,7 @@ def test_an_ask_names_the_event_it_was_decided_on_and_replay_folds_to_it(where):
     assert study.replay(one.trial).same is True
 
 
+@pytest.mark.thorough
 def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     play(study, 5)
@@ -277,6 +278,7 @@ def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_pat
     assert len({trial.row for trial in study._session.state.pending.values()}) == 4
 
 
+@pytest.mark.thorough
 def test_a_batch_is_one_commit_and_replays(where):
     study = kb.Study.create(where, POINTS)
     play(study, 5)
@@ -297,6 +299,7 @@ def test_a_batch_is_one_commit_and_replays(where):
     assert len({one.row for one in asked}) == 20 - max(0, 20 - len(POINTS))
 
 
+@pytest.mark.thorough
 def test_a_teller_does_not_wait_for_somebody_who_asks_for_many_rows(tmp_path):
     place = tmp_path / "a.db"
     study, teller = kb.Study.create(place, POINTS), kb.Study.open(place)
@@ -358,6 +361,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_fit_is_stored_with_the_ask_that_needed_it_and_nobody_makes_it_again(where, made):
     study = kb.Study.create(where, POINTS)
     play(study, 14)
@@ -473,6 +477,7 @@ def test_a_fit_comes_back_to_the_last_bit(tmp_path):
     assert read_fit(event.body["fit"]) == learner.fit
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", ["correct", "withdraw", "undo", "change"])
 def test_a_fit_counts_until_one_of_its_results_changes(tmp_path, made, change):
     study = kb.Study.create(tmp_path / "a.db", POINTS, centre=0.0, spread=1.0)
@@ -770,6 +775,7 @@ print(*sorted(ours), *({"scipy"} & set(sys.modules)), file=sys.stderr)
 LESS_USED = ("correct a.db 2 0.5", "undo a.db", "release a.db --all")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

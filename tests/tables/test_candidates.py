@@ -181,6 +181,7 @@ def is_utf_8(content: bytes) -> bool:
         return False
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frame=frames(), dialect=DIALECTS)
 def test_a_table_is_the_same_in_every_dialect_and_through_every_door(tmp_path, frame, dialect):
@@ -198,6 +199,7 @@ def test_a_table_is_the_same_in_every_dialect_and_through_every_door(tmp_path, f
     assert (found.points <= 1).all()
 
 
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(st.lists(st.lists(NUMBERS, min_size=2, max_size=2), min_size=1, max_size=8).map(np.array))
 def test_an_array_is_the_table_of_its_columns(array):
@@ -418,6 +420,7 @@ def test_millions_of_blank_lines_are_refused_by_their_number(table):
         read_candidates(table("a,b\n1,2\n" + "\n" * 4_000_000))
 
 
+@pytest.mark.thorough
 def test_a_million_names_without_features_are_refused_before_memory_is_taken(monkeypatch):
     monkeypatch.setattr(module, "one_hot", lambda *given: pytest.fail("allocated"))
     with pytest.raises(

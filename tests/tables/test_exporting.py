@@ -59,6 +59,7 @@ def test_numbers_are_written_plainly_and_gaps_are_blank(tmp_path, value, text):
     assert cells(tmp_path / "t.csv")[1] == [text, "1"]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(TEXT.map(plain), min_size=1, max_size=5))
 def test_text_that_was_exported_is_read_back_as_it_was(tmp_path, words):

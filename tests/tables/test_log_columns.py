@@ -85,6 +85,7 @@ def test_a_named_column_is_scaled_by_its_logarithms(log):
     np.testing.assert_allclose(found.points[:4, 1], expected, atol=1e-15)
 
 
+@pytest.mark.thorough
 def test_the_logarithm_of_a_column_is_a_table_of_logarithms(tmp_path):
     """A study over x with log=x chooses the rows of one over log10(x)."""
     logs = DOSES.assign(**{"dose (mM)": np.log10(DOSES["dose (mM)"])})
@@ -307,6 +308,7 @@ def test_the_scale_is_settled_at_creation(tmp_path):
 # ---------------------------------------------------------------- storage
 
 
+@pytest.mark.thorough
 def test_the_scale_is_stored_and_the_study_replays_after_closing(tmp_path):
     place = tmp_path / "a.db"
     with kb.Study.create(place, DOSES, log=["dose"], seed=1) as study:
@@ -326,6 +328,7 @@ def test_the_scale_is_stored_and_the_study_replays_after_closing(tmp_path):
         assert copy.ask()[0].row == suggestion.row
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("taken", [True, False])
 def test_another_criterion_changes_no_study_that_exists(tmp_path, monkeypatch, taken):
     """A later release may decide otherwise: what was decided at creation stays."""
@@ -366,6 +369,7 @@ def test_the_scale_comes_back_from_a_log_and_leaves_the_fingerprint_alone():
 # ---------------------------------------------------------------- units
 
 
+@pytest.mark.thorough
 def test_everything_is_said_in_the_units_of_the_table(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", DOSES, log="dose", seed=1)
     play(study, 8)
@@ -486,6 +490,7 @@ def test_the_options_may_be_repeated(doses):
     assert (found["log"], found["notices"]) == ([], [])
 
 
+@pytest.mark.thorough
 def test_status_history_and_check_show_the_logarithm(doses):
     place = doses.with_name("a.db")
     study_with_warnings(

@@ -270,6 +270,7 @@ def test_keys_of_the_file_are_kept_and_blank_ones_are_made(read):
     assert found[1].key.startswith("csv:")
 
 
+@pytest.mark.thorough
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12),

@@ -236,6 +236,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", BOMBS)
 def test_an_archive_that_would_fill_the_memory_is_refused_before_it_is_unpacked(
     save, kind, monkeypatch
@@ -391,6 +392,7 @@ PACKED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", PACKED)
 def test_a_parquet_file_that_would_fill_the_memory_is_refused(tmp_path, kind):
     path = tmp_path / "a.parquet"

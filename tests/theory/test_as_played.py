@@ -252,6 +252,7 @@ def test_a_wrong_form_or_setting_is_refused(arguments, needed):
 POSITIVE = st.floats(0.01, 5)
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(POSITIVE, POSITIVE, POSITIVE, st.floats(0, 1), st.floats(0, 1), st.floats(0, 3))
 def test_chances_are_the_best_and_the_least_by_search(width, sd, gap, share, below, slack):

@@ -189,6 +189,7 @@ def bound_of(c2, c3, gain, noise_scale, norm_bound, horizon, delta):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(
     st.fixed_dictionaries(VARIED),
@@ -218,6 +219,7 @@ def test_the_leftover_does_not_jump_where_delta_reaches_one():
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=300)
 @given(
     st.sampled_from([5e-324, 1e-300, 1e-8, 1.0, 1e150]),
@@ -379,6 +381,7 @@ def linear_bound(law, d, horizon):
     return regret_bound(law, horizon, d / 2 * math.log1p(horizon / d), **PAPER)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("law", [UCB, kb.Bernoulli(0.5)])
 def test_the_first_useful_horizon_is_the_first(law):
     found = first_useful(lambda horizon: linear_bound(law, 2, horizon))

@@ -244,6 +244,7 @@ def test_a_categorical_law_is_a_sum_of_powers(horizon):
     assert found.method == "exact"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "laws",
     [
@@ -271,6 +272,7 @@ def test_discrete_schedules_are_the_sum_over_all_outcomes(laws):
     assert found.method == "exact"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("power", [0.05, 0.5])
 @pytest.mark.parametrize("horizon", [10, 10**4, 10**6])
 def test_bernoulli_schedules_are_a_sum_of_products(power, horizon):
@@ -281,6 +283,7 @@ def test_bernoulli_schedules_are_a_sum_of_products(power, horizon):
     assert found.c3 == pytest.approx(bernoulli_sum(chances.tolist()), rel=1e-11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("horizon", [3, 30, 10**4, 10**6])
 def test_gaussian_bernoulli_and_categorical_rounds_together_are_one_product(horizon):
     """Rounds in turn: N(0.2, 0.8^2), Ber(0.3), a categorical law with negative values, a mixture with an atom."""
@@ -457,6 +460,7 @@ def test_bad_settings_of_a_simulation_are_refused(settings):
         constants(COIN, 10, **{"method": "simulated"} | settings)
 
 
+@pytest.mark.thorough
 def test_what_would_take_for_ever_is_refused_at_once():
     with pytest.raises(
         ValueError,
@@ -478,6 +482,7 @@ def test_other_schedules_that_look_at_the_history_are_refused_with_advice():
         constants(lambda t, posterior: COIN, 10)
 
 
+@pytest.mark.thorough
 def test_a_long_horizon_costs_no_more_than_a_short_one():
     calls = {
         "one law": (lambda: constants(MIXTURE, 10**9), 0.3),
@@ -628,6 +633,7 @@ LAWS = st.one_of(PLAIN, MIXTURES)
 SCHEDULES = st.lists(LAWS, min_size=1, max_size=4)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(SCHEDULES, st.integers(1, 3000))
 def test_the_constants_keep_their_order(laws, horizon):
@@ -659,6 +665,7 @@ def test_gaussian_weights_stay_below_the_maximal_inequality(scale, horizon):
     assert found.c2 >= scale * 0.79
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(GAUSSIANS, CATEGORICALS, st.floats(1.0, 1e4), st.integers(1, 10**6))
 def test_scaled_weights_scale_c2(gaussian, table, c, horizon):
@@ -841,6 +848,7 @@ class Lazy:
         )[()]
 
 
+@pytest.mark.thorough
 def test_named_atoms_are_counted_exactly_and_others_are_found():
     named, unnamed = (
         constants(kb.exploration.Frozen(Lazy(), given_atoms=(0.0, 1.0)), 5),

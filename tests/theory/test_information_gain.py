@@ -170,6 +170,7 @@ def test_the_information_gain_is_enclosed_for_a_horizon():
     assert (gain.horizon, gain.ridge, gain.domain) == (3, 1.02, "3 arms")
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(
     st.integers(0, 10**6),
@@ -195,6 +196,7 @@ def test_the_enclosure_is_a_fraction_of_a_percent_wide(kernel, t):
     assert gain.upper <= 1.0025 * gain.lower
 
 
+@pytest.mark.thorough
 def test_no_play_has_more_gain_than_the_upper_bound():
     points, rng = np.random.default_rng(4).random((12, 2)), np.random.default_rng(5)
     for kernel, ridge in itertools.product(KERNELS, (0.1, 1.0)):
@@ -207,6 +209,7 @@ def test_no_play_has_more_gain_than_the_upper_bound():
             assert max(gain_of(kernel, points, play, ridge) for play in plays) <= bound + 1e-12
 
 
+@pytest.mark.thorough
 def test_what_policies_realise_is_at_most_the_upper_bound():
     points = np.random.default_rng(1).random((15, 2))
     upper = [gain.upper for gain in growth(kb.RBF(0.3), points, range(1, 60))]
@@ -232,6 +235,7 @@ def test_order_and_repeats_of_the_arms_change_nothing():
         assert (first.lower, first.upper) == (second.lower, second.upper)
 
 
+@pytest.mark.thorough
 def test_the_bounds_grow_with_the_horizon_and_fall_with_the_ridge():
     points, rounds = (
         np.random.default_rng(6).random((20, 2)),
@@ -246,6 +250,7 @@ def test_the_bounds_grow_with_the_horizon_and_fall_with_the_ridge():
         assert (np.diff([gain.lower for gain in heavier]) < 0).all()
 
 
+@pytest.mark.thorough
 def test_a_kernel_and_a_ridge_scaled_alike_have_the_same_gain():
     points, box = np.random.default_rng(7).random((20, 2)), kb.Box((0.0,), (1.0,))
     for domain, factor in itertools.product((points, box), (4.0, 0.25, 3.0)):
@@ -292,6 +297,7 @@ def test_the_lower_bound_of_an_enormous_horizon_is_that_of_a_smaller_one():
     assert shorter.upper <= longer.lower == pytest.approx(gain.lower, rel=1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kernel", "domain", "t", "certificate"),
     [

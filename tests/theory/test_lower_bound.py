@@ -129,6 +129,7 @@ SMALL = [
 VALUES = [-1.0, 0.0, 0.5, 0.999, 1.0, 2.0]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(SMALL),

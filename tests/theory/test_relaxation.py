@@ -89,6 +89,7 @@ def cloud(seed, n, d=2):
 # The bound
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([0.01, 0.3, 1.0, 20.0]))
 def test_the_bound_holds_for_any_masses_whatever(seed, kernel, ridge):
@@ -100,6 +101,7 @@ def test_the_bound_holds_for_any_masses_whatever(seed, kernel, ridge):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([0.01, 0.3, 1.0, 20.0]))
 def test_the_optimal_design_bounds_the_best_of_all_multisets(seed, kernel, ridge):

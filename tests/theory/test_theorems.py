@@ -61,6 +61,7 @@ def test_what_is_said_of_bernoulli_schedules_is_no_less_than_the_truth(odds, hor
     check_dominates(lambda t: laws[t % len(laws)], horizon, ["generic", "Simple-Bernoulli"])
 
 
+@pytest.mark.thorough
 @given(st.floats(0.2, 5.0), st.floats(0.2, 5.0), horizons)
 def test_what_is_said_of_gaussian_laws_is_no_less_than_the_truth(first, second, horizon):
     names = ["generic", "sub-Gaussian", "Simple-Gaussian"]
@@ -84,6 +85,7 @@ def test_what_is_said_of_bounded_laws_of_mean_zero_is_no_less_than_the_truth(abo
     assert sub_gaussian_scale(law) == pytest.approx((above + below) / 2)
 
 
+@pytest.mark.thorough
 @settings(max_examples=50)
 @given(chances, st.floats(0.01, 4.0), chances, st.floats(0.01, 4.0), st.integers(1, 500))
 def test_what_is_said_of_mixtures_is_no_less_than_the_truth(rho, sigma, other, second, horizon):
@@ -365,6 +367,7 @@ def test_a_measured_exponent_proves_nothing_and_the_sentence_says_so(law):
     assert sublinear(kb.Matern(0.2, 0.5), 2, law).is_proved, "no law can help"
 
 
+@pytest.mark.thorough
 def test_heavy_tails_are_measured():
     """P(|w| > u) = u^-3 from 1 on: E max grows like T^(1/3)."""
 

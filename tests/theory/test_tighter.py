@@ -73,6 +73,7 @@ def played_by(case, *rules):
     return pulls, rewards, [after(rule(POINTS, kernel, **bounds), pulls, rewards) for rule in rules]
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(cases(powers(-2, 0.5), powers(-0.5, 1)))
 def test_cmm_is_below_dmm_below_amm_below_whitehouse(case):
@@ -87,6 +88,7 @@ def test_cmm_is_below_dmm_below_amm_below_whitehouse(case):
     assert (cmm <= case[4] * np.sqrt(rules[0].posterior.prior) * (1 + 1e-15)).all()
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(cases(powers(-0.7, 0.5), powers(-0.5, 0.5)))
 def test_the_three_indices_are_the_direct_formula_at_one_at_some_and_at_the_best_alpha(case):
