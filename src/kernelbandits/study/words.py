@@ -20,7 +20,7 @@ FEWEST_SUMMARISED = 3
 """From so many results or suggestions on, those that were undone are counted."""
 
 
-def write_result(value: float | None) -> str:
+def format_result(value: float | None) -> str:
     """Write a measured value as it was typed; a failure has none."""
     return "failed" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
 
@@ -69,10 +69,10 @@ def describe_result(event: Event) -> str:
     """Return the value of an event, or those of several targets, with their standard errors."""
     body = event.body
     if not body.get("values") and not isinstance(body.get("missing"), list):
-        return write_result(event.value) + describe_error(body.get("sem"))
+        return format_result(event.value) + describe_error(body.get("sem"))
     errors = body.get("sems", {})
     parts = [
-        f"{name} {write_result(value)}{describe_error(errors.get(name))}"
+        f"{name} {format_result(value)}{describe_error(errors.get(name))}"
         for name, value in body.get("values", {}).items()
     ]
     return ", ".join([*parts, *(f"{name} missing" for name in body.get("missing", ()))])
@@ -80,7 +80,7 @@ def describe_result(event: Event) -> str:
 
 def describe_error(sem: float | None) -> str:
     """Return the standard error of a result, to stand behind it."""
-    return "" if sem is None else f" ± {write_result(sem)}"
+    return "" if sem is None else f" ± {format_result(sem)}"
 
 
 def describe_creation(body: Mapping[str, Any]) -> str:
@@ -180,7 +180,7 @@ def describe_state_before(event: Event) -> str:
     before = event.body.get("was")
     if before is None:
         return "It counts as failed again."
-    return f"Its result is {write_result(before)} again."
+    return f"Its result is {format_result(before)} again."
 
 
 def describe_undos(undone: Sequence[Event]) -> list[str]:
@@ -219,7 +219,7 @@ def describe_correction(trial: int | None, value: Any, label: str | None = None)
     if value is None:
         return f"{named} now counts as failed"
     results = value.items() if isinstance(value, Mapping) else [("", value)]
-    texts = (f"{name} {write_result(float(one))}".strip() for name, one in results)
+    texts = (f"{name} {format_result(float(one))}".strip() for name, one in results)
     return f"{named} now has the result {', '.join(texts)}"
 
 
