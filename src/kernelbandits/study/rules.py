@@ -32,7 +32,6 @@ from kernelbandits.study.settings import (
     EARN,
     FIND,
     FIXED,
-    GOALS,
     OF_AUTO,
     REVISION,
     Settings,
@@ -44,14 +43,6 @@ EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
 USUAL_KERNEL = RBF(0.2)
 """On columns scaled to [0, 1]. Stored asks were chosen with it, so it stays what it is."""
-
-REFUSED = {
-    "goal": "its own rule plays, repeats included; only auto has goals",
-    "noise": "only auto takes the noise in units of the target; a named policy may have a "
-    "noise_scale, in units of the spread",
-    "rounds": "only auto takes a budget; a named policy may have a horizon",
-}
-"""Setting of auto -> why a named policy does not take it."""
 
 
 def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
@@ -86,12 +77,14 @@ def check_policy(settings: Settings) -> None:
             "no kernel for auto, which fits its own",
             settings.kernel,
         )
-        checks.needs(settings.goal in GOALS, "Study", 'the goal "find" or "earn"', settings.goal)
+        checks.needs(
+            settings.goal in (FIND, EARN), "Study", 'the goal "find" or "earn"', settings.goal
+        )
     else:
         policy_entry(settings.policy)
-        for name in OF_AUTO:
+        for name, refused in OF_AUTO.items():
             given = getattr(settings, name)
-            needed = f"no {name} with the policy {settings.policy}: {REFUSED[name]}"
+            needed = f"no {name} with the policy {settings.policy}: {refused}"
             checks.needs(given is None, "Study", needed, given)
     kernel = settings.kernel is None or is_kernel(settings.kernel)
     checks.needs(

@@ -1,35 +1,112 @@
 """What is fixed when a study is created, or changed by an event of its own.
 
-Settings hold what is stored, as JSON has it: reading them needs no policy. `rules` makes them from
-what a user gives, and builds the policy.
+Each setting is one field of `Settings`, declared with all that users see of it: options of
+commands, messages, forms and the table of the docs are read off `SETTINGS`. A new setting is a
+field here, its type in `StudySettings`, and its use. Settings hold what is stored, as JSON has it:
+reading them needs no policy. `rules` makes them from what a user gives, and builds the policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.study.arguments import (
+    API,
+    COMMAND,
+    NUMBER,
+    PAGE,
+    SECONDS,
+    TARGET_UNITS,
+    Argument,
+)
 from kernelbandits.study.targets import Target, check_target_name, read_targets
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 DIRECTIONS = ("maximize", "minimize")
 AUTO = "auto"
 FIND, EARN = "find", "earn"
-GOALS = (FIND, EARN)
-OF_AUTO = ("goal", "noise", "rounds")
-"""Settings of a study that only auto takes."""
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 FIXED = ("target", "direction")
 """What the results mean is settled once and for all."""
 REVISION = "revision"
 """The setting that a study writes itself; nobody gives it."""
+EVERYWHERE = (COMMAND, API, PAGE)
+
+
+@dataclass(frozen=True)
+class Setting(Argument):
+    """An argument that is stored as a setting of a study.
+
+    Parameters
+    ----------
+    label
+        What the lab page calls it, if the page has a field for it.
+    example
+        A value as the docs show it.
+    refused
+        Why a named policy does not take it; "" if it does.
+    check
+        What refuses a wrong value: a function of owner, name and value.
+    """
+
+    label: str = ""
+    example: Any = None
+    refused: str = ""
+    check: Callable[[str, str, Any], Any] | None = None
+
+    @property
+    def description(self) -> str:
+        """What it means, with its unit, and whether only auto takes it."""
+        return super().description + (" Only for the policy auto." if self.refused else "")
+
+
+def declare(default: Any, type: Any, help: str, **more: Any) -> Any:
+    """Return a field of `Settings` with what users see of it; `more` are fields of `Setting`."""
+    said = Setting("", type, help, default, **more)
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata={"setting": said})
+    return field(default=default, metadata={"setting": said})
+
+
+def check_lease(owner: str, name: str, lease: Any) -> float:
+    """Return a lease in seconds, of at most a hundred years."""
+    seconds = checks.positive(owner, name, lease)
+    needed = "a lease of at most a hundred years, in seconds"
+    checks.needs(seconds <= LONGEST_LEASE, owner, needed, lease)
+    return seconds
+
+
+def check_noise(owner: str, name: str, value: Any) -> float:
+    """Return a noise that rewards may have."""
+    noise = checks.nonnegative(owner, name, value)
+    needed = f"a noise of at most {LARGEST_REWARD:g}"
+    checks.needs(noise <= LARGEST_REWARD, owner, needed, noise)
+    return noise
+
+
+def check_seed(owner: str, name: str, value: Any) -> int:
+    """Return a seed, which is not negative."""
+    return checks.whole(owner, name, value, least=0)
+
+
+def check_repeats(owner: str, name: str, value: Any) -> None:
+    """Refuse what is neither true nor false."""
+    checks.needs(isinstance(value, bool), owner, f"{name} true, false or None", value)
+
+
+def check_mapping(owner: str, name: str, value: Any) -> None:
+    """Refuse settings of a policy that have no names."""
+    checks.needs(isinstance(value, Mapping), owner, f"{name} as a mapping of names", value)
 
 
 class StudySettings(TypedDict, total=False):
@@ -57,64 +134,154 @@ class Settings:
 
     target: str = "value"
     direction: str = "maximize"
-    policy: str = AUTO
-    kernel: Any = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """The policy's own; kernel and settings by kind and arguments, as the catalogue writes them."""
-    seed: int = 0
-    lease: float = WEEK
-    """Seconds for which an asker may keep a row."""
-    repeats: bool | None = None
-    """Whether a row that has a result may be suggested again; None is the default of the policy.
-
-    By default auto repeats a row, with the goal "find", when one more measurement of it is expected
-    to gain more than that of another row, and with the goal "earn" only when no allowed row is left
-    without a result. All other policies repeat rows whenever their rule wants to.
-    """
-    centre: float | None = None
-    """Given beforehand; without them centre and spread are those of the first results."""
-    spread: float | None = None
-    tolerance: float | None = None
-    """What the likely best may lose for the study to be over, in the target's units."""
-    delta: float = 0.1
-    goal: str | None = FIND
-    """Of auto: "find" the best row in the end, or "earn" while measuring; None for other policies.
-    """
-    noise: float | None = None
-    """The sd of one result in the target's units, where it is known; only auto takes it."""
-    rounds: int | None = None
-    """How many results there will be, where that is known; only auto takes it."""
-    targets: Sequence[Mapping[str, Any]] | None = None
-    """Several targets, whose desirability the policy sees; None for one target."""
+    policy: str = declare(
+        AUTO,
+        str,
+        "auto (default), or a policy with its settings, e.g. simple-bernoulli:p=0.25.",
+        example="amm-ucb",
+        takers=(COMMAND,),
+    )
+    kernel: Any = declare(  # noqa: RUF009
+        None,
+        str,
+        "Kernel on columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own.",
+        example="rbf:0.2",
+        takers=(COMMAND,),
+    )
+    settings: Mapping[str, Any] = declare(
+        {},
+        dict,
+        "Settings of the policy itself, by their names.",
+        example={"ridge": 0.5},
+        check=check_mapping,
+        takers=(),
+    )
+    """Kernel and settings are stored by kind and arguments, as the catalogue writes them."""
+    goal: str | None = declare(
+        FIND,
+        str,
+        "find: the best row in the end (default). earn: good results while measuring.",
+        choices={FIND: "find the best one", EARN: "earn good results on the way"},
+        label="Goal",
+        example=EARN,
+        refused="its own rule plays, repeats included; only auto has goals",
+        takers=EVERYWHERE,
+    )
+    noise: float | None = declare(
+        None,
+        float,
+        "Standard deviation of one result, if it is known; 0 if there is none. Results that "
+        "contradict it overrule it.",
+        unit=TARGET_UNITS,
+        **NUMBER,
+        label="Noise: sd of one result, if known",
+        example=0.02,
+        refused="only auto takes the noise in units of the target; a named policy may have a "
+        "noise_scale, in units of the spread",
+        check=check_noise,
+        takers=EVERYWHERE,
+    )
+    rounds: int | None = declare(
+        None,
+        int,
+        "Number of measurements planned, if it is known.",
+        least=1,
+        most=10**9,
+        label="Planned measurements, if known",
+        example=40,
+        refused="only auto takes a budget; a named policy may have a horizon",
+        check=checks.whole,
+        takers=EVERYWHERE,
+    )
+    delta: float = declare(
+        0.1,
+        float,
+        "Allowed probability that a confidence statement is wrong. Default: 0.1.",
+        example=0.05,
+        check=checks.inside,
+        takers=(COMMAND,),
+    )
+    seed: int = declare(
+        0,
+        int,
+        "Seed of all random choices. Default: 0.",
+        least=0,
+        most=2**62,
+        example=7,
+        check=check_seed,
+    )
+    lease: float = declare(
+        WEEK,
+        float,
+        "How long a row stays reserved after ask. Default: 7 days.",
+        unit=SECONDS,
+        above=0,
+        most=1e9,
+        example=7200.0,
+        check=check_lease,
+    )
+    repeats: bool | None = declare(
+        None,
+        bool,
+        "Whether rows that have a result may be suggested again. Default: auto repeats a row when "
+        "that is expected to gain more than another row (with the goal earn only when every row "
+        "has a result), other policies whenever their rule chooses it.",
+        option="--repeats/--no-repeats",
+        example=False,
+        check=check_repeats,
+        takers=(COMMAND,),
+    )
+    centre: float | None = declare(
+        None,
+        float,
+        "Typical value of the target; give the spread too. Default: that of the first results.",
+        example=0.5,
+        check=checks.number,
+        takers=(COMMAND,),
+    )
+    spread: float | None = declare(
+        None,
+        float,
+        "Typical variation of the target; give the centre too.",
+        example=0.2,
+        check=checks.positive,
+        takers=(COMMAND,),
+    )
+    tolerance: float | None = declare(
+        None,
+        float,
+        "How much you are willing to lose: `status` then says when to stop.",
+        unit=TARGET_UNITS,
+        **NUMBER,
+        label="Tolerance: how much you are willing to lose",
+        example=0.05,
+        check=checks.nonnegative,
+        takers=EVERYWHERE,
+    )
+    targets: Sequence[Mapping[str, Any]] | None = declare(
+        None,
+        list,
+        "Several measured quantities in place of one target, each with its direction, range, "
+        "weight and limit: their desirability is what the policy maximises.",
+        example={"stability": "minimize", "efficiency": "maximize,range=0..20"},
+        takers=(),
+    )
+    """As `Target.body` writes them; None for one target."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
 
     def __post_init__(self) -> None:
         check_target_name(self.target)
         checks.one_of("Study", "direction", self.direction, DIRECTIONS)
-        checks.whole("Study", "seed", self.seed, least=0)
-        check_lease(self.lease)
-        said = self.repeats is None or isinstance(self.repeats, bool)
-        checks.needs(said, "Study", "repeats true, false or None", self.repeats)
+        for one in SETTINGS:
+            value = getattr(self, one.name)
+            if one.check is not None and not (value is None and one.default is None):
+                one.check("Study", one.name, value)
         together = (self.centre is None) == (self.spread is None)
         checks.needs(together, "Study", "centre and spread together", (self.centre, self.spread))
-        if self.centre is not None:
-            checks.number("Study", "centre", self.centre)
-            checks.positive("Study", "spread", self.spread)
-        if self.tolerance is not None:
-            checks.nonnegative("Study", "tolerance", self.tolerance)
-        checks.inside("Study", "delta", self.delta)
-        if self.noise is not None:
-            noise = checks.nonnegative("Study", "noise", self.noise)
-            known = f"a noise of at most {LARGEST_REWARD:g}"
-            checks.needs(noise <= LARGEST_REWARD, "Study", known, noise)
-        if self.rounds is not None:
-            checks.whole("Study", "rounds", self.rounds)
         checks.whole("Study", "revision", self.revision)
         if self.targets is not None:
             read_targets(self.several)
-        mapping = isinstance(self.settings, Mapping)
-        checks.needs(mapping, "Study", "settings as a mapping of names", self.settings)
 
     def claims_as(self, other: Settings) -> bool:
         """Tell whether the theory says the same of both."""
@@ -171,9 +338,30 @@ class Settings:
         return cls(**body)
 
 
-def check_lease(lease: Any) -> float:
-    seconds = checks.positive("Study", "lease", lease)
-    checks.needs(
-        seconds <= LONGEST_LEASE, "Study", "a lease of at most a hundred years, in seconds", lease
-    )
-    return seconds
+SETTINGS: tuple[Setting, ...] = tuple(
+    replace(one.metadata["setting"], name=one.name)
+    for one in fields(Settings)
+    if "setting" in one.metadata
+)
+"""All settings that users give, in the order in which they are shown."""
+OF_AUTO = {one.name: one.refused for one in SETTINGS if one.refused}
+"""Settings that only auto takes, and why a named policy does not."""
+POLICY_SETTINGS = (
+    Argument("noise_scale", float, "R, the noise that the policy assumes, in units of the spread."),
+    Argument(
+        "norm_bound", float, "D, the bound on the target's RKHS norm, in units of the spread."
+    ),
+    Argument("horizon", int, "Number of measurements planned, for policies that need it."),
+    Argument("ridge", float, "Regularisation of the posterior (lambda), if the policy has it."),
+)
+"""Settings of policies that have options of their own; in Python they stand in `settings`."""
+
+
+def describe_settings(function: Function) -> Function:
+    """Write what each setting means into the docstring of a function, where it has {settings}."""
+    lines = []
+    for one in SETTINGS:
+        lines += [one.name, *(f"    {line}" for line in wrap(one.description, 84))]
+    listed = f"\n{12 * ' '}".join(lines)
+    function.__doc__ = (function.__doc__ or "").replace("{settings}", listed)
+    return function

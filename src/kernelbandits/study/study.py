@@ -26,6 +26,7 @@ from kernelbandits.study.settings import (
     Settings,
     StudySettings,
     check_lease,
+    describe_settings,
 )
 from kernelbandits.study.sheets import SheetNotWritten, check_sheet, read_sheet, write_sheet
 from kernelbandits.study.targets import Target, read_measured
@@ -101,6 +102,7 @@ class Study:
         self._session = StudySession(log)
 
     @classmethod
+    @describe_settings
     def create(
         cls,
         where: str | Path,
@@ -150,37 +152,10 @@ class Study:
         label
             The column that names the rows: text, each name once. Then `label="A7"` names a row in
             `tell`, `correct`, `withdraw` and `explain`.
-        policy, kernel, settings
-            "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
-            mapping of its own settings.
-        seed
-            Seed of all random choices.
-        lease
-            Seconds for which a row stays reserved after `ask`.
-        goal
-            Of auto: "find" the best row in the end (the default), or "earn" while measuring, which
-            is the paper's regret. A named policy plays its own rule and takes no goal.
-        noise
-            Of auto: the standard deviation of one result in the units of the target, if it is
-            known; 0 if a measurement always gives the same result. Results that contradict it
-            overrule it, and `status` says so.
-        rounds
-            Of auto: how many measurements there will be, if that is known.
-        repeats
-            Whether rows with a result may be suggested again. None: with the goal "find" auto
-            repeats a row when that is expected to gain more than another row, with the goal "earn"
-            only when every allowed row has a result or is pending; a named policy repeats rows
-            whenever its rule does.
-        centre, spread
-            A typical value of the target and its variation. None: those of the first results.
-        tolerance
-            How much you are willing to lose, in units of the target, for `status` to say stop.
-        delta
-            Allowed probability that a confidence statement is wrong.
-        targets
-            Several measured quantities in place of `target`: {"stability": "minimize",
-            "efficiency": "maximize,range=0..20,limit=5"}, or `kb.study.Target`s. Their
-            desirability is what the policy maximises.
+        **settings
+            The following, all of which `change` takes too:
+
+            {settings}
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.points import Points
@@ -372,7 +347,7 @@ class Study:
             check_sheet(sheet, force)
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
-        seconds = None if lease is None else check_lease(lease)
+        seconds = None if lease is None else check_lease("Study", "lease", lease)
         batch, session = check_batch(same, spread, size, self._place), self._session
         demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
         asker = decisions.Asker(size, name, seconds, make_call("ask", key, demand), batch)
@@ -957,7 +932,9 @@ class Study:
         """
         return self.undo_all(1, event=event, key=key)[0]
 
-    def undo_all(self, n: int, *, event: int | None = None, key: str | None = None) -> list[Event]:
+    def undo_all(
+        self, n: int = 1, *, event: int | None = None, key: str | None = None
+    ) -> list[Event]:
         """Undo the last n steps, or none of them, and return the events that undid them.
 
         A step is what one call or command wrote, such as the four rows of `ask(4)`. These are the
@@ -1006,8 +983,19 @@ class Study:
             self._session.write(decide)
             return self._show_events(call.find_written(self._session.state))
 
+    @describe_settings
     def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
-        """Change settings: all that `create` takes, except table, target and direction."""
+        """Change settings. The table, the target and the direction cannot be changed.
+
+        Parameters
+        ----------
+        key
+            A call repeated with the same key counts once.
+        **settings
+            Those to change:
+
+            {settings}
+        """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
 

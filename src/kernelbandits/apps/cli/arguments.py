@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import re
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_origin
 
 import typer
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.study.arguments import COMMAND, SECONDS, Argument
 from kernelbandits.tables.cells import NUMBER, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
@@ -34,75 +37,10 @@ Worksheet = Annotated[
     typer.Option(metavar="NAME", help="Sheet of a workbook to read, if several are filled."),
 ]
 Reason = Annotated[str, typer.Option(help="A remark for the history.")]
-Policy = Annotated[
-    str | None,
-    typer.Option(help="auto, or a policy with its settings, e.g. simple-bernoulli:p=0.25."),
-]
-Kernel = Annotated[
-    str | None,
-    typer.Option(help="Kernel on columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own."),
-]
-NoiseScale = Annotated[
-    float | None, typer.Option(help="R, the noise that the policy assumes, in units of the spread.")
-]
-NormBound = Annotated[
-    float | None,
-    typer.Option(help="D, the bound on the target's RKHS norm, in units of the spread."),
-]
-Horizon = Annotated[
-    int | None, typer.Option(help="Number of measurements planned, for policies that need it.")
-]
-Ridge = Annotated[
-    float | None,
-    typer.Option(help="Regularisation of the posterior (lambda), if the policy has it."),
-]
-Delta = Annotated[
-    float | None, typer.Option(help="Allowed probability that a confidence statement is wrong.")
-]
-Seed = Annotated[int | None, typer.Option(help="Seed of all random choices.")]
-Lease = Annotated[
-    str | None,
-    typer.Option(metavar="DURATION", help="How long a row stays reserved after ask: 90s, 2h, 7d."),
-]
-Repeats = Annotated[
-    bool | None,
-    typer.Option(
-        "--repeats/--no-repeats",
-        help="Whether rows that have a result may be suggested again. Default: auto repeats a row "
-        "when that is expected to gain more than another row (with --goal earn only when every row "
-        "has a result), other policies whenever their rule chooses it.",
-    ),
-]
-Goal = Annotated[
-    str | None,
-    typer.Option(
-        help="find: the best row in the end (default). earn: good results while measuring. Only "
-        "for the policy auto."
-    ),
-]
-Noise = Annotated[
-    float | None,
-    typer.Option(
-        help="Standard deviation of one result in units of the target, 0 if there is none. Only "
-        "for the policy auto."
-    ),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(help="Number of measurements planned. Only for the policy auto."),
-]
-Centre = Annotated[
-    float | None, typer.Option(help="Typical value of the target; give --spread too.")
-]
-Spread = Annotated[
-    float | None, typer.Option(help="Typical variation of the target; give --centre too.")
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(help="How much you are willing to lose: `status` then says when to stop."),
-]
+Given = dict[str, Any]
+"""What was typed of a group of declared arguments, by their names."""
 
-SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+DURATIONS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]*)?) ?([smhd]?)")
 NEGATIVE = {"ignore_unknown_options": True}
 """Lets -0.5 pass as an argument; what is no number is then refused by `refuse_options`."""
@@ -116,7 +54,7 @@ def read_duration(option: str, text: str | None) -> float | None:
     wanted = "a duration such as 90s, 15m, 2h, 7d or plain seconds"
     if found is None or float(found[1]) == 0:
         raise ValueError(f"{option} needs {wanted}, got {text!r}")
-    return float(found[1]) * SECONDS[found[2]]
+    return float(found[1]) * DURATIONS[found[2]]
 
 
 def read_value(owner: str, text: str) -> float:
@@ -162,20 +100,85 @@ def read_names(option: str, text: str | None) -> list[str] | None:
     return found
 
 
-def policy_settings(policy: str | None, **given: Any) -> dict[str, Any]:
-    """Return the policy and its settings: those written with its name, and those of options."""
-    from kernelbandits.catalogue import policy_entry
-    from kernelbandits.catalogue.spelling import keywords, split
-
-    settings = drop_missing(given)
-    if policy is None:
-        return {"settings": settings} if settings else {}
-    name, own = split(policy)
-    if name != "auto":
-        policy_entry(name)  # An unknown name is refused before the place is opened.
-    return {"policy": name, "settings": settings | keywords(own)}
-
-
 def drop_missing(given: dict[str, Any]) -> dict[str, Any]:
     """Return only the settings that were given."""
     return {name: value for name, value in given.items() if value is not None}
+
+
+def options(**groups: Sequence[Argument]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each declared argument of some groups.
+
+    The function of the command has one parameter for each group, where its options shall stand in
+    the help, and receives a mapping of those that were typed:
+
+        @options(given=SETTINGS)
+        def change(place: Place, given: Given, quiet: Quiet = False) -> None: ...
+    """
+
+    def expand(function: Callable[..., None]) -> Callable[..., None]:
+        parameters: list[inspect.Parameter] = []
+        for one in inspect.signature(function, eval_str=True).parameters.values():
+            group = groups.get(one.name)
+            options = [one] if group is None else [make_option(argument) for argument in group]
+            parameters += [option.replace(kind=option.KEYWORD_ONLY) for option in options]
+
+        def command(**typed: Any) -> None:
+            for name, group in groups.items():
+                texts = [(one, typed.pop(one.name)) for one in group]
+                given = {one.name: read_option(one, text) for one, text in texts}
+                typed[name] = drop_missing(given)
+            function(**typed)
+
+        # The parser reads the options off these two.
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        return command
+
+    return expand
+
+
+def make_option(argument: Argument) -> inspect.Parameter:
+    """Return an argument as the parser takes it: an option, or a positional argument."""
+    kind: Any = argument.type if argument.type in (float, bool, Path) else str
+    metavar = argument.metavar or {int: "INTEGER"}.get(argument.type)
+    text = argument.description
+    default: Any = None
+    if argument.unit == SECONDS:
+        kind, metavar, text = str, "DURATION", f"{argument.help} Write 90s, 2h or 7d."
+    kind = list[str] if get_origin(argument.type) is list else kind
+    if COMMAND in argument.required:
+        default = inspect.Parameter.empty
+    elif kind is bool and argument.default is False:
+        default = False
+    else:
+        kind |= None
+    spelled = spell_option(argument)
+    shown: Any = typer.Argument(metavar=spelled, help=text)
+    if spelled.startswith("-"):
+        shown = typer.Option(*spelled.split(), metavar=metavar, help=text)
+    return inspect.Parameter(
+        argument.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, shown],
+    )
+
+
+def spell_option(argument: Argument) -> str:
+    """Return an argument as the command line spells it: --noise-scale, "--n -n", TRIAL."""
+    return argument.option or f"--{argument.name.replace('_', '-')}"
+
+
+def read_option(argument: Argument, typed: Any) -> Any:
+    """Read what was typed of an argument: whole numbers and durations come as texts."""
+    name = spell_option(argument).partition(" ")[0]
+    least = int(argument.least or 0)
+    if typed is None:
+        return None
+    if argument.unit == SECONDS:
+        return read_duration(name, typed)
+    if argument.type is int:
+        return read_whole_number(name, typed, least)
+    if argument.type == list[int]:
+        return [read_whole_number(name, text, least) for text in typed] or None
+    return typed or None if isinstance(typed, list) else typed

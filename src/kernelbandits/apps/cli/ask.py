@@ -11,12 +11,12 @@ from rich.console import Console
 from kernelbandits.apps.cli import render
 from kernelbandits.apps.cli.arguments import (
     Force,
+    Given,
     Label,
-    Lease,
     OptionalTrial,
     Place,
     Quiet,
-    read_duration,
+    options,
     read_whole_number,
 )
 from kernelbandits.apps.cli.options import Form, Format
@@ -30,8 +30,10 @@ from kernelbandits.apps.cli.output import (
 )
 from kernelbandits.apps.cli.undo import read_span
 from kernelbandits.formatting import format_count
+from kernelbandits.study.arguments import COMMAND, taken_by
+from kernelbandits.study.operations import ASK
 
-ASK = """Ask which row to measure next, and why.
+ASK_HELP = """Ask which row to measure next, and why.
 
 The row is reserved for you until its lease ends; others who ask get other rows. A worker who asks
 again under the same name, before telling the results, gets the same rows again. JSON: a list of
@@ -104,48 +106,15 @@ Examples:
 """
 
 
-def ask(
-    place: Place,
-    n: Annotated[int, typer.Option("--n", "-n", help="Number of rows.")] = 1,
-    worker: Annotated[
-        str | None, typer.Option(help="Who asks. The same name gets its pending rows again.")
-    ] = None,
-    lease: Lease = None,
-    same: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column in which all rows of the batch have the same value. May be repeated.",
-        ),
-    ] = None,
-    spread: Annotated[
-        bool, typer.Option("--spread", help="Choose rows of the batch that are far apart.")
-    ] = False,
-    sheet: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Sheet to fill in, FILE.xlsx or FILE.csv, or to print, FILE.html."
-        ),
-    ] = None,
-    force: Force = False,
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
+@options(given=taken_by(COMMAND, ASK.arguments))
+def ask(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     from kernelbandits.study import SheetNotWritten
 
-    seconds, failure = read_duration("--lease", lease), None
+    failure = None
     with open_study(place, quiet) as study:
         announce_estimates(study, quiet or form is Format.json)
         try:
-            found = study.ask(
-                n,
-                worker=worker,
-                lease=seconds,
-                same=same,
-                spread=spread,
-                sheet=sheet,
-                force=force,
-            )
+            found = study.ask(**given)
         except SheetNotWritten as error:
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps.cli import arguments, screen
-from kernelbandits.apps.cli.arguments import (
-    Quiet,
-    drop_missing,
-    policy_settings,
-    read_duration,
-    read_names,
-)
+from kernelbandits.apps.cli import screen
+from kernelbandits.apps.cli.arguments import Given, Place, Quiet, options, read_names
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
     open_study,
@@ -28,6 +22,9 @@ from kernelbandits.apps.cli.output import (
 )
 from kernelbandits.apps.cli.render import cell, command, title
 from kernelbandits.formatting import format_count, format_duration
+from kernelbandits.study.arguments import COMMAND, Argument, taken_by
+from kernelbandits.study.operations import ROLES
+from kernelbandits.study.settings import POLICY_SETTINGS, SETTINGS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,28 +102,66 @@ Examples:
     kernelbandits study create "postgresql://ann@lab/studies?study=films" \
 --candidates films.csv --target stability --or-open
 """
-COST = (
-    "Column with the cost of measuring each row, above 0. The row with the largest "
-    "(index - best estimate) / cost is suggested."
+SOURCES = (
+    Argument(
+        "candidates",
+        Path,
+        "CSV file, workbook (.xlsx), Parquet or numpy file (.npy) with one row for each candidate.",
+    ),
+    Argument(
+        "space", Path, "TOML or JSON file with variables and constraints, in place of a table."
+    ),
+    Argument(
+        "real",
+        list[str],
+        "Range of real numbers, such as temperature=20:90 or 'rate=1e-5:0.1 log'. May be repeated.",
+        metavar="NAME=LOW:HIGH",
+    ),
+    Argument(
+        "integer",
+        list[str],
+        "Range of whole numbers, such as cups=1:8. May be repeated.",
+        metavar="NAME=LOW:HIGH",
+    ),
+    Argument(
+        "choice",
+        list[str],
+        "Values without an order, such as solvent=DMF,DMSO,water. May be repeated.",
+        metavar="NAME=A,B,...",
+    ),
+    Argument(
+        "ordered",
+        list[str],
+        "Values in their order, such as size=S,M,L. May be repeated.",
+        metavar="NAME=A,B,...",
+    ),
+    Argument(
+        "constraint",
+        list[str],
+        "What every point must satisfy, such as 'A + B + C == 1' or "
+        "\"not (solvent == 'DMF' and temperature > 60)\". May be repeated.",
+        metavar="TEXT",
+    ),
+    Argument(
+        "gram",
+        Path,
+        "Numpy or CSV file with the similarity of all pairs of candidates, an (n, n) matrix, in "
+        "place of a table.",
+    ),
+    Argument(
+        "graph",
+        Path,
+        "Numpy or CSV file with the weights of the edges between n candidates, an (n, n) matrix.",
+    ),
+    Argument(
+        "labels",
+        Path,
+        "Text file with the names of the candidates of --gram or --graph, one in each line.",
+    ),
 )
-LOG = (
-    "Column of positive numbers that the model sees by its logarithm. Repeat the option for "
-    "several columns."
-)
-REAL = "Range of real numbers, such as temperature=20:90 or 'rate=1e-5:0.1 log'. May be repeated."
-INTEGER = "Range of whole numbers, such as cups=1:8. May be repeated."
-CHOICE = "Values without an order, such as solvent=DMF,DMSO,water. May be repeated."
-ORDERED = "Values in their order, such as size=S,M,L. May be repeated."
-CONSTRAINT = (
-    "What every point must satisfy, such as 'A + B + C == 1' or "
-    "\"not (solvent == 'DMF' and temperature > 60)\". May be repeated."
-)
-GRAM = (
-    "Numpy or CSV file with the similarity of all pairs of candidates, an (n, n) matrix, in place "
-    "of a table."
-)
-GRAPH = "Numpy or CSV file with the weights of the edges between n candidates, an (n, n) matrix."
-LINEAR = "Column that the model sees by its values, whatever they span. May be repeated too."
+"""What is measured: a table, a space or a similarity. Only the command reads it from options."""
+VARIABLES = ("real", "integer", "choice", "ordered")
+OFFERED = taken_by(COMMAND, SETTINGS)
 GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
 CHANGE = """Change the policy or other settings of a study.
 
@@ -144,36 +179,11 @@ Examples:
 """
 
 
+@options(source=SOURCES, roles=taken_by(COMMAND, ROLES), given=OFFERED, own=POLICY_SETTINGS)
 def create(
-    place: arguments.Place,
-    candidates: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file, workbook (.xlsx), Parquet or numpy file (.npy) with one row for each "
-            "candidate."
-        ),
-    ] = None,
-    worksheet: arguments.Worksheet = None,
-    space: Annotated[
-        Path | None,
-        typer.Option(help="TOML or JSON file with variables and constraints, in place of a table."),
-    ] = None,
-    real: Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=REAL)] = None,
-    integer: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=INTEGER)
-    ] = None,
-    choice: Annotated[list[str] | None, typer.Option(metavar="NAME=A,B,...", help=CHOICE)] = None,
-    ordered: Annotated[list[str] | None, typer.Option(metavar="NAME=A,B,...", help=ORDERED)] = None,
-    constraint: Annotated[list[str] | None, typer.Option(metavar="TEXT", help=CONSTRAINT)] = None,
-    gram: Annotated[Path | None, typer.Option(help=GRAM)] = None,
-    graph: Annotated[Path | None, typer.Option(help=GRAPH)] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Text file with the names of the candidates of --gram or --graph, "
-            "one in each line."
-        ),
-    ] = None,
+    place: Place,
+    source: Given,
+    *,
     columns: Annotated[
         str | None,
         typer.Option(help="Columns that describe a candidate. Default: all except the target."),
@@ -192,32 +202,9 @@ def create(
         str | None,
         typer.Option(help="maximize (max), the default, or minimize (min) the target."),
     ] = None,
-    cost: Annotated[str | None, typer.Option(help=COST)] = None,
-    allowed: Annotated[
-        str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column that names the rows, for --label NAME later."),
-    ] = None,
-    log: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LOG)] = None,
-    linear: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LINEAR)] = None,
-    policy: arguments.Policy = "auto",
-    goal: arguments.Goal = None,
-    noise: arguments.Noise = None,
-    rounds: arguments.Rounds = None,
-    kernel: arguments.Kernel = None,
-    noise_scale: arguments.NoiseScale = None,
-    norm_bound: arguments.NormBound = None,
-    horizon: arguments.Horizon = None,
-    ridge: arguments.Ridge = None,
-    delta: arguments.Delta = None,
-    seed: arguments.Seed = None,
-    lease: arguments.Lease = None,
-    repeats: arguments.Repeats = None,
-    centre: arguments.Centre = None,
-    spread: arguments.Spread = None,
-    tolerance: arguments.Tolerance = None,
+    roles: Given,
+    given: Given,
+    own: Given,
     or_open: Annotated[
         bool,
         typer.Option(
@@ -231,50 +218,29 @@ def create(
 
     screen.listen(quiet)
     measured = read_target(target, direction)
-    variables = {"real": real, "integer": integer, "choice": choice, "ordered": ordered}
-    where = read_place(candidates, space, variables, constraint, gram, graph, labels)
-    roles = {"cost": cost, "allowed": allowed, "log": log, "linear": linear}
-    roles |= {"worksheet": worksheet, "label": label}
+    where = read_place(source)
     roles["columns"] = read_names("--columns", columns)
-    known = {"goal": goal, "noise": noise, "rounds": rounds, "delta": delta, "seed": seed}
-    scale = {"centre": centre, "spread": spread, "tolerance": tolerance}
-    own = policy_settings(
-        policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
-    )
-    given: dict[str, Any] = roles | known | scale | {"lease": read_duration("--lease", lease)}
-    given = drop_missing(given) | own | kernel_setting(kernel)
-    given |= measured | {"repeats": repeats, "or_open": or_open}
-    with Study.create(place, where, **given) as study:
+    if own:
+        given["settings"] = own
+    with Study.create(place, where, **roles, **measured, **given, or_open=or_open) as study:
         found = describe_study(study)
         begun = or_open and len(study.history()) > 1
     typed = retypable_place(place)
     print_answer(form, found, lambda console: print_study(console, found, typed, begun))
 
 
+@options(given=OFFERED, own=POLICY_SETTINGS)
 def change(
-    place: arguments.Place,
-    policy: arguments.Policy = None,
-    goal: arguments.Goal = None,
-    noise: arguments.Noise = None,
-    rounds: arguments.Rounds = None,
-    kernel: arguments.Kernel = None,
-    noise_scale: arguments.NoiseScale = None,
-    norm_bound: arguments.NormBound = None,
-    horizon: arguments.Horizon = None,
-    ridge: arguments.Ridge = None,
-    delta: arguments.Delta = None,
-    seed: arguments.Seed = None,
-    lease: arguments.Lease = None,
-    repeats: arguments.Repeats = None,
+    place: Place,
+    given: Given,
+    own: Given,
+    *,
     default_repeats: Annotated[
         bool,
         typer.Option(
             "--default-repeats", help="Use the policy's own rule for measuring rows again."
         ),
     ] = False,
-    centre: arguments.Centre = None,
-    spread: arguments.Spread = None,
-    tolerance: arguments.Tolerance = None,
     target: Annotated[
         list[str] | None,
         typer.Option(
@@ -285,72 +251,54 @@ def change(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    own = policy_settings(
-        policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
-    )
-    known = {"goal": goal, "noise": noise, "rounds": rounds, "delta": delta, "seed": seed}
-    scale = {"centre": centre, "spread": spread, "tolerance": tolerance}
-    given: dict[str, Any] = known | scale | {"lease": read_duration("--lease", lease)}
-    wanted = drop_missing(given | {"repeats": repeats}) | own | kernel_setting(kernel)
     if default_repeats:
-        wanted["repeats"] = None
+        forms = "one of --repeats, --no-repeats and --default-repeats"
+        checks.needs("repeats" not in given, "change", forms, "two of them")
+        given["repeats"] = None
+    if own:
+        given["settings"] = own
     if target:
-        wanted["targets"] = target
-    checks.needs(
-        repeats is None or not default_repeats,
-        "change",
-        "one of --repeats, --no-repeats and --default-repeats",
-        "two of them",
-    )
-    checks.needs(
-        bool(wanted), "change", "at least one setting, such as --policy or --lease", "none"
-    )
+        given["targets"] = target
+    checks.needs(bool(given), "change", "at least one setting, such as --policy or --lease", "none")
     with open_study(place, quiet) as study:
-        event = study.change(**wanted)
+        event = study.change(**given)
     print_sentence(
         form,
         event,
-        f"Changed: {', '.join(wanted)} (event {event.seq}). `undo` reverses the change.",
+        f"Changed: {', '.join(given)} (event {event.seq}). `undo` reverses the change.",
     )
 
 
-def read_place(
-    candidates: Path | None,
-    space: Path | None,
-    variables: Mapping[str, list[str] | None],
-    constraints: list[str] | None,
-    gram: Path | None = None,
-    graph: Path | None = None,
-    labels: Path | None = None,
-) -> Path | MixedBox | Arms:
+def read_place(source: Given) -> Path | MixedBox | Arms:
     """Read the table, the space or the similarity, of which exactly one must be given."""
-    named = [(kind, text) for kind, texts in variables.items() for text in texts or ()]
-    files = [one is not None for one in (candidates, space, gram, graph)]
-    given = [*files, bool(named)]
-    if sum(given) != 1:
+    named = [(kind, text) for kind in VARIABLES for text in source.get(kind, ())]
+    files = [name for name in ("candidates", "space", "gram", "graph") if name in source]
+    if len(files) + bool(named) != 1:
         forms = (
             "--candidates FILE, --space FILE, variables (--real, --integer, --choice), "
             "--gram FILE or --graph FILE"
         )
-        got = "none of them" if not any(given) else "more than one of them"
+        got = "more than one of them" if files else "none of them"
         raise ValueError(f"create needs one of {forms}, got {got}")
+    constraints, labels = source.get("constraint"), source.get("labels")
     if not named:
         needed = "--constraint only beside variables; a space file has its own"
         checks.needs(not constraints, "create", needed, constraints)
-    similar = gram is not None or graph is not None
+    similar = files in (["gram"], ["graph"])
     needed = "--labels only with --gram or --graph (--label names a column of a table)"
     checks.needs(labels is None or similar, "create", needed, str(labels))
-    if candidates is not None:
-        is_table = candidates.suffix.lower() not in (".toml", ".json")
-        checks.needs(is_table, "create", "--space for a space file", str(candidates))
-        return candidates
+    if "candidates" in source:
+        table: Path = source["candidates"]
+        is_table = table.suffix.lower() not in (".toml", ".json")
+        checks.needs(is_table, "create", "--space for a space file", str(table))
+        return table
     # Imported here, because a table needs no domains.
     from kernelbandits.domains import MixedBox, parse_variable, read_space
 
     if similar:
-        return read_similarity(gram, graph, labels)
-    if space is not None:
-        return read_space(space)
+        return read_similarity(source.get("gram"), source.get("graph"), labels)
+    if "space" in source:
+        return read_space(source["space"])
     read = [parse_variable(kind, text) for kind, text in named]
     names = [name for name, _ in read]
     for name in names:
@@ -383,12 +331,6 @@ def read_target(given: list[str] | None, direction: str | None) -> dict[str, Any
     if len(given) == 1:
         return {"target": given[0], "direction": direction}
     return {"targets": given, "direction": direction}
-
-
-def kernel_setting(kernel: str | None) -> dict[str, Any]:
-    from kernelbandits.catalogue import read_kernel
-
-    return {} if kernel is None else {"kernel": read_kernel(kernel)}
 
 
 def describe_study(study: Study) -> dict[str, Any]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from kernelbandits.apps.cli.arguments import (
-    Place,
-    Quiet,
-    Reason,
-    read_assignments,
-    read_whole_number,
-)
+from kernelbandits.apps.cli.arguments import Given, Place, Quiet, options, read_assignments
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_sentence
 from kernelbandits.formatting import format_count
+from kernelbandits.study import operations
+from kernelbandits.study.arguments import COMMAND, taken_by
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study
@@ -54,36 +47,13 @@ Examples:
 
     kernelbandits study allow films.db --label A4
 """
-Labels = Annotated[
-    list[str] | None,
-    typer.Option("--label", metavar="NAME", help="Name of a row. May be repeated."),
-]
-Rows = Annotated[
-    list[str] | None,
-    typer.Option("--row", metavar="ROW", help="Row of the table, counted from 0. May be repeated."),
-]
-Lines = Annotated[
-    list[str] | None,
-    typer.Option("--line", metavar="LINE", help="Line of the file of candidates. May be repeated."),
-]
 
 
-def add(
-    place: Place,
-    candidates: Annotated[Path, typer.Option(help="File with a header and the new rows.")],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="New column that describes candidates, with the value of the old rows.",
-        ),
-    ] = None,
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
-    fresh = read_assignments("add", "--column", column or ())
+@options(given=taken_by(COMMAND, operations.ADD.arguments))
+def add(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
+    fresh = read_assignments("add", "--column", given.get("column", ()))
     with open_study(place, quiet) as study:
-        event = study.add(candidates, columns=fresh)
+        event = study.add(given["candidates"], columns=fresh)
         first, last = event.body["first"], len(study.candidates) - 1
     print_sentence(
         form,
@@ -93,47 +63,20 @@ def add(
     )
 
 
-def forbid(
-    place: Place,
-    label: Labels = None,
-    row: Rows = None,
-    line: Lines = None,
-    reason: Reason = "",
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
-    given = read_rows(label, row, line)
+@options(given=operations.PERMITTED)
+def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
-        event = study.forbid(**given, reason=reason)
+        event = study.forbid(**given)
         sentence = f"{describe_rows(study, event.body['rows'])} will not be suggested any more."
     print_sentence(form, event, f"{sentence} `allow` reverses it (event {event.seq}).")
 
 
-def allow(
-    place: Place,
-    label: Labels = None,
-    row: Rows = None,
-    line: Lines = None,
-    reason: Reason = "",
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
-    given = read_rows(label, row, line)
+@options(given=operations.PERMITTED)
+def allow(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
-        event = study.allow(**given, reason=reason)
+        event = study.allow(**given)
         sentence = f"{describe_rows(study, event.body['rows'])} can be suggested again."
     print_sentence(form, event, f"{sentence} (event {event.seq})")
-
-
-def read_rows(
-    labels: list[str] | None, rows: list[str] | None, lines: list[str] | None
-) -> dict[str, Any]:
-    """Read the rows that are given by numbers, labels or lines."""
-    return {
-        "row": [read_whole_number("--row", text, 0) for text in rows or ()],
-        "label": labels or [],
-        "line": [read_whole_number("--line", text, 1) for text in lines or ()],
-    }
 
 
 def describe_rows(study: Study, rows: list[int]) -> str:

@@ -10,12 +10,14 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import (
+    Given,
     Label,
     OptionalTrial,
     Place,
     Quiet,
     Reason,
     Worksheet,
+    options,
     read_assignments,
     read_value,
     read_whole_number,
@@ -23,6 +25,7 @@ from kernelbandits.apps.cli.arguments import (
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
 from kernelbandits.formatting import format_count
+from kernelbandits.study import operations
 from kernelbandits.study.words import describe_correction, describe_withdrawal
 
 if TYPE_CHECKING:
@@ -432,16 +435,9 @@ def correct(
     print_sentence(form, event, f"{sentence}. `undo` reverses the correction.")
 
 
-def withdraw(
-    place: Place,
-    trial: OptionalTrial = None,
-    label: Label = None,
-    reason: Reason = "",
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
-    number = None if trial is None else read_whole_number("TRIAL", trial, 1)
+@options(given=operations.WITHDRAW.arguments)
+def withdraw(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
-        event = study.withdraw(number, label=label, reason=reason)
-    sentence = f"{describe_withdrawal(event.trial, label)} (event {event.seq})"
+        event = study.withdraw(**given)
+    sentence = f"{describe_withdrawal(event.trial, given.get('label'))} (event {event.seq})"
     print_sentence(form, event, f"{sentence}. `undo` reverses the withdrawal.")

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps.cli.arguments import Place, Quiet, read_whole_number
+from kernelbandits.apps.cli.arguments import Given, Place, Quiet, options, read_whole_number
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_sentence
+from kernelbandits.study import operations
 from kernelbandits.study.words import describe_release, describe_undos
 
 RELEASE = """Release rows that will not be measured, so that they can be suggested again.
@@ -85,21 +86,10 @@ def is_single_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
 
 
-def undo(
-    place: Place,
-    n: Annotated[
-        int | None,
-        typer.Option("--n", "-n", min=1, help="Number of commands to undo, the last one first."),
-    ] = None,
-    event: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only if this event (see study history) is of the last command."),
-    ] = None,
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
+@options(given=operations.UNDO.arguments)
+def undo(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
-        events = study.undo_all(n or 1, event=event)
+        events = study.undo_all(**given)
         history = {one.seq: one for one in study.history()}
     text = "\n".join(describe_undos([history[one.body["of"]] for one in events]))
-    print_sentence(form, events[0] if n is None and len(events) == 1 else events, text)
+    print_sentence(form, events[0] if "n" not in given and len(events) == 1 else events, text)
