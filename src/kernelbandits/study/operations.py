@@ -71,7 +71,7 @@ LABEL = Argument(
 OF_TRIAL = Argument(
     "trial",
     int,
-    "Number of the trial, as `ask` printed it; none with --label.",
+    "Number of the trial, as `ask` printed it; none with a label.",
     **TRIAL,
     option="TRIAL",
     required=(API,),
@@ -94,14 +94,13 @@ ROLES = (
     Argument(
         "log",
         list[str],
-        "Column of positive numbers that the model sees by its logarithm. Repeat the option for "
-        "several columns.",
+        "Column of positive numbers that the model sees by its logarithm.",
         metavar="COLUMN",
     ),
     Argument(
         "linear",
         list[str],
-        "Column that the model sees by its values, whatever they span. May be repeated too.",
+        "Column that the model sees by its values, whatever they span.",
         metavar="COLUMN",
     ),
     Argument(
@@ -182,7 +181,7 @@ ASK = Operation(
         Argument(
             "same",
             list[str],
-            "Column in which all rows of the batch have the same value. May be repeated.",
+            "Column in which all rows of the batch have the same value.",
             metavar="COLUMN",
         ),
         Argument(
@@ -211,7 +210,7 @@ TELL = Operation(
         Argument(
             "trial",
             int,
-            "Number that `ask` printed; leave it out with --row.",
+            "Number that `ask` printed; leave it out with a row.",
             **TRIAL,
             option="TRIAL",
         ),
@@ -307,7 +306,7 @@ RELEASE = Operation(
         Argument(
             "trials",
             list[int],
-            "Trials, or ranges such as 14-213.",
+            "The pending trials.",
             **TRIAL,
             items=(1, 10_000),
             option="TRIAL...",
@@ -349,14 +348,14 @@ PERMITTED = (
     Argument(
         "label",
         list[str],
-        "Name of a row. May be repeated.",
+        "Name of a row.",
         metavar="NAME",
         takers=(COMMAND,),
     ),
     Argument(
         "row",
         list[int],
-        "Row of the table, counted from 0. May be repeated.",
+        "Row of the table, counted from 0.",
         metavar="ROW",
         **ROW,
         takers=(COMMAND,),
@@ -364,7 +363,7 @@ PERMITTED = (
     Argument(
         "line",
         list[int],
-        "Line of the file of candidates. May be repeated.",
+        "Line of the file of candidates.",
         metavar="LINE",
         least=1,
         takers=(COMMAND,),

@@ -145,7 +145,8 @@ def make_option(argument: Argument) -> inspect.Parameter:
     default: Any = None
     if argument.unit == SECONDS:
         kind, metavar, text = str, "DURATION", f"{argument.help} Write 90s, 2h or 7d."
-    kind = list[str] if get_origin(argument.type) is list else kind
+    if get_origin(argument.type) is list:
+        kind, text = list[str], f"{text} May be repeated."
     if COMMAND in argument.required:
         default = inspect.Parameter.empty
     elif kind is bool and argument.default is False:

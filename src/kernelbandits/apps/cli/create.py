@@ -114,32 +114,32 @@ SOURCES = (
     Argument(
         "real",
         list[str],
-        "Range of real numbers, such as temperature=20:90 or 'rate=1e-5:0.1 log'. May be repeated.",
+        "Range of real numbers, such as temperature=20:90 or 'rate=1e-5:0.1 log'.",
         metavar="NAME=LOW:HIGH",
     ),
     Argument(
         "integer",
         list[str],
-        "Range of whole numbers, such as cups=1:8. May be repeated.",
+        "Range of whole numbers, such as cups=1:8.",
         metavar="NAME=LOW:HIGH",
     ),
     Argument(
         "choice",
         list[str],
-        "Values without an order, such as solvent=DMF,DMSO,water. May be repeated.",
+        "Values without an order, such as solvent=DMF,DMSO,water.",
         metavar="NAME=A,B,...",
     ),
     Argument(
         "ordered",
         list[str],
-        "Values in their order, such as size=S,M,L. May be repeated.",
+        "Values in their order, such as size=S,M,L.",
         metavar="NAME=A,B,...",
     ),
     Argument(
         "constraint",
         list[str],
         "What every point must satisfy, such as 'A + B + C == 1' or "
-        "\"not (solvent == 'DMF' and temperature > 60)\". May be repeated.",
+        "\"not (solvent == 'DMF' and temperature > 60)\".",
         metavar="TEXT",
     ),
     Argument(

@@ -15,26 +15,13 @@ from fastapi.responses import JSONResponse
 
 from kernelbandits import checks
 from kernelbandits.apps.web.lab import StudyRoute, find_asker, find_lab, find_study
-from kernelbandits.apps.web.messages import (
-    AddRequest,
-    AskRequest,
-    ChangeRequest,
-    CorrectRequest,
-    CreateRequest,
-    Message,
-    PermitRequest,
-    ReleaseRequest,
-    TargetRequest,
-    TellAllRequest,
-    TellRequest,
-    UndoRequest,
-    WithdrawRequest,
-)
+from kernelbandits.apps.web.messages import TargetRequest, make_message
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
 from kernelbandits.domains.space_files import space_from_file
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study import Study
+from kernelbandits.study.operations import ASK, CREATE, OPERATIONS, Operation
 from kernelbandits.study.targets import Target, parse_target
 
 ERROR = {
@@ -80,8 +67,6 @@ Name = Annotated[str, Path(description="The name of the study.", max_length=200)
 Trial = Annotated[int, Path(description="The number of a trial.", ge=1, le=2**53)]
 Question = Callable[[Snapshot], Any]
 """What is known of a study -> the value of an answer."""
-Operation = Callable[[Study, Any, str | None], Any]
-"""A study, the body of a request and its key -> the value of an answer."""
 Key = Annotated[
     str | None,
     Header(
@@ -189,47 +174,17 @@ def events(
 
 # ---------------------------------------------------------------------- writing
 
-
-def operation(
-    what: str,
-    model: type[Message],
-    summary: str,
-    find: Callable[[Request, str], Study] = find_study,
-) -> Callable[[Operation], Operation]:
-    """Register a route that writes into a study: its body is a `model`, and it may have a key.
-
-    The page that lists the operations shows the docstring of the function behind the summary.
-    """
-
-    def register(write: Operation) -> Operation:
-        body_of_model = Depends(json_body(model))
-
-        def respond(
-            request: Request, name: Name, body: Any = body_of_model, key: Key = None
-        ) -> Response:
-            return answer(write(find(request, name), body, key))
-
-        respond.__name__, respond.__doc__ = write.__name__, write.__doc__
-        path = f"/studies/{{name}}/{what}"
-        writing.post(path, summary=summary, openapi_extra=accepts(model))(respond)
-        return write
-
-    return register
+CreateRequest = make_message(CREATE)
 
 
 @writing.post(
     "/studies",
-    summary="Create a study",
+    summary=CREATE.summary,
+    description=CREATE.description,
     status_code=201,
     openapi_extra=accepts(CreateRequest),
 )
-def create(
-    request: Request, body: Annotated[CreateRequest, Depends(json_body(CreateRequest))]
-) -> Response:
-    """Take the candidates from a table (`csv` or `rows`) or a space.
-
-    There is no key: a name can be taken once.
-    """
+def create(request: Request, body: Annotated[Any, Depends(json_body(CreateRequest))]) -> Response:
     lab = find_lab(request)
     given = [one for one in (body.csv, body.rows, body.space) if one is not None]
     checks.needs(len(given) == 1, "create", "one of csv, rows and space", len(given))
@@ -269,63 +224,58 @@ def frame_of(rows: list[dict[str, Any]]) -> Any:
     return pd.DataFrame(rows, columns=names)
 
 
-@operation("ask", AskRequest, "Suggest candidates", find_asker)
-def ask(study: Study, body: AskRequest, key: str | None) -> Any:
-    """Give a worker that asks again under the same name its pending candidates first."""
-    return study.ask(**body.model_dump(), key=key)
+def tell_all(study: Study, results: list[dict[str, Any]], **more: Any) -> Any:
+    """Record many results; a cell that is null is not there."""
+    lines = [{name: cell for name, cell in one.items() if cell is not None} for one in results]
+    return study.tell_all(lines, **more)
 
 
-@operation("tell", TellRequest, "Record a result")
-def tell(study: Study, body: TellRequest, key: str | None) -> Any:
-    """Refuse a second result for a trial with 409 and the stored value."""
-    return study.tell(**body.model_dump(), key=key)
+def permit(
+    study: Study,
+    allowed: bool,
+    rows: list[int] | None = None,
+    labels: list[str] | None = None,
+    **more: Any,
+) -> Any:
+    """Forbid rows, or allow them again."""
+    call = study.allow if allowed else study.forbid
+    return call(rows, label=labels, **more)
 
 
-@operation("tell-all", TellAllRequest, "Record many results, all or none")
-def tell_all(study: Study, body: TellAllRequest, key: str | None) -> Any:
-    """Take results that name a trial, a row, or all columns, as a line of a file does."""
-    lines = [one.model_dump(exclude_none=True) for one in body.results]
-    return study.tell_all(lines, key=key, **body.model_dump(exclude={"results"}))
+def add(study: Study, rows: list[dict[str, Any]], key: str | None) -> Any:
+    """Add rows that are given as objects."""
+    return study.add(frame_of(rows), key=key)
 
 
-@operation("correct", CorrectRequest, "Replace the result of a trial")
-def correct(study: Study, body: CorrectRequest, key: str | None) -> Any:
-    return study.correct(**body.model_dump(), key=key)
+CALLS: dict[str, Callable[..., Any]] = {"tell-all": tell_all, "permit": permit, "add": add}
+"""Operations whose requests have other arguments than the method of `Study`."""
 
 
-@operation("withdraw", WithdrawRequest, "Let a result no longer count")
-def withdraw(study: Study, body: WithdrawRequest, key: str | None) -> Any:
-    return study.withdraw(**body.model_dump(), key=key)
+def offer(operation: Operation) -> None:
+    """Register the route of an operation: its body has the declared arguments, and it has a key."""
+    model = make_message(operation)
+    body_of_model = Depends(json_body(model))
+    find = find_asker if operation is ASK else find_study
+
+    def respond(
+        request: Request, name: Name, body: Any = body_of_model, key: Key = None
+    ) -> Response:
+        study, given = find(request, name), body.model_dump(exclude_unset=True)
+        if operation.name in CALLS:
+            return answer(CALLS[operation.name](study, **given, key=key))
+        return answer(getattr(study, operation.method)(**given, key=key))
+
+    respond.__name__ = operation.name.replace("-", "_")
+    writing.post(
+        f"/studies/{{name}}/{operation.name}",
+        summary=operation.summary,
+        description=operation.description,
+        openapi_extra=accepts(model),
+    )(respond)
 
 
-@operation("release", ReleaseRequest, "Give up pending trials")
-def release(study: Study, body: ReleaseRequest, key: str | None) -> Any:
-    return study.release_all(body.trials, key=key)
-
-
-@operation("undo", UndoRequest, "Take back the last steps")
-def undo(study: Study, body: UndoRequest, key: str | None) -> Any:
-    """Answer 409 if others have written since `event`, an event of the step that is meant."""
-    return study.undo_all(**body.model_dump(), key=key)
-
-
-@operation("permit", PermitRequest, "Forbid rows, or allow them again")
-def permit(study: Study, body: PermitRequest, key: str | None) -> Any:
-    call = study.allow if body.allowed else study.forbid
-    return call(body.rows, label=body.labels, reason=body.reason, key=key)
-
-
-@operation("add", AddRequest, "Add rows to the table")
-def add(study: Study, body: AddRequest, key: str | None) -> Any:
-    return study.add(frame_of(body.rows), key=key)
-
-
-@operation("change", ChangeRequest, "Change settings")
-def change(study: Study, body: ChangeRequest, key: str | None) -> Any:
-    """Leave the settings that are not named as they are."""
-    return study.change(key=key, **body.model_dump(exclude_unset=True))
-
-
+for operation in OPERATIONS:
+    offer(operation)
 router = APIRouter()
 router.include_router(reading)
 router.include_router(writing)
