@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.apps.web.inputs import drop_missing, read_optional_number, read_whole
+from kernelbandits.apps.web.inputs import drop_missing, read_optional_number, read_setting
 from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.visitors import Form
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.entries import parse_values
 from kernelbandits.study import Study
+from kernelbandits.study.arguments import PAGE, taken_by
+from kernelbandits.study.settings import SETTINGS, Setting
 from kernelbandits.study.targets import AIM, MAXIMIZE, Target
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.cells import MISSING
@@ -49,6 +51,8 @@ SIMILARITY = (
 SHOWN_ROWS = 8
 FREE_LINES = 2
 """Empty lines for further targets on a form that has none; "Check again" brings another."""
+OFFERED = taken_by(PAGE, SETTINGS)
+"""Settings that the page has fields for."""
 VARIABLE_TYPES = {
     "real": "number",
     "integer": "whole number",
@@ -113,21 +117,19 @@ class Aims:
     first: TargetLine = TargetLine()
     more: tuple[TargetLine, ...] = ()
     """The further things that are measured."""
-    goal: str = "find"
-    noise: str = ""
-    rounds: str = ""
-    tolerance: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """What was typed for each setting, by its name."""
 
     @classmethod
     def of(cls, form: Form) -> Aims:
-        texts = {name: form.text(name) for name in ("name", "noise", "rounds", "tolerance")}
+        texts = {one.name: form.text(one.name) for one in OFFERED}
         parts = asdict(TargetLine())
         first = TargetLine(**{part: form.text(part, usual) for part, usual in parts.items()})
         columns = [form.texts(f"more-{part}") for part in parts]
         lines = [TargetLine(*cells) for cells in zip_longest(*columns, fillvalue="")]
         # A line with details and without a name is refused when the study is created.
         more = tuple(one for one in lines if one.target or one.has_details)
-        return cls(first=first, more=more, goal=form.text("goal", "find"), **texts)
+        return cls(form.text("name"), first, more, texts)
 
     @property
     def lines(self) -> tuple[TargetLine, ...]:
@@ -160,6 +162,16 @@ class Aims:
         return replace(self, first=first, more=tuple(more))
 
     @property
+    def fields(self) -> list[tuple[Setting, str]]:
+        """The settings that the form offers, each with what was typed."""
+        return [(one, self.texts.get(one.name, "")) for one in OFFERED]
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether a setting differs from its default."""
+        return any(text not in ("", one.default) for one, text in self.fields)
+
+    @property
     def is_plain(self) -> bool:
         """Whether one thing is measured of which more, or less, is better: no desirability."""
         return not self.more and not self.first.has_details
@@ -168,17 +180,10 @@ class Aims:
         """Return the arguments of `Study.create`."""
         target = self.first.target
         checks.needs(bool(target), "a new study", "the name of what is measured", target)
-        rounds = read_whole("planned measurements", self.rounds) if self.rounds else None
-        one = {"target": target, "direction": self.first.direction}
-        return {
-            **(one if self.is_plain else {"targets": [line.read() for line in self.lines]}),
-            **drop_missing(
-                goal=self.goal,
-                noise=read_optional_number("noise", self.noise),
-                rounds=rounds,
-                tolerance=read_optional_number("tolerance", self.tolerance),
-            ),
-        }
+        given = {one.name: read_setting(one, text) for one, text in self.fields if text}
+        if self.is_plain:
+            return {"target": target, "direction": self.first.direction, **given}
+        return {"targets": [line.read() for line in self.lines], **given}
 
 
 def suggest_name(text: str, fixed: str | None, taken: Container[str] = ()) -> str:

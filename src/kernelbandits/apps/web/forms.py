@@ -20,7 +20,12 @@ from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import ROLES, Visitor
 from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.errors import describe_error
-from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
+from kernelbandits.apps.web.inputs import (
+    read_number,
+    read_optional_number,
+    read_setting,
+    read_whole,
+)
 from kernelbandits.apps.web.lab import (
     StudyRoute,
     base_address,
@@ -32,6 +37,7 @@ from kernelbandits.apps.web.lab import (
 from kernelbandits.apps.web.pages import (
     go_to,
     is_combined,
+    offer_settings,
     show_candidates,
     show_measure,
     show_new,
@@ -409,8 +415,8 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
         if changed:
             study.change(key=key_of(form), **changed)
     except (ValueError, StudyConflict) as error:
-        more = {"problem": str(error), "typed": form.all_texts()}
-        return show_settings(request, visitor, name, describe_error(error)[0], **more)
+        code = describe_error(error)[0]
+        return show_settings(request, visitor, name, code, str(error), form.all_texts())
     if not changed:
         return go_to(request, study_address(name, "/settings"), "Nothing was changed.")
     said = f"Changed: {', '.join(changed)}. Undo takes it back."
@@ -419,18 +425,9 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
 
 def read_changes(known: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """Return the settings of the form that differ from those that are known."""
-    wanted: dict[str, Any] = {
-        "tolerance": read_optional_number("the tolerance", form.text("tolerance")),
-    }
-    if known["goal"] is not None and form.has("goal"):
-        goal = checks.one_of("settings", "goal", form.text("goal"), ("find", "earn"))
-        rounds = form.text("rounds")
-        wanted |= {
-            "goal": goal,
-            "noise": read_optional_number("the noise", form.text("noise")),
-            "rounds": read_whole("planned measurements", rounds) if rounds else None,
-        }
-    return {one: value for one, value in wanted.items() if value != known[one]}
+    sent = [one for one in offer_settings(known) if form.has(one.name)]
+    wanted = {one.name: read_setting(one, form.text(one.name)) for one in sent}
+    return {name: value for name, value in wanted.items() if value != known[name]}
 
 
 @router.post("/studies/{name}/link")

@@ -7,6 +7,7 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.study.settings import Setting
 from kernelbandits.tables.cells import NUMBER, suggest_number
 
 
@@ -31,6 +32,24 @@ def read_whole(what: str, text: str, least: int = 1, most: int = 10**9) -> int:
     fits = re.fullmatch(r"[0-9]{1,10}", text) is not None and least <= int(text) <= most
     checks.needs(fits, what, f"a whole number from {least} to {most}", text)
     return int(text)
+
+
+def read_setting(setting: Setting, text: str) -> Any:
+    """Read a field of a form as the value of a setting; None if it is empty.
+
+    >>> from kernelbandits.study.settings import SETTINGS
+    >>> [tolerance] = [one for one in SETTINGS if one.name == "tolerance"]
+    >>> read_setting(tolerance, "0.05")
+    0.05
+    """
+    what = f"the field {re.split('[:,]', setting.label)[0]!r}"
+    if not text:
+        return None
+    if setting.choices:
+        return checks.one_of(what, setting.name, text, setting.choices)
+    if setting.type is int:
+        return read_whole(what, text, int(setting.least or 0))
+    return read_number(what, text)
 
 
 def drop_missing(**given: Any) -> dict[str, Any]:

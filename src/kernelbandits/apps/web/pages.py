@@ -37,6 +37,8 @@ from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study import Study
+from kernelbandits.study.arguments import PAGE, taken_by
+from kernelbandits.study.settings import AUTO, SETTINGS, Setting
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.study.words import describe_step
 from kernelbandits.tables.export import write_csv
@@ -480,22 +482,35 @@ def settings(request: Request, visitor: PageVisitor, name: str) -> Response:
 
 
 def show_settings(
-    request: Request, visitor: Visitor, name: str, code: int = 200, **more: Any
+    request: Request,
+    visitor: Visitor,
+    name: str,
+    code: int = 200,
+    problem: str = "",
+    typed: Mapping[str, str] | None = None,
 ) -> Response:
     """Show the settings; after a refused change with the problem and what was typed."""
     snapshot = take_snapshot(request, name)
-    shown = snapshot.newest_with(STATUS)
+    shown, known = snapshot.newest_with(STATUS), snapshot.study.settings
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
+    stored = {one: "" if value is None else value for one, value in known.items()}
+    texts = {**stored, **(typed or {})}
     return show_page(
         request,
         visitor,
         "settings.html",
         code,
         **values | {"page": study_address(name, "/settings")},
-        settings=snapshot.study.settings,
+        fields=[(one, texts[one.name]) for one in offer_settings(known)],
         status=None if shown is None else shown.status,
-        **{"typed": {}, "problem": "", **more},
+        problem=problem,
     )
+
+
+def offer_settings(known: Mapping[str, Any]) -> list[Setting]:
+    """Return the settings that the page has fields for; those of auto only where auto plays."""
+    offered = taken_by(PAGE, SETTINGS)
+    return [one for one in offered if known["policy"] == AUTO or not one.refused]
 
 
 @router.get("/studies/{name}/share")
