@@ -10,19 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from kernelbandits.checks import LARGEST_REWARD
 
 COMMAND, API, PAGE = "command", "api", "page"
 """Who takes an argument, beside Python: the command line, the REST interface, the lab page."""
-SECONDS = "s"
-TARGET_UNITS = "target"
-NUMBER: dict[str, Any] = {"least": -LARGEST_REWARD, "most": LARGEST_REWARD}
-TRIAL: dict[str, Any] = {"least": 1, "most": 2**53}
-ROW: dict[str, Any] = {"least": 0, "most": 2**31}
-TEXT: dict[str, Any] = {"longest": 200}
-REMARK: dict[str, Any] = {"shortest": 0, "longest": 200}
+SECONDS, TARGET_UNITS = "s", "target"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The least and the greatest number, or length of a text or a list; part of a type."""
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    """Numbers are greater than this."""
+
+
+Number = Annotated[float, Limits(-LARGEST_REWARD, LARGEST_REWARD)]
+Positive = Annotated[float, Limits(above=0, most=1e9)]
+Count = Annotated[int, Limits(1, 1000)]
+Trial = Annotated[int, Limits(1, 2**53)]
+Row = Annotated[int, Limits(0, 2**31)]
+Text = Annotated[str, Limits(1, 200)]
+Remark = Annotated[str, Limits(0, 200)]
 Cell = str | int | float | bool | None
 """A cell of a table, as JSON has it."""
 
@@ -36,53 +49,41 @@ class Argument:
     name
         Its name in Python and in the REST interface.
     type
-        What Python takes: int, float, str, bool, Path, or a list, a mapping or a choice of these.
+        What Python takes: int, float, str, bool, Path, or a list, a mapping or a choice of these,
+        with their `Limits`. A request beyond the limits is refused before the study is opened.
     help
         What it means, in the words of the user.
     default
         What counts if it is not given.
-    least, above, most
-        Limits of each number in it. A request beyond them is refused before the study is opened.
-    shortest, longest
-        Limits of the length of each text in it; none without `longest`.
-    items
-        The least and the greatest length of a list.
-    choices
-        The texts that it may be, and what the lab page calls them.
+    required
+        Whether it must be given.
     unit
         SECONDS, TARGET_UNITS, or "" for a plain number. A command reads seconds as 90s, 2h or 7d.
     option
-        How the command line spells it, if that is not --name: "--value", "--repeats/--no-repeats",
+        How the command line spells it, if that is not --name: "--n -n", "--repeats/--no-repeats",
         or without dashes for a positional argument.
     metavar
         What stands for its value in the help of the command.
-    takers
-        Who takes it, beside Python.
-    required
-        Those of the takers to whom it must be given.
+    choices
+        The texts that it may be, and what the lab page calls them.
 
     Examples
     --------
     >>> Argument("lease", float, "How long a row stays reserved.", unit=SECONDS).description
     'How long a row stays reserved. In seconds.'
+    >>> Argument("row", list[Row], "Rows of the table.").limits.least
+    0
     """
 
     name: str
     type: Any
     help: str
     default: Any = None
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
-    shortest: int = 1
-    longest: int | None = None
-    items: tuple[int, int | None] | None = None
-    choices: Mapping[str, str] = field(default_factory=dict)
+    required: bool = False
     unit: str = ""
     option: str = ""
     metavar: str = ""
-    takers: tuple[str, ...] = (COMMAND, API)
-    required: tuple[str, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def description(self) -> str:
@@ -90,7 +91,26 @@ class Argument:
         units = {SECONDS: " In seconds.", TARGET_UNITS: " In units of the target."}
         return f"{self.help}{units.get(self.unit, '')}"
 
+    @property
+    def is_list(self) -> bool:
+        return get_origin(split_type(self.type)[0]) is list
 
-def taken_by(taker: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return those of some arguments that a taker has: COMMAND, API or PAGE."""
-    return tuple(one for one in arguments if taker in one.takers)
+    @property
+    def kind(self) -> Any:
+        """The type without limits; of a list that of its items."""
+        bare, _ = split_type(self.type)
+        return split_type(get_args(bare)[0])[0] if self.is_list else bare
+
+    @property
+    def limits(self) -> Limits:
+        """Those of the value; of a list those of its items."""
+        bare, limits = split_type(self.type)
+        return split_type(get_args(bare)[0])[1] if self.is_list else limits
+
+
+def split_type(annotated: Any) -> tuple[Any, Limits]:
+    """Return a type without its limits, and the limits."""
+    if get_origin(annotated) is Annotated:
+        bare, limits = get_args(annotated)
+        return bare, limits
+    return annotated, Limits()

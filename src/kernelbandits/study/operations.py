@@ -1,8 +1,8 @@
 """What can be done with a study: each operation is declared once, with its arguments.
 
-The routes of the REST interface and their messages are built from `OPERATIONS`, the options of the
-commands from the arguments that commands take. Where a command or a client is typed by hand,
-because that is easier to read, `tests/study/test_operations.py` compares it with the declaration.
+The routes of the REST interface and their messages are built from `OPERATIONS`, and so are the
+options of the commands. Where a command or a client is typed by hand, because that is easier to
+read, `tests/apps/test_operations.py` compares it with the declaration.
 
 Operations that only read have no arguments to share, and stand where they are: as commands in
 `apps/cli/inspect.py`, as routes in `apps/web/api.py`.
@@ -12,22 +12,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from kernelbandits.study.arguments import (
     API,
     COMMAND,
-    NUMBER,
-    PAGE,
-    REMARK,
-    ROW,
     SECONDS,
-    TEXT,
-    TRIAL,
     Argument,
     Cell,
+    Count,
+    Limits,
+    Number,
+    Positive,
+    Remark,
+    Row,
+    Text,
+    Trial,
 )
-from kernelbandits.study.settings import SETTINGS
+from kernelbandits.study.settings import settings_of
+
+Rows = Annotated[list[dict[str, Cell]], Limits(least=1)]
 
 
 @dataclass(frozen=True)
@@ -38,43 +42,45 @@ class Operation:
     ----------
     name
         The command, and the last part of the address of a request.
+    method
+        The method of `Study` that does it.
     summary
         What it does, in a few words.
     arguments
-        What it takes.
-    method
-        The method of `Study` that does it.
+        What commands and requests both take.
+    command, api
+        What only commands take, and only requests.
     description
         What else the page of the REST interface says of it.
     """
 
     name: str
-    summary: str
-    arguments: tuple[Argument, ...]
     method: str
+    summary: str
+    arguments: tuple[Argument, ...] = ()
+    command: tuple[Argument, ...] = ()
+    api: tuple[Argument, ...] = ()
     description: str = ""
 
-    def argument(self, name: str) -> Argument:
-        """Return one of the arguments."""
-        return next(one for one in self.arguments if one.name == name)
+    @property
+    def options(self) -> tuple[Argument, ...]:
+        """All that the command takes."""
+        return (*self.arguments, *self.command)
+
+    @property
+    def fields(self) -> tuple[Argument, ...]:
+        """All that the body of a request may have; () if there are no such requests."""
+        return (*self.api, *self.arguments)
 
 
-REASON = Argument("reason", str, "A remark for the history.", "", **REMARK)
-WORKER = Argument("worker", str, "The worker who asked for it.", **TEXT)
-FAILED = Argument(
-    "failed", bool, "The measurement failed: there is no value.", False, takers=(COMMAND, API, PAGE)
-)
-FORCE = Argument("force", bool, "Replace an existing file.", False, takers=(COMMAND,))
-LABEL = Argument(
-    "label", str, "Name of the row, in place of a trial.", metavar="NAME", takers=(COMMAND,)
-)
-OF_TRIAL = Argument(
-    "trial",
-    int,
-    "Number of the trial, as `ask` printed it; none with a label.",
-    **TRIAL,
-    option="TRIAL",
-    required=(API,),
+REASON = Argument("reason", Remark, "A remark for the history.", "")
+WORKER = Argument("worker", Text, "The worker who asked for it.")
+FAILED = Argument("failed", bool, "The measurement failed: there is no value.", False)
+LABEL = Argument("label", Text, "Name of the row, in place of a trial.", metavar="NAME")
+NUMBERED = "Number of the trial, as `ask` printed it; none with a label."
+TRIAL = Argument("trial", Trial, NUMBERED, option="TRIAL")
+WORKSHEET = Argument(
+    "worksheet", str, "Sheet of a workbook to read, if several are filled.", metavar="NAME"
 )
 ROLES = (
     Argument(
@@ -84,52 +90,28 @@ ROLES = (
         "(index - best estimate) / cost is suggested.",
     ),
     Argument("allowed", str, "Column of yes and no: which rows may be measured."),
-    Argument(
-        "label",
-        str,
-        "Column that names the rows, for --label NAME later.",
-        metavar="COLUMN",
-        takers=(COMMAND,),
-    ),
-    Argument(
-        "log",
-        list[str],
-        "Column of positive numbers that the model sees by its logarithm.",
-        metavar="COLUMN",
-    ),
-    Argument(
-        "linear",
-        list[str],
-        "Column that the model sees by its values, whatever they span.",
-        metavar="COLUMN",
-    ),
-    Argument(
-        "worksheet",
-        str,
-        "Sheet of a workbook to read, if several are filled.",
-        metavar="NAME",
-        takers=(COMMAND,),
-    ),
+    Argument("log", list[str], "Column that the model sees by its logarithms.", metavar="COLUMN"),
+    Argument("linear", list[str], "Column that the model sees by its values.", metavar="COLUMN"),
 )
 """What the columns of a table are for."""
 CREATE = Operation(
     "create",
+    "create",
     "Create a study",
-    (
-        Argument("name", str, "The name of the study.", **TEXT, takers=(API,), required=(API,)),
-        Argument(
-            "target",
-            str,
-            'What is measured, also with its direction, as in "haze:minimize".',
-            **TEXT,
-        ),
+    ROLES,
+    command=(
+        Argument("label", str, "Column that names the rows, for --label NAME.", metavar="COLUMN"),
+        WORKSHEET,
+        *settings_of(COMMAND),
+    ),
+    api=(
+        Argument("name", Text, "The name of the study.", required=True),
+        Argument("target", Text, 'What is measured, and its direction: "haze:minimize".'),
         Argument(
             "targets",
-            list[Any],
+            Annotated[list[Any], Limits(1, 20)],
             "In place of `target`, several, or one with a value to be met: each as an object, or "
             'as the commands have it, such as "haze:minimize,range=0..5,weight=2,limit=4".',
-            items=(1, 20),
-            takers=(API,),
         ),
         Argument(
             "direction",
@@ -137,290 +119,180 @@ CREATE = Operation(
             "Of `target`: maximize unless it is given.",
             choices={"maximize": "more is better", "minimize": "less is better"},
         ),
-        Argument("csv", str, "A table as the text of a CSV file, with a header.", takers=(API,)),
-        Argument(
-            "rows",
-            list[dict[str, Cell]],
-            "A table as a list of objects with the same names.",
-            items=(1, None),
-            takers=(API,),
-        ),
+        Argument("csv", str, "A table as the text of a CSV file, with a header."),
+        Argument("rows", Rows, "A table as a list of objects with the same names."),
         Argument(
             "space",
             dict[str, Any],
-            "Variables and constraints, as `space.to_dict()` writes them or as a space file has "
-            "them.",
-            takers=(API,),
+            "Variables and constraints, as a space file has them or `space.to_dict()` writes them.",
         ),
-        Argument(
-            "columns",
-            list[str],
-            "Columns that describe a candidate. Default: all except the target.",
-        ),
-        *ROLES,
-        *SETTINGS,
+        Argument("columns", list[str], "Columns that describe a candidate. Default: all others."),
+        *settings_of(API),
     ),
-    "create",
-    "Take the candidates from a table (`csv` or `rows`) or a space. There is no key: a name can "
-    "be taken once.",
+    description="Take the candidates from a table (`csv` or `rows`) or a space. There is no key: "
+    "a name can be taken once.",
 )
 ASK = Operation(
     "ask",
+    "ask",
     "Suggest candidates",
     (
-        Argument("n", int, "Number of rows. Default: 1.", 1, least=1, most=1000, option="--n -n"),
-        Argument("worker", str, "Who asks. The same name gets its pending rows again.", **TEXT),
+        Argument("n", Count, "Number of rows. Default: 1.", 1, option="--n -n"),
+        Argument("worker", Text, "Who asks. The same name gets its pending rows again."),
+        Argument("lease", Positive, "How long a row stays reserved after ask.", unit=SECONDS),
         Argument(
-            "lease",
-            float,
-            "How long a row stays reserved after ask.",
-            unit=SECONDS,
-            above=0,
-            most=1e9,
+            "same", list[str], "Column in which the rows have the same value.", metavar="COLUMN"
         ),
-        Argument(
-            "same",
-            list[str],
-            "Column in which all rows of the batch have the same value.",
-            metavar="COLUMN",
-        ),
-        Argument(
-            "spread",
-            bool,
-            "Choose rows of the batch that are far apart.",
-            False,
-            takers=(COMMAND,),
-        ),
-        Argument(
-            "sheet",
-            Path,
-            "Sheet to fill in, FILE.xlsx or FILE.csv, or to print, FILE.html.",
-            metavar="FILE",
-            takers=(COMMAND,),
-        ),
-        FORCE,
     ),
-    "ask",
-    "Give a worker that asks again under the same name its pending candidates first.",
+    command=(
+        Argument("spread", bool, "Choose rows of the batch that are far apart.", False),
+        Argument(
+            "sheet", Path, "Sheet to fill in (.xlsx or .csv), or to print (.html).", metavar="FILE"
+        ),
+        Argument("force", bool, "Replace an existing file.", False),
+    ),
+    description="Give a worker that asks again under the same name its pending candidates first.",
 )
 TELL = Operation(
     "tell",
+    "tell",
     "Record a result",
     (
-        Argument(
-            "trial",
-            int,
-            "Number that `ask` printed; leave it out with a row.",
-            **TRIAL,
-            option="TRIAL",
-        ),
+        Argument("trial", Trial, "Number that `ask` printed; none with a row.", option="TRIAL"),
         Argument(
             "value",
-            float | list[float] | dict[str, float],
+            Number | list[Number] | dict[str, Number],
             "The result: a number, a list of replicates, or a number for each of several targets.",
-            **NUMBER,
-            option="--value",
         ),
-        Argument("row", int, "Row of the table, counted from 0, instead of a trial.", **ROW),
-        Argument("label", str, "Name of the row, in place of a trial.", **TEXT),
+        Argument("row", Row, "Row of the table, counted from 0, instead of a trial."),
+        LABEL,
         Argument(
-            "line",
-            int,
-            "Line of the file of candidates, as a spreadsheet counts, instead of a trial.",
-            least=1,
-            takers=(COMMAND,),
-        ),
-        Argument(
-            "x",
-            dict[str, Cell],
-            "The candidate by its values, one for each column or variable.",
-            option="--at",
+            "x", dict[str, Cell], "The candidate, by the value of each column.", option="--at"
         ),
         FAILED,
         Argument("missing", bool, "There is no value, but the measurement did not fail.", False),
         Argument(
-            "sem",
-            float | dict[str, float],
-            "Standard error of the value, in its units; one for each of several targets.",
-            **NUMBER,
+            "sem", Number | dict[str, Number], "Standard error of the value, or of each target's."
         ),
-        Argument("note", str, "A remark about the measurement.", "", **REMARK),
-        Argument("by", str, "Who measured it.", **TEXT),
+        Argument("note", Remark, "A remark about the measurement.", ""),
+        Argument("by", Text, "Who measured it.", metavar="NAME"),
         WORKER,
     ),
-    "tell",
-    "Refuse a second result for a trial with 409 and the stored value.",
+    command=(Argument("line", Trial, "Line of the file of candidates, instead of a trial."),),
+    description="Refuse a second result for a trial with 409 and the stored value.",
 )
 TELL_ALL = Operation(
     "tell-all",
+    "tell_all",
     "Record many results, all or none",
-    (
+    api=(
         Argument(
             "results",
-            list[dict[str, Any]],
+            Annotated[list[Any], Limits(1, 100_000)],
             "Results, each with its trial, its row, or all columns.",
-            items=(1, 100_000),
-            takers=(API,),
-            required=(API,),
+            required=True,
         ),
-        Argument("corrected", bool, "Other values replace the stored ones.", False, takers=(API,)),
-        Argument(
-            "replicates", bool, "Other values are further measurements.", False, takers=(API,)
-        ),
-        replace(WORKER, takers=(API,)),
+        Argument("corrected", bool, "Other values replace the stored ones.", False),
+        Argument("replicates", bool, "Other values are further measurements.", False),
+        WORKER,
     ),
-    "tell_all",
-    "Take results that name a trial, a row, or all columns, as a line of a file does.",
+    description="Take results that name a trial, a row, or all columns, as a line of a file does.",
 )
 CORRECT = Operation(
     "correct",
+    "correct",
     "Replace the result of a trial",
     (
-        OF_TRIAL,
-        Argument(
-            "value",
-            float | dict[str, float],
-            "The right result: a number, or one for each of several targets.",
-            **NUMBER,
-            option="--value",
-        ),
-        LABEL,
+        Argument("value", Number | dict[str, Number], "The right result, or one of each target."),
         FAILED,
-        Argument(
-            "sem",
-            float | dict[str, float],
-            "Standard error of the value. Default: as it was.",
-            takers=(COMMAND,),
-        ),
         REASON,
     ),
-    "correct",
+    command=(
+        TRIAL,
+        LABEL,
+        Argument("sem", Number | dict[str, Number], "Its standard error. Default: as it was."),
+    ),
+    api=(replace(TRIAL, required=True),),
 )
 WITHDRAW = Operation(
-    "withdraw", "Let a result no longer count", (OF_TRIAL, LABEL, REASON), "withdraw"
+    "withdraw",
+    "withdraw",
+    "Let a result no longer count",
+    (REASON,),
+    command=(TRIAL, LABEL),
+    api=(replace(TRIAL, required=True),),
 )
 RELEASE = Operation(
     "release",
+    "release_all",
     "Give up pending trials",
-    (
+    command=(Argument("worker", Text, "With --all: only trials that this worker asked for."),),
+    api=(
         Argument(
-            "trials",
-            list[int],
-            "The pending trials.",
-            **TRIAL,
-            items=(1, 10_000),
-            option="TRIAL...",
-            required=(API,),
-        ),
-        Argument(
-            "worker",
-            str,
-            "With --all: only trials that this worker asked for.",
-            takers=(COMMAND,),
+            "trials", Annotated[list[Trial], Limits(1, 10_000)], "Their numbers.", required=True
         ),
     ),
-    "release_all",
 )
 UNDO = Operation(
     "undo",
+    "undo_all",
     "Take back the last steps",
     (
-        Argument(
-            "n",
-            int,
-            "Number of commands to undo, the last one first.",
-            1,
-            least=1,
-            most=1000,
-            option="--n -n",
-        ),
-        Argument(
-            "event",
-            int,
-            "Only if this event (see study history) is of the last command.",
-            **TRIAL,
-        ),
+        Argument("n", Count, "Number of commands to undo. Default: 1.", 1, option="--n -n"),
+        Argument("event", Trial, "Only if this event (see study history) is of the last command."),
     ),
-    "undo_all",
-    "Answer 409 if others have written since `event`, an event of the step that is meant.",
+    description="Answer 409 if others have written since `event`, an event of the step that is "
+    "meant.",
 )
-PERMITTED = (
-    Argument(
-        "label",
-        list[str],
-        "Name of a row.",
-        metavar="NAME",
-        takers=(COMMAND,),
+FORBID = Operation(
+    "forbid",
+    "forbid",
+    "Forbid rows",
+    command=(
+        Argument("label", list[str], "Name of a row.", metavar="NAME"),
+        Argument("row", list[Row], "Row of the table, counted from 0.", metavar="ROW"),
+        Argument("line", list[Trial], "Line of the file of candidates.", metavar="LINE"),
+        REASON,
     ),
-    Argument(
-        "row",
-        list[int],
-        "Row of the table, counted from 0.",
-        metavar="ROW",
-        **ROW,
-        takers=(COMMAND,),
-    ),
-    Argument(
-        "line",
-        list[int],
-        "Line of the file of candidates.",
-        metavar="LINE",
-        least=1,
-        takers=(COMMAND,),
-    ),
-    REASON,
 )
-"""Rows that a command forbids or allows."""
+ALLOW = replace(FORBID, name="allow", method="allow", summary="Allow rows again")
 PERMIT = Operation(
     "permit",
-    "Forbid rows, or allow them again",
-    (
-        Argument("rows", list[int], "Rows of the table, counted from 0.", **ROW, takers=(API,)),
-        Argument("labels", list[str], "Names of rows.", **TEXT, takers=(API,)),
-        Argument(
-            "allowed", bool, "Whether they are allowed from now on.", takers=(API,), required=(API,)
-        ),
-        replace(REASON, takers=(API,)),
-    ),
     "forbid",
+    "Forbid rows, or allow them again",
+    api=(
+        Argument("rows", list[Row], "Rows of the table, counted from 0."),
+        Argument("labels", list[Text], "Names of rows."),
+        Argument("allowed", bool, "Whether they are allowed from now on.", required=True),
+        REASON,
+    ),
 )
 ADD = Operation(
     "add",
+    "add",
     "Add rows to the table",
-    (
-        Argument(
-            "rows",
-            list[dict[str, Cell]],
-            "The rows to add, as a list of objects.",
-            items=(1, None),
-            takers=(API,),
-            required=(API,),
-        ),
-        Argument(
-            "candidates",
-            Path,
-            "File with a header and the new rows.",
-            takers=(COMMAND,),
-            required=(COMMAND,),
-        ),
+    command=(
+        Argument("candidates", Path, "File with a header and the new rows.", required=True),
         Argument(
             "column",
             list[str],
             "New column that describes candidates, with the value of the old rows.",
             metavar="NAME=VALUE",
-            takers=(COMMAND,),
         ),
     ),
-    "add",
+    api=(Argument("rows", Rows, "The rows, as a list of objects.", required=True),),
 )
 CHANGE = Operation(
     "change",
-    "Change settings",
-    SETTINGS,
     "change",
-    "Leave the settings that are not named as they are; null takes back what was given.",
+    "Change settings",
+    command=settings_of(COMMAND),
+    api=settings_of(API),
+    description="Leave the settings that are not named as they are; null takes back what was "
+    "given.",
 )
 OPERATIONS = (
+    CREATE,
     ASK,
     TELL,
     TELL_ALL,
@@ -428,8 +300,10 @@ OPERATIONS = (
     WITHDRAW,
     RELEASE,
     UNDO,
+    FORBID,
+    ALLOW,
     PERMIT,
     ADD,
     CHANGE,
 )
-"""All that write into a study that exists, in the order in which they are listed."""
+"""All that write into a study, in the order in which they are listed."""

@@ -12,18 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import (
     API,
     COMMAND,
-    NUMBER,
     PAGE,
     SECONDS,
     TARGET_UNITS,
     Argument,
+    Limits,
+    Number,
+    Positive,
 )
 from kernelbandits.study.targets import Target, check_target_name, read_targets
 
@@ -49,6 +51,8 @@ class Setting(Argument):
 
     Parameters
     ----------
+    takers
+        Who takes it, beside Python: COMMAND, API, PAGE.
     label
         What the lab page calls it, if the page has a field for it.
     example
@@ -59,6 +63,7 @@ class Setting(Argument):
         What refuses a wrong value: a function of owner, name and value.
     """
 
+    takers: tuple[str, ...] = (COMMAND,)
     label: str = ""
     example: Any = None
     refused: str = ""
@@ -139,14 +144,12 @@ class Settings:
         str,
         "auto (default), or a policy with its settings, e.g. simple-bernoulli:p=0.25.",
         example="amm-ucb",
-        takers=(COMMAND,),
     )
     kernel: Any = declare(  # noqa: RUF009
         None,
         str,
         "Kernel on columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own.",
         example="rbf:0.2",
-        takers=(COMMAND,),
     )
     settings: Mapping[str, Any] = declare(
         {},
@@ -169,11 +172,10 @@ class Settings:
     )
     noise: float | None = declare(
         None,
-        float,
+        Number,
         "Standard deviation of one result, if it is known; 0 if there is none. Results that "
         "contradict it overrule it.",
         unit=TARGET_UNITS,
-        **NUMBER,
         label="Noise: sd of one result, if known",
         example=0.02,
         refused="only auto takes the noise in units of the target; a named policy may have a "
@@ -183,10 +185,8 @@ class Settings:
     )
     rounds: int | None = declare(
         None,
-        int,
+        Annotated[int, Limits(1, 10**9)],
         "Number of measurements planned, if it is known.",
-        least=1,
-        most=10**9,
         label="Planned measurements, if known",
         example=40,
         refused="only auto takes a budget; a named policy may have a horizon",
@@ -199,24 +199,21 @@ class Settings:
         "Allowed probability that a confidence statement is wrong. Default: 0.1.",
         example=0.05,
         check=checks.inside,
-        takers=(COMMAND,),
     )
     seed: int = declare(
         0,
-        int,
+        Annotated[int, Limits(0, 2**62)],
         "Seed of all random choices. Default: 0.",
-        least=0,
-        most=2**62,
+        takers=(COMMAND, API),
         example=7,
         check=check_seed,
     )
     lease: float = declare(
         WEEK,
-        float,
+        Positive,
         "How long a row stays reserved after ask. Default: 7 days.",
         unit=SECONDS,
-        above=0,
-        most=1e9,
+        takers=(COMMAND, API),
         example=7200.0,
         check=check_lease,
     )
@@ -229,7 +226,6 @@ class Settings:
         option="--repeats/--no-repeats",
         example=False,
         check=check_repeats,
-        takers=(COMMAND,),
     )
     centre: float | None = declare(
         None,
@@ -237,7 +233,6 @@ class Settings:
         "Typical value of the target; give the spread too. Default: that of the first results.",
         example=0.5,
         check=checks.number,
-        takers=(COMMAND,),
     )
     spread: float | None = declare(
         None,
@@ -245,14 +240,12 @@ class Settings:
         "Typical variation of the target; give the centre too.",
         example=0.2,
         check=checks.positive,
-        takers=(COMMAND,),
     )
     tolerance: float | None = declare(
         None,
-        float,
+        Number,
         "How much you are willing to lose: `status` then says when to stop.",
         unit=TARGET_UNITS,
-        **NUMBER,
         label="Tolerance: how much you are willing to lose",
         example=0.05,
         check=checks.nonnegative,
@@ -355,6 +348,11 @@ POLICY_SETTINGS = (
     Argument("ridge", float, "Regularisation of the posterior (lambda), if the policy has it."),
 )
 """Settings of policies that have options of their own; in Python they stand in `settings`."""
+
+
+def settings_of(taker: str) -> tuple[Setting, ...]:
+    """Return the settings that a taker has: COMMAND, API or PAGE."""
+    return tuple(one for one in SETTINGS if taker in one.takers)
 
 
 def describe_settings(function: Function) -> Function:

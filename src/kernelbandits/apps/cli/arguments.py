@@ -7,13 +7,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 import typer
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.study.arguments import COMMAND, SECONDS, Argument
+from kernelbandits.study.arguments import SECONDS, Argument
 from kernelbandits.tables.cells import NUMBER, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
@@ -139,15 +139,15 @@ def options(**groups: Sequence[Argument]) -> Callable[[Callable[..., None]], Cal
 
 def make_option(argument: Argument) -> inspect.Parameter:
     """Return an argument as the parser takes it: an option, or a positional argument."""
-    kind: Any = argument.type if argument.type in (float, bool, Path) else str
-    metavar = argument.metavar or {int: "INTEGER"}.get(argument.type)
+    kind: Any = argument.kind if argument.kind in (float, bool, Path) else str
+    metavar = argument.metavar or {int: "INTEGER"}.get(argument.kind)
     text = argument.description
     default: Any = None
     if argument.unit == SECONDS:
         kind, metavar, text = str, "DURATION", f"{argument.help} Write 90s, 2h or 7d."
-    if get_origin(argument.type) is list:
+    if argument.is_list:
         kind, text = list[str], f"{text} May be repeated."
-    if COMMAND in argument.required:
+    if argument.required:
         default = inspect.Parameter.empty
     elif kind is bool and argument.default is False:
         default = False
@@ -173,13 +173,13 @@ def spell_option(argument: Argument) -> str:
 def read_option(argument: Argument, typed: Any) -> Any:
     """Read what was typed of an argument: whole numbers and durations come as texts."""
     name = spell_option(argument).partition(" ")[0]
-    least = int(argument.least or 0)
+    least = int(argument.limits.least or 0)
     if typed is None:
         return None
     if argument.unit == SECONDS:
         return read_duration(name, typed)
-    if argument.type is int:
-        return read_whole_number(name, typed, least)
-    if argument.type == list[int]:
+    if argument.is_list and argument.kind is int:
         return [read_whole_number(name, text, least) for text in typed] or None
-    return typed or None if isinstance(typed, list) else typed
+    if argument.is_list:
+        return typed or None
+    return read_whole_number(name, typed, least) if argument.kind is int else typed

@@ -30,10 +30,9 @@ from kernelbandits.apps.cli.output import (
 )
 from kernelbandits.apps.cli.undo import read_span
 from kernelbandits.formatting import format_count
-from kernelbandits.study.arguments import COMMAND, taken_by
-from kernelbandits.study.operations import ASK
+from kernelbandits.study import operations
 
-ASK_HELP = """Ask which row to measure next, and why.
+ASK = """Ask which row to measure next, and why.
 
 The row is reserved for you until its lease ends; others who ask get other rows. A worker who asks
 again under the same name, before telling the results, gets the same rows again. JSON: a list of
@@ -106,7 +105,7 @@ Examples:
 """
 
 
-@options(given=taken_by(COMMAND, ASK.arguments))
+@options(given=operations.ASK.options)
 def ask(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     from kernelbandits.study import SheetNotWritten
 

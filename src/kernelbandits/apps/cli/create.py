@@ -22,9 +22,9 @@ from kernelbandits.apps.cli.output import (
 )
 from kernelbandits.apps.cli.render import cell, command, title
 from kernelbandits.formatting import format_count, format_duration
-from kernelbandits.study.arguments import COMMAND, Argument, taken_by
-from kernelbandits.study.operations import ROLES
-from kernelbandits.study.settings import POLICY_SETTINGS, SETTINGS
+from kernelbandits.study import operations
+from kernelbandits.study.arguments import Argument
+from kernelbandits.study.settings import POLICY_SETTINGS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,10 +118,7 @@ SOURCES = (
         metavar="NAME=LOW:HIGH",
     ),
     Argument(
-        "integer",
-        list[str],
-        "Range of whole numbers, such as cups=1:8.",
-        metavar="NAME=LOW:HIGH",
+        "integer", list[str], "Range of whole numbers, such as cups=1:8.", metavar="NAME=LOW:HIGH"
     ),
     Argument(
         "choice",
@@ -130,10 +127,7 @@ SOURCES = (
         metavar="NAME=A,B,...",
     ),
     Argument(
-        "ordered",
-        list[str],
-        "Values in their order, such as size=S,M,L.",
-        metavar="NAME=A,B,...",
+        "ordered", list[str], "Values in their order, such as size=S,M,L.", metavar="NAME=A,B,..."
     ),
     Argument(
         "constraint",
@@ -161,7 +155,6 @@ SOURCES = (
 )
 """What is measured: a table, a space or a similarity. Only the command reads it from options."""
 VARIABLES = ("real", "integer", "choice", "ordered")
-OFFERED = taken_by(COMMAND, SETTINGS)
 GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
 CHANGE = """Change the policy or other settings of a study.
 
@@ -179,7 +172,7 @@ Examples:
 """
 
 
-@options(source=SOURCES, roles=taken_by(COMMAND, ROLES), given=OFFERED, own=POLICY_SETTINGS)
+@options(source=SOURCES, given=operations.CREATE.options, own=POLICY_SETTINGS)
 def create(
     place: Place,
     source: Given,
@@ -202,7 +195,6 @@ def create(
         str | None,
         typer.Option(help="maximize (max), the default, or minimize (min) the target."),
     ] = None,
-    roles: Given,
     given: Given,
     own: Given,
     or_open: Annotated[
@@ -219,17 +211,17 @@ def create(
     screen.listen(quiet)
     measured = read_target(target, direction)
     where = read_place(source)
-    roles["columns"] = read_names("--columns", columns)
+    given["columns"] = read_names("--columns", columns)
     if own:
         given["settings"] = own
-    with Study.create(place, where, **roles, **measured, **given, or_open=or_open) as study:
+    with Study.create(place, where, **measured, **given, or_open=or_open) as study:
         found = describe_study(study)
         begun = or_open and len(study.history()) > 1
     typed = retypable_place(place)
     print_answer(form, found, lambda console: print_study(console, found, typed, begun))
 
 
-@options(given=OFFERED, own=POLICY_SETTINGS)
+@options(given=operations.CHANGE.options, own=POLICY_SETTINGS)
 def change(
     place: Place,
     given: Given,

@@ -30,7 +30,7 @@ Examples:
 app = App(help=HELP)
 
 app.command("create", help=create.CREATE)(create.create)
-app.command("ask", help=ask.ASK_HELP)(ask.ask)
+app.command("ask", help=ask.ASK)(ask.ask)
 app.command("sheet", help=ask.SHEET)(ask.sheet)
 app.command("tell", help=tell.TELL, context_settings=NEGATIVE)(tell.tell)
 app.command("status", help=inspect.STATUS)(inspect.status)

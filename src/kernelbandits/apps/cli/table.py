@@ -9,7 +9,6 @@ from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_sentence
 from kernelbandits.formatting import format_count
 from kernelbandits.study import operations
-from kernelbandits.study.arguments import COMMAND, taken_by
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study
@@ -49,7 +48,7 @@ Examples:
 """
 
 
-@options(given=taken_by(COMMAND, operations.ADD.arguments))
+@options(given=operations.ADD.options)
 def add(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     fresh = read_assignments("add", "--column", given.get("column", ()))
     with open_study(place, quiet) as study:
@@ -63,7 +62,7 @@ def add(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fal
     )
 
 
-@options(given=operations.PERMITTED)
+@options(given=operations.FORBID.options)
 def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.forbid(**given)
@@ -71,7 +70,7 @@ def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = 
     print_sentence(form, event, f"{sentence} `allow` reverses it (event {event.seq}).")
 
 
-@options(given=operations.PERMITTED)
+@options(given=operations.ALLOW.options)
 def allow(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.allow(**given)

@@ -435,7 +435,7 @@ def correct(
     print_sentence(form, event, f"{sentence}. `undo` reverses the correction.")
 
 
-@options(given=operations.WITHDRAW.arguments)
+@options(given=operations.WITHDRAW.options)
 def withdraw(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.withdraw(**given)

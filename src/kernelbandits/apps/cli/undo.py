@@ -86,7 +86,7 @@ def is_single_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
 
 
-@options(given=operations.UNDO.arguments)
+@options(given=operations.UNDO.options)
 def undo(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         events = study.undo_all(**given)

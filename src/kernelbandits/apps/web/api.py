@@ -275,7 +275,8 @@ def offer(operation: Operation) -> None:
 
 
 for operation in OPERATIONS:
-    offer(operation)
+    if operation.fields and operation is not CREATE:
+        offer(operation)
 router = APIRouter()
 router.include_router(reading)
 router.include_router(writing)

@@ -16,8 +16,8 @@ from kernelbandits.apps.web.visitors import Form
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.entries import parse_values
 from kernelbandits.study import Study
-from kernelbandits.study.arguments import PAGE, taken_by
-from kernelbandits.study.settings import SETTINGS, Setting
+from kernelbandits.study.arguments import PAGE
+from kernelbandits.study.settings import Setting, settings_of
 from kernelbandits.study.targets import AIM, MAXIMIZE, Target
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.cells import MISSING
@@ -51,7 +51,7 @@ SIMILARITY = (
 SHOWN_ROWS = 8
 FREE_LINES = 2
 """Empty lines for further targets on a form that has none; "Check again" brings another."""
-OFFERED = taken_by(PAGE, SETTINGS)
+OFFERED = settings_of(PAGE)
 """Settings that the page has fields for."""
 VARIABLE_TYPES = {
     "real": "number",

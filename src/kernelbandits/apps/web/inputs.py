@@ -47,8 +47,8 @@ def read_setting(setting: Setting, text: str) -> Any:
         return None
     if setting.choices:
         return checks.one_of(what, setting.name, text, setting.choices)
-    if setting.type is int:
-        return read_whole(what, text, int(setting.least or 0))
+    if setting.kind is int:
+        return read_whole(what, text, int(setting.limits.least or 0))
     return read_number(what, text)
 
 

@@ -37,8 +37,8 @@ from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study import Study
-from kernelbandits.study.arguments import PAGE, taken_by
-from kernelbandits.study.settings import AUTO, SETTINGS, Setting
+from kernelbandits.study.arguments import PAGE
+from kernelbandits.study.settings import AUTO, Setting, settings_of
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.study.words import describe_step
 from kernelbandits.tables.export import write_csv
@@ -509,8 +509,7 @@ def show_settings(
 
 def offer_settings(known: Mapping[str, Any]) -> list[Setting]:
     """Return the settings that the page has fields for; those of auto only where auto plays."""
-    offered = taken_by(PAGE, SETTINGS)
-    return [one for one in offered if known["policy"] == AUTO or not one.refused]
+    return [one for one in settings_of(PAGE) if known["policy"] == AUTO or not one.refused]
 
 
 @router.get("/studies/{name}/share")

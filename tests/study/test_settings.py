@@ -1,0 +1,112 @@
+"""Settings are declared once: whoever offers them reads them off the declaration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import kernelbandits as kb
+from kernelbandits.apps.cli.arguments import make_option, read_option
+from kernelbandits.apps.cli.study import app
+from kernelbandits.apps.web.inputs import read_setting
+from kernelbandits.apps.web.messages import make_message
+from kernelbandits.report.pages import environment
+from kernelbandits.study.arguments import API, COMMAND, PAGE, SECONDS, Limits
+from kernelbandits.study.operations import CHANGE, CREATE, Operation
+from kernelbandits.study.settings import (
+    FIXED,
+    REVISION,
+    SETTINGS,
+    Settings,
+    StudySettings,
+    declare,
+    settings_of,
+)
+
+DOCS = Path(__file__).parents[2] / "docs" / "studies.md"
+
+
+def table_of_settings() -> list[str]:
+    """The table of settings as docs/studies.md has it."""
+    lines = ["| option | Python | meaning |", "|---|---|---|"]
+    for one in SETTINGS:
+        shown = "2h" if one.unit == SECONDS else one.example
+        option = f"--{one.name.replace('_', '-')} {shown}"
+        if one.option:
+            option = one.option.partition("/")[2 if one.example is False else 0]
+        option = f"`{option}`" if COMMAND in one.takers else ""
+        python = f"{one.name}={one.example!r}".replace("'", '"')
+        lines.append(f"| {option} | `{python}` | {one.description} |")
+    return lines
+
+
+def test_the_table_of_the_docs_is_the_declaration():
+    wanted = "\n".join(table_of_settings())
+    assert wanted in DOCS.read_text("utf-8"), f"docs/studies.md needs this table:\n\n{wanted}"
+
+
+def test_every_setting_is_declared_and_has_its_type_in_the_signature():
+    stored = [one.name for one in fields(Settings) if one.name not in (*FIXED, REVISION)]
+    assert stored == [one.name for one in SETTINGS]
+    assert set(stored) == set(StudySettings.__annotations__)
+
+
+@pytest.mark.parametrize("name", ["create", "change"])
+def test_every_setting_is_an_option_with_its_help(name):
+    command = get_command(app).commands[name]
+    options = {one.name: one for one in command.params}
+    for one in settings_of(COMMAND):
+        assert one.help.split(".")[0] in options[one.name].help
+
+
+@pytest.mark.parametrize("operation", [CREATE, CHANGE])
+def test_every_setting_of_the_api_is_in_its_messages(operation):
+    found = make_message(operation).model_json_schema()["properties"]
+    for one in settings_of(API):
+        assert found[one.name]["description"] == one.description
+
+
+@pytest.mark.parametrize("function", [kb.Study.create, kb.Study.change])
+def test_the_help_of_python_explains_every_setting(function):
+    text = " ".join((function.__doc__ or "").split())
+    assert all(f" {one.name} {one.description}" in text for one in SETTINGS)
+
+
+@dataclass(frozen=True)
+class Wider(Settings):
+    """Settings with one that does not exist: a stranger's field."""
+
+    patience: int | None = declare(
+        None,
+        int,
+        "How many results without progress end the study.",
+        example=5,
+        label="Patience",
+        takers=(COMMAND, API, PAGE),
+    )
+
+
+def test_a_new_field_is_an_option_a_field_of_a_message_and_of_the_page():
+    [field] = [one for one in fields(Wider) if one.name == "patience"]
+    said = field.metadata["setting"]
+    new = type(said)(**{**vars(said), "name": "patience"})
+    # The option of a command.
+    assert make_option(new).name == "patience"
+    assert read_option(new, "7") == 7
+    # A request.
+    message = make_message(Operation("change", "change", "", api=(new,)))
+    assert message.model_validate({"patience": 7}).patience == 7
+    # A field of the page.
+    macro = environment().get_template("lab/parts.html").module.setting_field
+    assert re.search('<input name="patience" value="7" inputmode="numeric">', str(macro(new, "7")))
+    assert read_setting(new, "7") == 7
+
+
+def test_limits_are_part_of_a_type():
+    [rounds] = [one for one in SETTINGS if one.name == "rounds"]
+    assert rounds.kind is int
+    assert rounds.limits == Limits(1, 10**9)
