@@ -117,7 +117,7 @@ class RemoteStudy:
         self.client, self.name = client, name
 
     def status(self) -> dict[str, Any]:
-        return self._get("")
+        return dict(self._get(""))
 
     def ask(
         self,
@@ -129,10 +129,9 @@ class RemoteStudy:
         key: str | None = None,
     ) -> list[dict[str, Any]]:
         """Ask for the next candidates, each a dictionary with trial, row, x, why, and more."""
-        found: list[dict[str, Any]]
         shared = None if same is None else list(same)
-        found = self._post("ask", {"n": n, "worker": worker, "lease": lease, "same": shared}, key)
-        return found
+        body = {"n": n, "worker": worker, "lease": lease, "same": shared}
+        return list(self._post("ask", body, key))
 
     def tell(
         self,
@@ -148,16 +147,14 @@ class RemoteStudy:
         missing, sem, note, by, worker.
         """
         body = {"trial": trial, "value": value, **more}
-        found: dict[str, Any] = self._post("tell", body, key)
-        return found
+        return dict(self._post("tell", body, key))
 
     def tell_all(
         self, results: Sequence[Mapping[str, Any]], *, key: str | None = None, **options: Any
     ) -> list[dict[str, Any]]:
         """Record many results, all of them or none."""
         body = {"results": [dict(one) for one in results], **options}
-        found: list[dict[str, Any]] = self._post("tell-all", body, key)
-        return found
+        return list(self._post("tell-all", body, key))
 
     def correct(
         self,
@@ -169,60 +166,48 @@ class RemoteStudy:
         key: str | None = None,
     ) -> dict[str, Any]:
         body = {"trial": trial, "value": value, "failed": failed, "reason": reason}
-        found: dict[str, Any] = self._post("correct", body, key)
-        return found
+        return dict(self._post("correct", body, key))
 
     def withdraw(self, trial: int, *, reason: str = "", key: str | None = None) -> dict[str, Any]:
-        found: dict[str, Any]
-        found = self._post("withdraw", {"trial": trial, "reason": reason}, key)
-        return found
+        return dict(self._post("withdraw", {"trial": trial, "reason": reason}, key))
 
     def release(self, *trials: int, key: str | None = None) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._post("release", {"trials": list(trials)}, key)
-        return found
+        return list(self._post("release", {"trials": list(trials)}, key))
 
     def undo(
         self, n: int = 1, *, event: int | None = None, key: str | None = None
     ) -> list[dict[str, Any]]:
         """Take back the last steps; with `event` only if it belongs to the last one."""
-        found: list[dict[str, Any]] = self._post("undo", {"n": n, "event": event}, key)
-        return found
+        return list(self._post("undo", {"n": n, "event": event}, key))
 
     def change(self, *, key: str | None = None, **settings: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._post("change", settings, key)
-        return found
+        return dict(self._post("change", settings, key))
 
     def permit(
         self, rows: Sequence[int], *, allowed: bool, reason: str = "", key: str | None = None
     ) -> dict[str, Any]:
         """Forbid rows, or allow them again."""
         body = {"rows": list(rows), "allowed": allowed, "reason": reason}
-        found: dict[str, Any] = self._post("permit", body, key)
-        return found
+        return dict(self._post("permit", body, key))
 
     def add(self, rows: Sequence[Mapping[str, Any]], *, key: str | None = None) -> dict[str, Any]:
         """Add rows to the table."""
-        found: dict[str, Any] = self._post("add", {"rows": [dict(row) for row in rows]}, key)
-        return found
+        return dict(self._post("add", {"rows": [dict(row) for row in rows]}, key))
 
     def estimates(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._get("/estimates")["estimates"]
-        return found
+        return list(self._get("/estimates")["estimates"])
 
     def trials(self) -> list[dict[str, Any]]:
-        found: Any = self._get("/trials")
-        return list(found)
+        return list(self._get("/trials"))
 
     def events(self, after: int = 0) -> list[dict[str, Any]]:
-        found: Any = self._get(f"/events?after={after}")
-        return list(found)
+        return list(self._get(f"/events?after={after}"))
 
     def explain(self, trial: int) -> dict[str, Any]:
-        return self._get(f"/trials/{trial}/why")
+        return dict(self._get(f"/trials/{trial}/why"))
 
-    def _get(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.client.request("GET", f"{self._path}{path}")
-        return found
+    def _get(self, path: str) -> Any:
+        return self.client.request("GET", f"{self._path}{path}")
 
     def _post(self, what: str, body: Mapping[str, Any], key: str | None) -> Any:
         again = uuid.uuid4().hex if key is None else key

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from kernelbandits.apps.cli.output import facts, print_line
+from kernelbandits.apps.cli.screen import numbers_table
 from kernelbandits.formatting import (
     format_age,
     format_count,
@@ -75,12 +75,7 @@ def title(place: str) -> str:
     return server[1] if server else place
 
 
-def table(headings: Sequence[str], left: Sequence[str] = ()) -> Table:
-    """Return a table with numbers at the right; the columns in `left` hold words."""
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    for name in headings:
-        shown.add_column(escape(name), justify="left" if name in left else "right", overflow="fold")
-    return shown
+table = partial(numbers_table, folds=True)
 
 
 def show_columns(x: Mapping[str, Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -189,14 +189,9 @@ def folder_name(cells: Sequence[Cell]) -> str:
 
 def show_summary(table: pd.DataFrame) -> None:
     shown = Table(title="Cumulative regret, 95 % intervals", title_justify="left")
-    for name, justify in (
-        ("problem", "left"),
-        ("policy", "left"),
-        ("regret", "right"),
-        ("interval", "right"),
-    ):
-        shown.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for name in ("median", "simple regret", "µs per round"):
+    for name in ("problem", "policy"):
+        shown.add_column(name)
+    for name in ("regret", "interval", "median", "simple regret", "µs per round"):
         shown.add_column(name, justify="right")
     rows = table.to_dict("records")
     for row, after in zip(rows, [*rows[1:], {}], strict=True):
@@ -228,7 +223,8 @@ def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> Non
         simple = {row.policy: row.mean.value for row in ranking.standings["simple"][problem.name]}
         digits = column_decimals([row.mean.value for row in rows])
         headings = ("rank", "policy", "regret", "95 % interval", "behind", "simple", "µs")
-        shown = numbers_table(f"{problem.title}: cumulative regret, best first", headings)
+        title = f"{problem.title}: cumulative regret, best first"
+        shown = numbers_table(headings, ("policy",), title)
         for row in rows:
             speed_text = format_number(speed[problem.name, row.policy], 3)
             last = format_fixed(simple[row.policy], 4), speed_text
@@ -248,9 +244,8 @@ def standing_cells(row: Standing, digits: int) -> list[str]:
 
 def show_overall(ranking: Ranking, problems: int) -> None:
     headings = ("", "policy", "share, %", "95 % interval", "mean rank", "95 % interval")
-    shown = numbers_table(
-        f"Over all {problems} problems: regret as a share of what uniform draws lose", headings
-    )
+    title = f"Over all {problems} problems: regret as a share of what uniform draws lose"
+    shown = numbers_table(headings, ("policy",), title)
     for place, row in enumerate(ranking.overall["regret"], start=1):
         share, rank = [100 * part for part in row.share], row.rank
         cells = (
@@ -263,13 +258,30 @@ def show_overall(ranking: Ranking, problems: int) -> None:
     out().print(shown)
 
 
-def numbers_table(title: str, headings: Sequence[str]) -> Table:
-    """Return a table that fits 80 columns: numbers to the right, policies to the left."""
-    shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+def numbers_table(
+    headings: Sequence[str],
+    left: Container[str] = (),
+    title: str | None = None,
+    folds: bool = False,
+) -> Table:
+    """Return a table with numbers at the right; the columns in `left` hold words.
+
+    Numbers stay on one line, unless it folds: of a candidate there may be many columns.
+    """
+    shown = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=not folds,
+    )
     for name in headings:
-        named = name == "policy"
+        words = name in left
         shown.add_column(
-            name, justify="left" if named else "right", no_wrap=not named, overflow="fold"
+            escape(name),
+            justify="left" if words else "right",
+            no_wrap=not (words or folds),
+            overflow="fold",
         )
     return shown
 

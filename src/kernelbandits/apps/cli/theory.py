@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box as frames
 from rich.markup import escape
 from rich.table import Table
 
@@ -236,7 +235,7 @@ def show(calculation: Calculation, files: Path | None) -> None:
 
 
 def constants_table(calculation: Calculation) -> Table:
-    shown = number_table(("quantity", "value", "what it is"), left=(0, 2))
+    shown = screen.numbers_table(("quantity", "value", "what it is"), ("quantity", "what it is"))
     for name, (letter, formula) in CONSTANTS.items():
         shown.add_row(letter, f"{getattr(calculation.constants, name):.6g}", escape(formula))
     gain, error = calculation.information_gain, calculation.constants.error
@@ -262,9 +261,8 @@ def bounds_table(calculation: Calculation) -> Table:
     def share(value: float) -> tuple[str, str]:
         return compare_with_trivial(value, bound.trivial)
 
-    shown = number_table(
-        ("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,)
-    )
+    what = "bound of the expected regret"
+    shown = screen.numbers_table((what, "value", f"% of {bound.trivial_name}"), (what,))
     for name, label in calculation.labels.items():
         if name != "trivial":
             value = getattr(bound, name)
@@ -294,9 +292,8 @@ def format_delta(name: str, delta: float) -> str:
 
 
 def theorems_table(calculation: Calculation) -> Table:
-    shown = number_table(
-        ("theorem", "C1 >=", "C2 <=", "C3 <=", "repaired", "order of the regret"), left=(0, 5)
-    )
+    headings = ("theorem", "C1 >=", "C2 <=", "C3 <=", "repaired", "order of the regret")
+    shown = screen.numbers_table(headings, (headings[0], headings[-1]))
     for theorem, bound in calculation.theorems:
         constants = theorem.constants
         least = (f"{value:.4g}" for value in (constants.c1, constants.c2, constants.c3))
@@ -307,17 +304,6 @@ def theorems_table(calculation: Calculation) -> Table:
 
 def compare_with_trivial(value: float, trivial: float) -> tuple[str, str]:
     return format_number(value), format_number(100 * value / trivial)
-
-
-def number_table(headings: Sequence[str], left: Container[int]) -> Table:
-    """Return a table with numbers at the right; the columns in `left` hold words."""
-    shown = Table(box=frames.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for place, name in enumerate(headings):
-        words = place in left
-        shown.add_column(
-            name, justify="left" if words else "right", no_wrap=not words, overflow="fold"
-        )
-    return shown
 
 
 def sentences(calculation: Calculation) -> Iterator[str]:
