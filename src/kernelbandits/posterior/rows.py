@@ -330,7 +330,17 @@ class RowPosterior(Posterior):
             dscal(ridge / evidence, column)
             q *= ridge / evidence
         self._last, self._moments, self._exact = (arm, columns, coordinates), None, None
+        self._add_to_weights(arm, rewards)
         return suspicious
+
+    def _add_to_weights(self, arm: int, rewards: Sequence[float]) -> None:
+        """Count a reward of each member at an arm as one, if rewards differ in precision."""
+        if self._weights is not None:
+            # Copies share these arrays, so they are replaced and not changed.
+            counts, sums = (part.copy() for part in self._weights)
+            counts[:, arm] += 1
+            sums[:, arm] += rewards
+            self._weights = counts, sums
 
     def _find_column(self, arm: int) -> tuple[Array, Array]:
         """Return cov(., arm) = V' q, and q = (row of L) - S V(arm); both may be changed."""
@@ -413,6 +423,7 @@ class RowPosterior(Posterior):
         pivots = np.diagonal(factors, axis1=1, axis2=2)
         self.log_dets = self.log_dets + 2 * np.log(pivots).sum(1)
         for arm in arms:
+            self._add_to_weights(arm, self.means[:, arm].tolist())
             self.tally.add(arm, float(self.mean[arm]))
 
     def _imagine(self, arm: int) -> None:
@@ -472,7 +483,6 @@ class RowPosterior(Posterior):
 
         With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
         and its value as much in the sum. They may be (M, n) arrays, with a row for each member.
-        Such a posterior is not updated: it is built again for the next reward.
         """
         if events is None or np.ndim(counts) == 1:
             super().learn(counts, sums, events)
