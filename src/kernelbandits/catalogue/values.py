@@ -40,7 +40,7 @@ LAWS: Mapping[str, Callable[..., Any]] = {
     "information-directed": exploration.InformationDirected,
 }
 
-NOISES: Mapping[str, Callable[..., problems.Noise]] = {
+NOISES: Mapping[str, type[problems.Noise]] = {
     "gaussian": problems.GaussianNoise,
     "rademacher": problems.RademacherNoise,
     "uniform": problems.UniformNoise,
@@ -48,7 +48,7 @@ NOISES: Mapping[str, Callable[..., problems.Noise]] = {
     "pareto": problems.ParetoNoise,
 }
 
-MOTIONS: Mapping[str, Callable[..., problems.Motion]] = {
+MOTIONS: Mapping[str, type[problems.Motion]] = {
     "markov": problems.Markov,
     "turning": problems.Turning,
     "jumps": problems.Jumps,

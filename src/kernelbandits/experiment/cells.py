@@ -18,9 +18,9 @@ from kernelbandits import checks
 from kernelbandits.catalogue import (
     PolicyEntry,
     fingerprint,
+    identify,
     settings_of,
     shared_settings,
-    to_plain,
 )
 from kernelbandits.catalogue.lookup import check_settings
 from kernelbandits.catalogue.user_policy import (
@@ -159,7 +159,7 @@ class Cell:
             "settings": entrant.settings,
         }
         decided = parts | rule | {"engine": resolve_engine(self.engine), "code": code_fingerprint()}
-        plain: dict[str, Any] = to_plain(decided)
+        plain: dict[str, Any] = identify(decided)
         return plain
 
     @cached_property
@@ -307,7 +307,7 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "settings": {
             "policy": cell.contender.entry.name,
             **({} if takes_kernel(cell.contender.entry) else {"kernel": OWN_KERNEL}),
-            **to_plain(rule.settings),
+            **identify(rule.settings),
             "engine": played.engine,
         },
     }
