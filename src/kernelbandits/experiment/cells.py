@@ -26,9 +26,7 @@ from kernelbandits.catalogue.lookup import check_settings
 from kernelbandits.catalogue.user_policy import (
     Constructor,
     UserPolicy,
-    build_policy,
     find_policy,
-    takes_kernel,
 )
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import ENGINES, play, resolve_engine
@@ -91,7 +89,7 @@ class Contender:
     def build(self, instance: Instance, kernel: Any) -> Policy:
         """Build the policy on the arms of an instance."""
         check_settings(self.entry.name, self.entry.parameters, self.settings)
-        rule = build_policy(self.entry, instance.domain, kernel, **self.settings)
+        rule = self.entry.build(instance.domain, kernel, self.settings)
         if not isinstance(rule, Policy):
             raise ValueError(f"{self.entry.name} needs to return a kb.Policy, got {rule!r}")
         return rule
@@ -306,7 +304,7 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "log_det": rule.played_log_det,
         "settings": {
             "policy": cell.contender.entry.name,
-            **({} if takes_kernel(cell.contender.entry) else {"kernel": OWN_KERNEL}),
+            **({} if cell.contender.entry.takes_kernel else {"kernel": OWN_KERNEL}),
             **identify(rule.settings),
             "engine": played.engine,
         },
