@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -212,6 +213,11 @@ class Codec:
             return form.read(**parts)
         except TypeError as error:
             raise ValueError(f"a stored {name} needs the parts of one, got {error}") from None
+
+
+def list_values(module: ModuleType) -> list[type]:
+    """Return the frozen dataclasses that a package names."""
+    return [one for one in vars(module).values() if isinstance(one, type) and is_dataclass(one)]
 
 
 def as_forms(types: Iterable[type | Form]) -> tuple[Form, ...]:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kernelbandits import calibration, domains, exploration
 from kernelbandits.calibration import Calibration
 from kernelbandits.calibration.fitter import Fit
-from kernelbandits.codec import Codec, Form, list_arguments
-
-
-def list_values(module: object) -> list[type]:
-    """Return the frozen dataclasses that a package names."""
-    named = [getattr(module, name) for name in module.__all__]  # type: ignore[attr-defined]
-    return [one for one in named if isinstance(one, type) and is_dataclass(one)]
-
+from kernelbandits.codec import Codec, Form, list_arguments, list_values
 
 SPACE = Form(
     "MixedBox",
