@@ -178,13 +178,30 @@ TELL = Operation(
         Argument("by", Text, "Who measured it.", metavar="NAME"),
         WORKER,
     ),
-    command=(Argument("line", Trial, "Line of the file of candidates, instead of a trial."),),
+    command=(
+        Argument("line", Trial, "Line of the file of candidates, instead of a trial."),
+        Argument("key", Text, "Name of this result: told again with the same key, it counts once."),
+    ),
     description="Refuse a second result for a trial with 409 and the stored value.",
 )
 TELL_ALL = Operation(
     "tell-all",
     "tell_all",
     "Record many results, all or none",
+    (
+        Argument("corrected", bool, "Other values in a file replace the stored ones.", False),
+        Argument("replicates", bool, "Other values in a file are further measurements.", False),
+    ),
+    command=(
+        Argument(
+            "file", Path, "CSV file, workbook or Parquet file with results.", option="--file --csv"
+        ),
+        Argument("sheet", Path, "Sheet of `ask --sheet` that was filled in.", metavar="FILE"),
+        WORKSHEET,
+        Argument(
+            "off_table", bool, "Learn candidates of a file that are no rows as points.", False
+        ),
+    ),
     api=(
         Argument(
             "results",
@@ -192,8 +209,6 @@ TELL_ALL = Operation(
             "Results, each with its trial, its row, or all columns.",
             required=True,
         ),
-        Argument("corrected", bool, "Other values replace the stored ones.", False),
-        Argument("replicates", bool, "Other values are further measurements.", False),
         WORKER,
     ),
     description="Take results that name a trial, a row, or all columns, as a line of a file does.",

@@ -18,9 +18,6 @@ from kernelbandits.tables.cells import NUMBER, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
-Trial = Annotated[
-    str, typer.Argument(metavar="TRIAL", help="Number of the trial, as `ask` printed it.")
-]
 OptionalTrial = Annotated[
     str | None,
     typer.Argument(
@@ -32,11 +29,8 @@ Label = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
-Worksheet = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Sheet of a workbook to read, if several are filled."),
-]
-Reason = Annotated[str, typer.Option(help="A remark for the history.")]
+SIMPLE = (int, float, str, bool, Path)
+"""Types of which an option has one value; of others it may be repeated."""
 Given = dict[str, Any]
 """What was typed of a group of declared arguments, by their names."""
 
@@ -145,7 +139,7 @@ def make_option(argument: Argument) -> inspect.Parameter:
     default: Any = None
     if argument.unit == SECONDS:
         kind, metavar, text = str, "DURATION", f"{argument.help} Write 90s, 2h or 7d."
-    if argument.is_list:
+    if argument.is_list or argument.kind not in SIMPLE:
         kind, text = list[str], f"{text} May be repeated."
     if argument.required:
         default = inspect.Parameter.empty

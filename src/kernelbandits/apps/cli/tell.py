@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,12 +10,9 @@ import typer
 from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import (
     Given,
-    Label,
     OptionalTrial,
     Place,
     Quiet,
-    Reason,
-    Worksheet,
     options,
     read_assignments,
     read_value,
@@ -26,6 +22,7 @@ from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
 from kernelbandits.formatting import format_count
 from kernelbandits.study import operations
+from kernelbandits.study.arguments import Argument
 from kernelbandits.study.words import describe_correction, describe_withdrawal
 
 if TYPE_CHECKING:
@@ -140,192 +137,88 @@ FORMS = (
 )
 
 
+def without_trial(operation: operations.Operation) -> list[Argument]:
+    """Return the options of a command that reads TRIAL and VALUE itself: one may stand alone."""
+    return [one for one in operation.options if one.name != "trial"]
+
+
+@options(given=without_trial(operations.TELL), files=operations.TELL_ALL.options)
 def tell(
     place: Place,
     trial: Annotated[
         str | None,
         typer.Argument(metavar="TRIAL", help="Number that `ask` printed; leave it out with --row."),
     ] = None,
-    value: Annotated[
+    result: Annotated[
         str | None,
         typer.Argument(
             metavar="VALUE", help="The result, with a decimal point, such as 0.83 or -0.5."
         ),
     ] = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="The measurement failed: there is no value.")
-    ] = False,
-    missing: Annotated[
-        bool,
-        typer.Option("--missing", help="There is no value, but the measurement did not fail."),
-    ] = False,
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--value",
-            metavar="VALUE",
-            help="One of several replicates; with several targets NAME=VALUE.",
-        ),
-    ] = None,
-    sem: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Standard error of the value, in its units; with several targets NAME=NUMBER.",
-        ),
-    ] = None,
-    note: Annotated[str, typer.Option(help="A remark about the measurement.")] = "",
-    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who measured it.")] = None,
-    row: Annotated[
-        str | None,
-        typer.Option(metavar="ROW", help="Row of the table, counted from 0, instead of a trial."),
-    ] = None,
-    label: Label = None,
-    line: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LINE",
-            help="Line of the file of candidates, as a spreadsheet counts, instead of a trial.",
-        ),
-    ] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Value of a column or variable of the candidate; once for each of them.",
-        ),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", "--csv", help="CSV file, workbook (.xlsx) or Parquet file with results."
-        ),
-    ] = None,
-    sheet: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Sheet of `ask --sheet` that was filled in."),
-    ] = None,
-    worksheet: Worksheet = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help="Name of this result: told twice with the same key, it counts once."),
-    ] = None,
-    worker: Annotated[str | None, typer.Option(help="The worker who asked for it.")] = None,
-    corrected: Annotated[
-        bool,
-        typer.Option(
-            "--corrected", help="With --file or --sheet: other values replace the stored ones."
-        ),
-    ] = False,
-    replicates: Annotated[
-        bool,
-        typer.Option(
-            "--replicates", help="With --file or --sheet: other values are further measurements."
-        ),
-    ] = False,
-    off_table: Annotated[
-        bool,
-        typer.Option(
-            "--off-table", help="With --file: learn candidates that the table has not as points."
-        ),
-    ] = False,
+    *,
+    given: Given,
+    files: Given,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits.study import AlreadyTold
 
-    given = [text for text in (trial, value) if text is not None]
-    named = {"--row": row, "--label": label, "--line": line}
-    result = {"failed": failed, "missing": missing, "values": values, "sem": sem}
-    of_one = bool(given) or any([*named.values(), *result.values(), at, note, by])
-    repeats = {"corrected": corrected, "replicates": replicates}
-    check_form(of_one, file, sheet, worksheet, key, repeats=any(repeats.values()), new=off_table)
-    single: dict[str, Any] = {}
-    if not (file or sheet):
-        single = read_result(given, named, result, at) | {"note": note, "by": by}
+    words = [text for text in (trial, result) if text is not None]
+    call = {name: given.pop(name) for name in ("key", "worker") if name in given}
+    check_form(bool(words) or any(given.values()), "key" in call, files)
+    file, sheet = files.pop("file", None), files.pop("sheet", None)
+    told: Told | list[Told]
+    single = {} if file or sheet else read_result(words, given)
     with open_study(place, quiet) as study:
-        if at:
-            single["x"] = study.read_point(read_assignments("tell", "--at", at))
+        if "x" in given:
+            single["x"] = study.read_point(read_assignments("tell", "--at", given["x"]))
         try:
-            told: Told | list[Told]
             if sheet is not None:
-                told = study.tell_sheet(sheet, worker=worker, **repeats)
+                del files["off_table"]
+                told = study.tell_sheet(sheet, **files, **call)
             elif file is not None:
-                told = study.tell_all(
-                    file,
-                    key=key,
-                    worker=worker,
-                    worksheet=worksheet,
-                    off_table=off_table,
-                    **repeats,
-                )
+                told = study.tell_all(file, **files, **call)
             else:
-                told = study.tell(**single, key=key, worker=worker)
+                told = study.tell(**single, **call)
         except AlreadyTold as late:
             print_stored_result(form, late)
             raise
     print_sentence(form, told, describe_results(told) if isinstance(told, list) else told.sentence)
 
 
-def check_form(
-    of_one: bool,
-    file: Path | None,
-    sheet: Path | None,
-    worksheet: str | None,
-    key: str | None,
-    repeats: bool,
-    new: bool,
-) -> None:
-    """Refuse options that do not go together: of one result, of a file, and of a sheet.
-
-    `repeats` and `new` say whether options are given for other values and for new candidates.
-    """
-    checks.needs(file is None or not of_one, "tell", f"one of {FORMS}", "--file and more")
-    alone = not of_one and file is None and key is None and worksheet is None
-    checks.needs(sheet is None or alone, "tell", f"one of {FORMS}", "--sheet and more")
-    checks.needs(file is not None or not worksheet, "tell", "--file FILE with --worksheet", "none")
-    checks.needs(
-        bool(file or sheet) or not repeats,
-        "tell",
-        "--file or --sheet with --corrected or --replicates",
-        "none",
-    )
-    checks.needs(bool(file) or not new, "tell", "--file FILE with --off-table", "none")
+def check_form(of_one: bool, has_key: bool, files: Given) -> None:
+    """Refuse options that do not go together: of one result, of a file, and of a sheet."""
+    file, sheet, worksheet = "file" in files, "sheet" in files, "worksheet" in files
+    checks.needs(not (file and of_one), "tell", f"one of {FORMS}", "--file and more")
+    alone = not (of_one or file or has_key or worksheet)
+    checks.needs(not sheet or alone, "tell", f"one of {FORMS}", "--sheet and more")
+    checks.needs(file or not worksheet, "tell", "--file FILE with --worksheet", "none")
+    repeats = files["corrected"] or files["replicates"]
+    needed = "--file or --sheet with --corrected or --replicates"
+    checks.needs(file or sheet or not repeats, "tell", needed, "none")
+    checks.needs(file or not files["off_table"], "tell", "--file FILE with --off-table", "none")
 
 
-def read_result(
-    given: Sequence[str],
-    named: Mapping[str, str | None],
-    result: Mapping[str, Any],
-    at: Sequence[str] | None,
-) -> dict[str, Any]:
-    """Read which trial or row is told, and its value; a point is read when the space is known.
-
-    named: --row, --label and --line, of which one may be given.
-    result: what options say of the value: failed, missing, values, sem.
-    """
-    rows = [word for name, text in named.items() if text is not None for word in (name, text)]
-    flags = [name for name in ("failed", "missing", "values") if result[name]]
-    wanted = (not rows and not at) + (not flags)
-    if len(given) != wanted or len(rows) + 2 * bool(at) > 2 or len(flags) > 1:
-        options = [f"--{name.removesuffix('s')}" for name in flags]
-        beside = " ".join([*given, *rows, *(["--at", *at] if at else []), *options])
-        raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
-    which: dict[str, Any] = {}
-    if rows:
-        name, text = rows
-        least = {"--row": 0, "--line": 1}
-        row = text if name == "--label" else read_whole_number(name, text, least[name])
-        which = {name.removeprefix("--"): row}
-    elif not at:
-        which = {"trial": read_whole_number("TRIAL", given[0], 1)}
-    if result["sem"]:
-        which["sem"] = read_sem("tell", result["sem"])
+def read_result(words: Sequence[str], given: Given) -> dict[str, Any]:
+    """Read which trial or row is told, and its value; a point is read when the space is known."""
+    named = [name for name in ("row", "label", "line") if name in given]
+    flags = [name for name in ("failed", "missing", "value") if given.get(name)]
+    at = given.get("x", [])
+    wanted = (not named and not at) + (not flags)
+    if len(words) != wanted or len(named) + bool(at) > 1 or len(flags) > 1:
+        typed = [*words, *(f"--{name} {given[name]}" for name in named)]
+        typed += [*(["--at", *at] if at else []), *(f"--{name}" for name in flags)]
+        raise ValueError(f"tell needs one of {FORMS}, got {' '.join(typed) or 'nothing'}")
+    told = {name: given[name] for name in (*named, "note", "by") if name in given}
+    if not named and not at:
+        told["trial"] = read_whole_number("TRIAL", words[0], 1)
+    if "sem" in given:
+        told["sem"] = read_sem("tell", given["sem"])
     if not flags:
-        return which | {"value": read_value("tell", given[-1])}
-    if result["values"]:
-        return which | read_values("tell", result["values"])
-    return which | {flags[0]: True}
+        return told | {"value": read_value("tell", words[-1])}
+    if "value" in given:
+        return told | read_values("tell", given["value"])
+    return told | {flags[0]: True}
 
 
 def read_values(owner: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -391,46 +284,39 @@ def list_trials(what: str, numbers: Iterable[int]) -> str:
     return f" {what}: {listed}." if listed else ""
 
 
+@options(given=without_trial(operations.CORRECT))
 def correct(
     place: Place,
     trial: OptionalTrial = None,
-    value: Annotated[
+    result: Annotated[
         str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
     ] = None,
-    label: Label = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="The measurement failed: there is no value.")
-    ] = False,
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--value", metavar="NAME=VALUE", help="The right value of one of several targets."
-        ),
-    ] = None,
-    sem: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NUMBER", help="Standard error of the value. Default: as it was."),
-    ] = None,
-    reason: Reason = "",
+    *,
+    given: Given,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    given = [text for text in (trial, value) if text is not None]
-    wanted = (label is None) + (not failed and not values)
+    words = [text for text in (trial, result) if text is not None]
+    label, values = given.get("label"), given.get("value", [])
+    wanted = (label is None) + (not given["failed"] and not values)
     forms = (
         "TRIAL VALUE, TRIAL --failed, --label NAME VALUE, --label NAME --failed, or "
         "--value NAME=VALUE with several targets"
     )
-    checks.needs(len(given) == wanted, "correct", forms, " ".join(given) or "nothing")
-    number = None if label is not None else read_whole_number("TRIAL", given[0], 1)
-    right: Any = None if failed or values else read_value("correct", given[-1])
+    checks.needs(len(words) == wanted, "correct", forms, " ".join(words) or "nothing")
+    if label is None:
+        given["trial"] = read_whole_number("TRIAL", words[0], 1)
+    right: Any = None
     if values:
         right = read_values("correct", values)["value"]
         named = isinstance(right, dict)
         checks.needs(named, "correct", "--value NAME=VALUE", " ".join(values))
-    error = read_sem("correct", sem) if sem else None
+    elif not given["failed"]:
+        right = read_value("correct", words[-1])
+    if "sem" in given:
+        given["sem"] = read_sem("correct", given["sem"])
     with open_study(place, quiet) as study:
-        event = study.correct(number, right, label=label, failed=failed, sem=error, reason=reason)
+        event = study.correct(**given | {"value": right})
     sentence = f"{describe_correction(event.trial, right, label)} (event {event.seq})"
     print_sentence(form, event, f"{sentence}. `undo` reverses the correction.")
 
