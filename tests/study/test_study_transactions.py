@@ -26,7 +26,7 @@ from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.checks import StudyConflict
 from kernelbandits.policies.plain_fits import read_fit, write_fit
 from kernelbandits.storage import Damaged, Draft, StorageFull, Turn
-from kernelbandits.study import decisions, fits, plausibility, session
+from kernelbandits.study import asks, edits, fits, plausibility, session
 from kernelbandits.study.calls import make_call
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, events_before
@@ -102,7 +102,7 @@ def test_a_server_that_lags_behind_is_noticed_by_a_writer(where):
 def test_an_ask_names_the_event_it_was_decided_on_and_replay_folds_to_it(where):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     play(study, 6)
-    session, plan = study._session, decisions.plan_ask
+    session, plan = study._session, asks.plan_ask
 
     def interleaved(state: State, *given: Any) -> Any:
         made = plan(state, *given)
@@ -111,7 +111,7 @@ def test_an_ask_names_the_event_it_was_decided_on_and_replay_folds_to_it(where):
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "plan_ask", interleaved)
+        patch.setattr(asks, "plan_ask", interleaved)
         known = len(session.log.events())
         (one,) = study.ask()
     asked = study.history()[-1]
@@ -125,19 +125,19 @@ def test_an_ask_names_the_event_it_was_decided_on_and_replay_folds_to_it(where):
 def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     play(study, 5)
-    plan, stolen = decisions.plan_ask, []
+    plan, stolen = asks.plan_ask, []
 
     def late(state: State, *given: Any) -> Any:
         made = plan(state, *given)
         if len(stolen) < 2:
             stolen.append(None)
             with pytest.MonkeyPatch.context() as inner:
-                inner.setattr(decisions, "plan_ask", plan)
+                inner.setattr(asks, "plan_ask", plan)
                 stolen[-1] = other.ask()[0].row
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "plan_ask", late)
+        patch.setattr(asks, "plan_ask", late)
         asked = study.ask(3)
     rows = [one.row for one in asked] + stolen
     assert len(set(rows)) == 5
@@ -147,18 +147,18 @@ def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
 
 def robbed_ask(study: Any, other: Any, **given: Any) -> tuple[Any, Any, int]:
     """An ask whose row somebody else gets first; their ask, and how many plans were made."""
-    plan, plans, theirs = decisions.plan_ask, [], []
+    plan, plans, theirs = asks.plan_ask, [], []
 
     def late(state: State, *rest: Any) -> Any:
         plans.append(plan(state, *rest))
         if len(plans) == 1:
             with pytest.MonkeyPatch.context() as inner:
-                inner.setattr(decisions, "plan_ask", plan)
+                inner.setattr(asks, "plan_ask", plan)
                 theirs.extend(other.ask())
         return plans[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "plan_ask", late)
+        patch.setattr(asks, "plan_ask", late)
         patch.setattr(session, "QUICK", 60.0)
         (mine,) = study.ask(**given)
     assert theirs[0].row == plans[0].asks[0].row
@@ -236,7 +236,7 @@ def test_an_ended_lease_that_gets_its_result_after_a_conflict(tmp_path):
 
 def test_a_change_of_the_policy_meanwhile_counts_for_the_ask(tmp_path):
     study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
-    plan = decisions.plan_ask
+    plan = asks.plan_ask
 
     def late(state: State, *given: Any) -> Any:
         made = plan(state, *given)
@@ -245,7 +245,7 @@ def test_a_change_of_the_policy_meanwhile_counts_for_the_ask(tmp_path):
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "plan_ask", late)
+        patch.setattr(asks, "plan_ask", late)
         (one,) = study.ask()
     assert kinds(study) == ["created", "settings", "asked"]
     assert one.revision == study.settings["revision"] == 1
@@ -256,13 +256,13 @@ def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_pat
     place = tmp_path / "a.db"
     study, other = kb.Study.create(place, POINTS), kb.Study.open(place)
     play(study, 4)
-    plan, held = decisions.plan_ask, []
+    plan, held = asks.plan_ask, []
 
     def beaten(state: State, *given: Any) -> Any:
         made = plan(state, *given)
         try:
             with pytest.MonkeyPatch.context() as inner:
-                inner.setattr(decisions, "plan_ask", plan)
+                inner.setattr(asks, "plan_ask", plan)
                 inner.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.05)
                 other.ask()
         except kb.storage.StorageBusy:
@@ -270,7 +270,7 @@ def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_pat
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "plan_ask", beaten)
+        patch.setattr(asks, "plan_ask", beaten)
         patch.setattr(session, "QUICK", 0.0)
         (one,) = study.ask()
     assert held == [True]
@@ -305,7 +305,7 @@ def test_a_teller_does_not_wait_for_somebody_who_asks_for_many_rows(tmp_path):
     study, teller = kb.Study.create(place, POINTS), kb.Study.open(place)
     play(study, 4)
     (mine,) = study.ask()
-    asking, waits, plan = threading.Event(), [], decisions.plan_ask
+    asking, waits, plan = threading.Event(), [], asks.plan_ask
 
     def slow(*given: Any) -> Any:
         made = plan(*given)
@@ -314,7 +314,7 @@ def test_a_teller_does_not_wait_for_somebody_who_asks_for_many_rows(tmp_path):
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "plan_ask", slow)
+        patch.setattr(asks, "plan_ask", slow)
         thread = threading.Thread(target=study.ask, args=(10,))
         thread.start()
         assert asking.wait(20)
@@ -594,7 +594,7 @@ def test_undo_takes_back_all_that_one_command_wrote(where):
 def test_undo_leaves_what_others_write_meanwhile(where):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     play(study, 3)
-    choose = decisions.choose_undone
+    choose = edits.choose_undone
 
     def slow(state: State, n: int) -> Any:
         chosen = choose(state, n)
@@ -602,7 +602,7 @@ def test_undo_leaves_what_others_write_meanwhile(where):
         return chosen
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "choose_undone", slow)
+        patch.setattr(edits, "choose_undone", slow)
         undone = study.undo_all(2)
     assert [event.body["kind"] for event in undone] == ["told", "asked"]
     assert 9.0 in [trial.value for trial in study._session.state.results]
@@ -613,7 +613,7 @@ def test_undo_of_what_somebody_uses_meanwhile_is_refused_as_a_whole(where):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     study.tell(row=1, value=0.25)
     (one,) = study.ask()
-    choose = decisions.choose_undone
+    choose = edits.choose_undone
 
     def slow(state: State, n: int) -> Any:
         chosen = choose(state, n)
@@ -621,7 +621,7 @@ def test_undo_of_what_somebody_uses_meanwhile_is_refused_as_a_whole(where):
         return chosen
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "choose_undone", slow)
+        patch.setattr(edits, "choose_undone", slow)
         with pytest.raises(kb.StudyConflict, match=r"nobody changed meanwhile.*Nothing was undone"):
             study.undo_all(2)
     assert "undone" not in kinds(other)
@@ -634,7 +634,7 @@ def test_of_two_people_who_undo_the_same_step_one_undoes_it(where, before):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     told = [study.tell(row=row, value=0.25 * row) for row in (1, 2, 3)]
     seen = told[-1].seq
-    choose = decisions.choose_undone
+    choose = edits.choose_undone
 
     def slow(state: State, n: int) -> Any:
         chosen = choose(state, n)
@@ -646,7 +646,7 @@ def test_of_two_people_who_undo_the_same_step_one_undoes_it(where, before):
         if before:
             other.undo(event=seen)
         else:
-            patch.setattr(decisions, "choose_undone", slow)
+            patch.setattr(edits, "choose_undone", slow)
         with pytest.raises(kb.StudyConflict, match=f"got event {seen}.*Nothing was undone"):
             study.undo(event=seen)
     assert [trial.value for trial in study._session.state.results] == [0.25, 0.5]
@@ -669,7 +669,7 @@ def test_undo_of_a_result_that_somebody_corrects_meanwhile_is_refused(tmp_path, 
     if asked:
         study.ask()
     told = study.tell(1, 0.25) if asked else study.tell(row=1, value=0.25)
-    choose = decisions.choose_undone
+    choose = edits.choose_undone
 
     def slow(state: State, n: int) -> Any:
         chosen = choose(state, n)
@@ -677,7 +677,7 @@ def test_undo_of_a_result_that_somebody_corrects_meanwhile_is_refused(tmp_path, 
         return chosen
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "choose_undone", slow)
+        patch.setattr(edits, "choose_undone", slow)
         with pytest.raises(kb.StudyConflict, match=r"nobody changed meanwhile.*Nothing was undone"):
             study.undo()
     assert "undone" not in kinds(other)
@@ -825,7 +825,7 @@ def test_telling_builds_no_policy(tmp_path, monkeypatch):
 def test_no_fit_is_made_while_others_wait_for_the_lock(tmp_path):
     place = tmp_path / "films.db"
     with kb.Study.create(place, np.linspace(0, 1, 30)[:, None], seed=1) as study:
-        session, asker = study._session, decisions.Asker(1, None, None, make_call("ask", "one", {}))
+        session, asker = study._session, asks.Asker(1, None, None, make_call("ask", "one", {}))
         study.tell(row=3, value=0.4)
         assert session.driver.find_due_fit(session.state) == 1
         assert session._ask_with_lock(asker, None) == []

@@ -28,7 +28,7 @@ from kernelbandits.measuring import (
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
-from kernelbandits.study import decisions, several
+from kernelbandits.study import several, tells
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
 from kernelbandits.study.points import Points, find_space
 from kernelbandits.study.reconciliation import TellStep
@@ -274,8 +274,8 @@ class StudyRun:
             remark |= self._check_values(measured)
         else:
             reward = single_reward(measured)
-        told = decisions.check_result(trial, reward, None, reward is None, self.study._place)
-        keyed = decisions.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
+        told = tells.check_result(trial, reward, None, reward is None, self.study._place)
+        keyed = tells.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
             self._write(keyed)
         except KeyboardInterrupt:
@@ -295,12 +295,12 @@ class StudyRun:
             )
         return several.check_values(targets, measured, None, None, None, None)
 
-    def _write(self, keyed: decisions.Keyed) -> None:
+    def _write(self, keyed: tells.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
             place = self.study._place
             if state.settings.several:
                 return several.tell_values(state, place, [keyed], WORKER)[0], None
-            return decisions.tell(state, place, [TellStep(keyed)], WORKER)[0], None
+            return tells.tell(state, place, [TellStep(keyed)], WORKER)[0], None
 
         try:
             self.study._session.write(decide)

@@ -20,9 +20,9 @@ from kernelbandits.study.values import AlreadyTold, describe_values, write_resul
 from kernelbandits.tables.results import MADE, is_close
 
 if TYPE_CHECKING:
-    from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
     from kernelbandits.study.places import Place
+    from kernelbandits.study.tells import Keyed
     from kernelbandits.study.values import Told
     from kernelbandits.tables.results import Result
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernelbandits.runtime import gc_paused
 from kernelbandits.storage import Draft, Event, Log, StorageBusy
-from kernelbandits.study import decisions
-from kernelbandits.study.decisions import Asker, AskPlan
+from kernelbandits.study import asks, tells
+from kernelbandits.study.asks import Asker, AskPlan
 from kernelbandits.study.events import State
 from kernelbandits.study.places import PlaceHistory, drop_lost_rows, stored_place
 
@@ -115,7 +115,7 @@ class StudySession:
                     self.read(turn.events(self.state.last))
                     drafts, answer = decide(self.state, turn.now)
                     events = list(self._with_rows(turn.append(self._to_stored(drafts))))
-                    events += turn.append(decisions.rescale(self.state, events))
+                    events += turn.append(tells.rescale(self.state, events))
             self.read(events)
             self.lock.notify_all()
             return events, answer
@@ -133,9 +133,9 @@ class StudySession:
                     # A call that is repeated with its key.
                     return [*asker.find_held(self.state, now), *written][: asker.n]
                 # Others may have written since the plan met its conflict.
-                plan = plan and decisions.keep_plan(self.state, plan, asker, self.first_rows, now)
+                plan = plan and asks.keep_plan(self.state, plan, asker, self.first_rows, now)
                 known = len(plan.asks) if plan else 0
-                plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
+                plan = asks.plan_ask(self.state, self.updated_driver(), asker, now, plan)
                 each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
                 # By the clock, a processor that is shared by many workers is never quick.
                 quick = time.thread_time() - spent < QUICK
@@ -176,13 +176,11 @@ class StudySession:
         def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
             if asker.find_written(state):
                 return [], plan
-            kept = decisions.keep_plan(state, plan, asker, self.first_rows, now)
+            kept = asks.keep_plan(state, plan, asker, self.first_rows, now)
             if kept is not None and len(kept.asks) == len(plan.asks):
-                return decisions.draft_asks(state, plan, asker), kept
-            other = decisions.choose_instead(state, plan, self.driver) if kept and quick else None
-            return (
-                ([], kept) if other is None else (decisions.draft_asks(state, other, asker), other)
-            )
+                return asks.draft_asks(state, plan, asker), kept
+            other = asks.choose_instead(state, plan, self.driver) if kept and quick else None
+            return ([], kept) if other is None else (asks.draft_asks(state, other, asker), other)
 
         return self.write(decide)[1]
 
@@ -197,9 +195,9 @@ class StudySession:
                 return [], asker.find_held(state, now)
             if self.driver.find_due_fit(state):
                 return [], []
-            kept = plan and decisions.keep_plan(state, plan, asker, self.first_rows, now)
-            made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
-            return decisions.draft_asks(state, made, asker), made.held
+            kept = plan and asks.keep_plan(state, plan, asker, self.first_rows, now)
+            made = asks.plan_ask(state, self.updated_driver(), asker, now, kept)
+            return asks.draft_asks(state, made, asker), made.held
 
         held = self.write(decide)[1]
         return [*held, *asker.find_written(self.state)][: asker.n]

@@ -15,11 +15,11 @@ from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.calls import key_conflict
-from kernelbandits.study.decisions import Keyed, Teller, check_details, describe_source
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.plausibility import LATEST, intended_value, is_unusual
 from kernelbandits.study.reconciliation import CORRECTED, REPLICATES, with_own_trial
 from kernelbandits.study.targets import Target, check_names
+from kernelbandits.study.tells import Keyed, Teller, check_details, describe_source
 from kernelbandits.study.values import AlreadyTold, Told, describe_values
 
 if TYPE_CHECKING:

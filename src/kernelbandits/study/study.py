@@ -14,7 +14,7 @@ from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import decisions, plausibility, reconciliation, several
+from kernelbandits.study import asks, edits, plausibility, reconciliation, several, tells
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
@@ -375,21 +375,21 @@ class Study:
         seconds = None if lease is None else check_lease(lease)
         batch, session = check_batch(same, spread, size, self._place), self._session
         demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
-        asker = decisions.Asker(size, name, seconds, make_call("ask", key, demand), batch)
+        asker = asks.Asker(size, name, seconds, make_call("ask", key, demand), batch)
         with session.lock:
             events = session.ask(asker)
             state = session.state
             revised = state.keys.get(asker.settings_key)
-            notices = [] if revised is None else [decisions.revision_notice(revised)]
+            notices = [] if revised is None else [asks.revision_notice(revised)]
             if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
                 # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
-        notices += decisions.count_notices([event.row or 0 for event in events], self._place)
-        notices += decisions.exhaustion_notices(state, self._place)
+        notices += asks.count_notices([event.row or 0 for event in events], self._place)
+        notices += asks.exhaustion_notices(state, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
-        found = [decisions.make_suggestion(event, self._place, *more) for event in events]
+        found = [asks.make_suggestion(event, self._place, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -483,28 +483,28 @@ class Study:
         call = make_call("tell", key, said)
         if self._targets and not failed:
             body = several.check_values(self._targets, value, sem, missing, note, by)
-            empty = decisions.check_result(trial, None, where, True, self._place, x)
+            empty = tells.check_result(trial, None, where, True, self._place, x)
             result = replace(empty, failed=False)
-            keyed = decisions.Keyed(result, call.key, call.given is not None, remark=body)
+            keyed = tells.Keyed(result, call.key, call.given is not None, remark=body)
             return self._tell([keyed], name, call, x=None if self.space is not None else x)[0]
         checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
         checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
         checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
         values: list[Any] = as_list(value) if is_list(value) else [value]
         checks.needs(len(values) > 0, "tell", "at least one value", value)
-        details = decisions.check_details(sem, note, by, len(values))
+        details = tells.check_details(sem, note, by, len(values))
         if missing:
             bare = values == [None] and not failed and sem is None and x is None
             needed = "no value, sem or failed for a missing one, and a trial or row"
             checks.needs(bare, "tell", needed, value)
             return self._tell_missing(trial, where, details, call, name)
         checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
-        first = decisions.check_result(trial, values[0], where, failed, self._place, x)
+        first = tells.check_result(trial, values[0], where, failed, self._place, x)
         results = [first, *self._replicates(first, values[1:])]
         names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
             [
-                decisions.Keyed(one, own, call.given is not None, remark=details)
+                tells.Keyed(one, own, call.given is not None, remark=details)
                 for one, own in zip(results, names, strict=True)
             ],
             name,
@@ -531,10 +531,10 @@ class Study:
         single = (trial is None) != (row is None)
         checks.needs(single, "tell", "a trial or a row, one of them", (trial, row))
         number = None if trial is None else checks.whole("tell", "trial", trial)
-        place = None if row is None else decisions.check_row(row, len(self._place))
+        place = None if row is None else tells.check_row(row, len(self._place))
 
         def draft(state: State) -> list[Draft]:
-            found = decisions.find_pending_trial(state, self._place.samples, number, place)
+            found = tells.find_pending_trial(state, self._place.samples, number, place)
             said: Any = {"trial": found.number, "row": found.row, "worker": worker}
             return [Draft(kind="missing", key=call.key, body=details, **said)]
 
@@ -585,7 +585,7 @@ class Study:
             results = add_keys("results", results, self._place)
         fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key
         return self._tell(
-            [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
+            [tells.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
             call,
             repeats,
@@ -615,12 +615,12 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         fresh = uuid.uuid4().hex
-        lines = [decisions.with_key(one, None, i, fresh) for i, one in enumerate(results)]
+        lines = [tells.with_key(one, None, i, fresh) for i, one in enumerate(results)]
         return self._tell(lines, name, make_call("tell", None), repeats)
 
     def _tell(
         self,
-        results: Sequence[decisions.Keyed],
+        results: Sequence[tells.Keyed],
         worker: str | None,
         call: Call,
         repeats: str | None = None,
@@ -632,14 +632,14 @@ class Study:
         remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            place, lines, before = self._place, list[decisions.Keyed](), list[Draft]()
+            place, lines, before = self._place, list[tells.Keyed](), list[Draft]()
             remarks.clear()
             # A key of another call is refused; a line that is stored already is known by its key.
             call.find_written(state)
             for one in results:
                 given = one.result.x if x is None else x
                 if given is not None and isinstance(place, Candidates):
-                    place, row, drafts, said = decisions.add_point(place, given, one.key)
+                    place, row, drafts, said = tells.add_point(place, given, one.key)
                     before += drafts
                     remarks.extend(said)
                     unnamed = bool(place.labels)
@@ -651,7 +651,7 @@ class Study:
                 reconciliation.check_call(state, place, lines, told, repeats)
                 return call.sign(drafts), (several.latest_targets(state), told)
             steps[:] = reconciliation.reconcile(state, place, lines, repeats)
-            drafts, told = decisions.tell(state, place, steps, worker, before)
+            drafts, told = tells.tell(state, place, steps, worker, before)
             reconciliation.check_call(state, place, lines, told, repeats)
             return call.sign(drafts), (plausibility.remember_latest(state), told)
 
@@ -731,7 +731,7 @@ class Study:
         if label is None:
             return checks.whole(owner, "trial", trial)
         row = self._find_row(owner, None, label, None)
-        return decisions.find_trial_of_row(owner, self._session.state, row, label)
+        return edits.find_trial_of_row(owner, self._session.state, row, label)
 
     def add(
         self,
@@ -821,12 +821,12 @@ class Study:
             for item in items:
                 where = {"row": None, "label": None, "line": None, name: item}
                 one = self._find_row(owner, **where)
-                found.append(decisions.check_row(one, len(self.candidates), owner))
+                found.append(tells.check_row(one, len(self.candidates), owner))
         rows = list(dict.fromkeys(found))
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
 
         def draft(state: State) -> list[Draft]:
-            return [decisions.permit(self.candidates, rows, permitted, why, call.key)]
+            return [edits.permit(self.candidates, rows, permitted, why, call.key)]
 
         [event] = self._write_once(call, draft)
         for notice in self.notices_of(event):
@@ -888,10 +888,10 @@ class Study:
             return self._write_once(
                 call, lambda state: [several.correct_values(state, number, body, why, call.key)]
             )[0]
-        details = decisions.check_details(sem, "", None)
-        right = decisions.check_result(number, value, None, failed, self._place).value
+        details = tells.check_details(sem, "", None)
+        right = tells.check_result(number, value, None, failed, self._place).value
         return self._write_once(
-            call, lambda state: [decisions.correct(state, number, right, why, call.key, details)]
+            call, lambda state: [edits.correct(state, number, right, why, call.key, details)]
         )[0]
 
     def withdraw(
@@ -908,9 +908,9 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         number = self._find_trial("withdraw", trial, label)
-        return self._write_once(
-            call, lambda state: [decisions.withdraw(state, number, why, call.key)]
-        )[0]
+        return self._write_once(call, lambda state: [edits.withdraw(state, number, why, call.key)])[
+            0
+        ]
 
     def release(self, trial: int, *, key: str | None = None) -> Event:
         """Give up a pending trial: its row can be suggested again."""
@@ -942,7 +942,7 @@ class Study:
 
             def draft(state: State) -> list[Draft]:
                 left = [range(trial, trial + 1) for trial in found if trial in state.pending]
-                return decisions.release(state, left if spans is None else spans, call.key)
+                return edits.release(state, left if spans is None else spans, call.key)
 
             return self._write_once(call, draft)
 
@@ -973,9 +973,9 @@ class Study:
                 return written
             session.refresh()
             if wanted is not None:
-                decisions.check_last_step(session.state, wanted)
-            chosen = decisions.choose_undone(session.state, size)
-            return self._write_once(call, lambda state: decisions.undo(state, chosen, call.key))
+                edits.check_last_step(session.state, wanted)
+            chosen = edits.choose_undone(session.state, size)
+            return self._write_once(call, lambda state: edits.undo(state, chosen, call.key))
 
     def last_step(self) -> list[Event]:
         """Return the events that `undo` would take back now, the last first; [] if none is left."""
@@ -983,7 +983,7 @@ class Study:
             self._session.refresh()
             state = self._session.state
             left = next(state.undoable(), None) is not None
-            return self._show_events(decisions.choose_undone(state, 1)) if left else []
+            return self._show_events(edits.choose_undone(state, 1)) if left else []
 
     def _find_written(self, call: Call) -> list[Event]:
         """Return the events of a call that is repeated with its user's key; [] if it is new."""
@@ -1021,7 +1021,7 @@ class Study:
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
-            return [decisions.change(with_changes(state.settings, settings).body, call.key)]
+            return [edits.change(with_changes(state.settings, settings).body, call.key)]
 
         [event] = self._write_once(call, draft)
         known = len(self._session.state.results)

@@ -12,8 +12,8 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.asks import TAKEN, describe_taken
 from kernelbandits.study.batches import Batch
-from kernelbandits.study.decisions import TAKEN, describe_taken
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
