@@ -21,12 +21,9 @@ from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Suggestion, plain
 
 if TYPE_CHECKING:
-    from kernelbandits.policies import Choice
     from kernelbandits.study.driver import Driver
     from kernelbandits.study.places import Place
 
-TAKEN = "taken"
-"""In the body of an ask: rows that others took after it was decided, and before it was written."""
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement", "gain")
 """Numbers of a note that are values, and differences, in the units of the target."""
@@ -213,25 +210,17 @@ def choose_row(
     from kernelbandits.study.explaining import reasons_of
 
     row, choice = driver.choose(number, waiting, state, batch)
+    note = {name: float(value) for name, value in choice.note.items()}
+    reasons, shared = reasons_of(driver, state), batch.sentence if batch else ""
     return row, {
-        **describe_choice(driver, state, row, choice, batch.sentence if batch else ""),
-        "greedy": reasons_of(driver, state).greedy,
+        "note": {name: plain(value) for name, value in note.items()},
+        "why": " ".join(filter(None, (reasons.sentence(row, note), shared))),
+        "greedy": reasons.greedy,
         "scale": [state.scale.centre, state.scale.spread],
         "revision": driver.policy.revision,
         "round": number,
         **({BATCH: batch.body} if batch else {}),
     }
-
-
-def describe_choice(
-    driver: Driver, state: State, row: int, choice: Choice, more: str
-) -> dict[str, Any]:
-    """Return what the event of an ask says of a choice: its note, and why it was made."""
-    from kernelbandits.study.explaining import reasons_of
-
-    note = {name: float(value) for name, value in choice.note.items()}
-    why = " ".join(filter(None, (reasons_of(driver, state).sentence(row, note), more)))
-    return {"note": {name: plain(value) for name, value in note.items()}, "why": why}
 
 
 def keep_plan(
@@ -250,7 +239,10 @@ def keep_plan(
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
     gone = {trial.number for trial in plan.overdue}
-    pending, measured = find_taken(state, plan, first_rows)
+    rows = [trial.row for number, trial in state.pending.items() if number not in gone]
+    once = state.settings.repeats is False or state.settings.repeats_last
+    pending = set(first_rows[rows].tolist())
+    measured = set(first_rows[[*state.counts]].tolist()) if once else set[int]()
     kept: list[PlannedAsk] = []
     for one in plan.asks:
         kind, again = int(first_rows[one.row]), one.body.get("again")
@@ -259,47 +251,6 @@ def keep_plan(
             break
         kept.append(one)
     return replace(plan, asks=kept)
-
-
-def find_taken(state: State, plan: AskPlan, first_rows: Indices) -> tuple[set[int], set[int]]:
-    """Return the candidates that are pending, and those with values where rows are not repeated."""
-    gone = {trial.number for trial in plan.overdue}
-    rows = [trial.row for number, trial in state.pending.items() if number not in gone]
-    once = state.settings.repeats is False or state.settings.repeats_last
-    return set(first_rows[rows].tolist()), set(first_rows[[*state.counts]].tolist() if once else ())
-
-
-def choose_instead(state: State, plan: AskPlan, driver: Driver) -> AskPlan | None:
-    """Replace the row of a plan that somebody else took by the best of the rows still free.
-
-    The policy has learnt nothing since the plan was made: the choice is decided on the same event
-    as the one before, among fewer rows. The rows that it was not among are stored with it, and
-    replay leaves them out too. None if the rows have to be chosen on the newer state.
-    """
-    one = plan.asks[0]
-    if len(plan.asks) > 1 or "again" in one.body or BATCH in one.body:
-        return None
-    pending, measured = find_taken(state, plan, driver.first_rows)
-    found = driver.choose_without(
-        (pending if one.free else set()) | (measured if one.fresh else set())
-    )
-    if found is None:
-        return None
-    row, choice, taken = found
-    said = describe_choice(driver, state, row, choice, describe_taken(taken))
-    return replace(plan, asks=[replace(one, row=row, body={**one.body, **said, TAKEN: taken})])
-
-
-def describe_taken(rows: Sequence[int]) -> str:
-    """Say that a row was chosen without some rows that others took; "" if there are none."""
-    if not rows:
-        return ""
-    left = (
-        "was left out, because others took it"
-        if len(rows) == 1
-        else ("were left out, because others took them")
-    )
-    return f"{format_count(len(rows), 'row')} {left} meanwhile."
 
 
 def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
