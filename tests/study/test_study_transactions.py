@@ -864,5 +864,5 @@ def test_what_a_tell_compares_with_are_the_values_before_it(tmp_path):
         study.tell(row=1, failed=True)
         latest = plausibility.remember_latest(study._session.state)
         study.correct(1, 5.0)
-        assert plausibility.list_values(latest) == [(1, 0, 1.0)]
+        assert plausibility.list_values(latest, "value") == [(1, 0, 1.0)]
         assert plausibility.latest_values(study._session.state) == [(1, 0, 5.0)]

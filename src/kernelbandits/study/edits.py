@@ -13,8 +13,10 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.events import RESULTS, State, Trial
+from kernelbandits.study.tells import Keyed, describe_replaced
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.growing import check_permission
+from kernelbandits.tables.results import Result
 
 
 def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str, key: str) -> Draft:
@@ -65,30 +67,40 @@ def find_unused_points(state: State, undone: Collection[int]) -> list[Event]:
     return found
 
 
-def correct(
-    state: State,
-    trial: int,
-    value: float | None,
-    reason: str,
-    key: str,
-    details: Mapping[str, Any] | None = None,
-) -> Draft:
-    """Replace the result of a trial by another value, or by a failure (None)."""
-    known = trial_with_result("correct", state, trial)
-    body = {"was": known.value, "reason": reason, **(details or {})}
-    return Draft(kind="corrected", trial=trial, row=known.row, value=value, key=key, body=body)
+def correct(state: State, right: Result, reason: str, key: str) -> Draft:
+    """Replace the result of a trial, or values of some of its targets, or let it be a failure."""
+    known = trial_with_result("correct", state, right.trial or 0, begun=not right.failed)
+    names = {one.name for one in state.settings.wanted}
+    lacking = [name for name in right.values if name not in known.values]
+    if lacking and not (known.state == "failed" and names == {*right.values}):
+        raise StudyConflict(
+            f"correct needs targets that have a value, got {lacking[0]!r} of trial {known.number}, "
+            "which has none; tell it"
+        )
+    line = Keyed(right, key, False)
+    body = {**line.body, **describe_replaced(known, right.values), "reason": reason}
+    value = state.settings.result(right.values)
+    return Draft(
+        kind="corrected",
+        trial=known.number,
+        row=known.row,
+        value=None if isinstance(value, dict) else value,
+        key=key,
+        body=body,
+    )
 
 
 def withdraw(state: State, trial: int, reason: str, key: str) -> Draft:
     """Let the result of a trial no longer count."""
     known = trial_with_result("withdraw", state, trial)
-    body = {"was": known.value, "reason": reason}
+    body = {**describe_replaced(known, {}), "reason": reason}
     return Draft(kind="withdrawn", trial=trial, row=known.row, key=key, body=body)
 
 
-def trial_with_result(owner: str, state: State, trial: int) -> Trial:
+def trial_with_result(owner: str, state: State, trial: int, begun: bool = False) -> Trial:
+    """Return a trial that has a result or, if it may be `begun`, some of its values."""
     known = state.trials.get(trial)
-    if known is None or known.state not in RESULTS:
+    if known is None or not (known.state in RESULTS or (begun and known.values)):
         there = "which does not exist" if known is None else f"which is {known.state}"
         raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
     return known

@@ -14,7 +14,7 @@ from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import asks, edits, plausibility, reconciliation, several, tells
+from kernelbandits.study import asks, edits, plausibility, reconciliation, tells
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
@@ -44,7 +44,6 @@ from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
 from kernelbandits.tables.sources import read_table
-from kernelbandits.tables.target_results import read_target_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,8 +195,8 @@ class Study:
             "label": label,
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
-        place = read_place(candidates, name_targets(measured), options)
-        chosen = make_settings(**settings, **measured)
+        place = read_place(candidates, [one.name for one in measured], options)
+        chosen = make_settings(**settings, targets=measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
         driver = build_driver(place, chosen)
@@ -245,7 +244,9 @@ class Study:
         there = self._session.state.events[0].body
         wanted = body["settings"].items()
         other = [
-            name for name, one in wanted if name != REVISION and one != there["settings"][name]
+            name.removesuffix("s") if name == "targets" else name
+            for name, one in wanted
+            if name != REVISION and one != there["settings"][name]
         ]
         kind = "space" if "space" in body else "candidates"
         other += [kind] if body["fingerprint"] != there["fingerprint"] else []
@@ -336,7 +337,18 @@ class Study:
         return self._session.state.settings.direction
 
     @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is measured: mostly one target."""
+        return self._session.state.settings.wanted
+
+    @property
+    def combined(self) -> bool:
+        """Whether the policy sees the desirability of the targets, and not the values of one."""
+        return self._session.state.settings.combined
+
+    @property
     def settings(self) -> Mapping[str, Any]:
+        """All settings by name, as they are stored."""
         return self._session.state.settings.body
 
     def ask(
@@ -481,25 +493,16 @@ class Study:
         said: dict[str, Any] = {"trial": trial, "row": where, "x": x, "note": note, "by": by}
         said |= {"value": value, "failed": failed, "missing": missing, "sem": sem, "worker": name}
         call = make_call("tell", key, said)
-        if self._targets and not failed:
-            body = several.check_values(self._targets, value, sem, missing, note, by)
-            empty = tells.check_result(trial, None, where, True, self._place, x)
-            result = replace(empty, failed=False)
-            keyed = tells.Keyed(result, call.key, call.given is not None, remark=body)
-            return self._tell([keyed], name, call, x=None if self.space is not None else x)[0]
-        checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
-        checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
-        checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
-        values: list[Any] = as_list(value) if is_list(value) else [value]
-        checks.needs(len(values) > 0, "tell", "at least one value", value)
-        details = tells.check_details(sem, note, by, len(values))
-        if missing:
-            bare = values == [None] and not failed and sem is None and x is None
-            needed = "no value, sem or failed for a missing one, and a trial or row"
-            checks.needs(bare, "tell", needed, value)
-            return self._tell_missing(trial, where, details, call, name)
-        checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
-        first = tells.check_result(trial, values[0], where, failed, self._place, x)
+        details = tells.check_details(note, by)
+        values: list[Any] = [value]
+        if is_list(value) and len(self.targets) == 1:
+            values = as_list(value)
+            checks.needs(len(values) > 0, "tell", "at least one value", value)
+            single = sem is None or len(values) == 1
+            checks.needs(single, "tell", "sem with one value, not with replicates", sem)
+        which = {"trial": trial, "row": where, "x": x, "failed": failed}
+        given = {"value": values[0], "sem": sem, "missing": missing}
+        first = tells.check_result(self.targets, self._place, **which, **given)
         results = [first, *self._replicates(first, values[1:])]
         names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
@@ -522,27 +525,8 @@ class Study:
             row = None if known is None else known.row
         # A trial that does not exist is refused with the first value.
         rewards = [checks.reward(value) + 0.0 for value in values]
-        return [replace(first, trial=None, row=row, value=reward) for reward in rewards]
-
-    def _tell_missing(
-        self, trial: Any, row: Any, details: Mapping[str, Any], call: Call, worker: str | None
-    ) -> Told:
-        """End a pending trial without a value and without a failure."""
-        single = (trial is None) != (row is None)
-        checks.needs(single, "tell", "a trial or a row, one of them", (trial, row))
-        number = None if trial is None else checks.whole("tell", "trial", trial)
-        place = None if row is None else tells.check_row(row, len(self._place))
-
-        def draft(state: State) -> list[Draft]:
-            found = tells.find_pending_trial(state, self._place.samples, number, place)
-            said: Any = {"trial": found.number, "row": found.row, "worker": worker}
-            return [Draft(kind="missing", key=call.key, body=details, **said)]
-
-        self._write_once(call, draft)
-        event = self._session.state.keys[call.key]
-        said = (event.trial or 0, event.row or 0, None, True, call.given, event.seq)
-        told = Told(*said, missing=True)
-        return self._with_candidate(told)
+        [name] = first.values if rewards else [""]
+        return [replace(first, trial=None, row=row, values={name: reward}) for reward in rewards]
 
     def tell_all(
         self,
@@ -576,11 +560,8 @@ class Study:
         name, call = check_name("worker", worker), make_call("tell", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
-        if self._targets:
-            names = [one.name for one in self._targets]
-            results = read_target_results(source, self._place, names, worksheet, off_table)
-        else:
-            results = read_results(source, self._place, self.target, worksheet, off_table)
+        names = [one.name for one in self.targets]
+        results = read_results(source, self._place, names, worksheet, off_table)
         if call.given is not None:
             results = add_keys("results", results, self._place)
         fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key
@@ -646,10 +627,6 @@ class Study:
                     result = replace(one.result, row=row, any_sample=unnamed, x=None)
                     one = replace(one, result=result)
                 lines.append(one)
-            if self._targets:
-                drafts, told = several.tell_values(state, place, lines, worker, before, repeats)
-                reconciliation.check_call(state, place, lines, told, repeats)
-                return call.sign(drafts), (several.latest_targets(state), told)
             steps[:] = reconciliation.reconcile(state, place, lines, repeats)
             drafts, told = tells.tell(state, place, steps, worker, before)
             reconciliation.check_call(state, place, lines, told, repeats)
@@ -660,26 +637,18 @@ class Study:
             _, (known, told) = session.write(decide)
             notices = [*remarks, *reconciliation.remark_stored(steps)]
             notices += self._remark_errors(told)
-            if self._targets:
+            if session.state.settings.combined:
                 told = [self._with_values(one) for one in told]
-                notices += several.remark_values(known, told, self._place)
-            else:
-                values = plausibility.list_values(known)
-                notices += plausibility.remark_results(values, told, session.state, self._place)
+            notices += plausibility.remark_results(known, told, session.state, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
         return [self._with_candidate(one) for one in told]
 
-    @property
-    def _targets(self) -> tuple[Target, ...]:
-        """The targets of a study that has several; () for one."""
-        return self._session.state.settings.several
-
     def _with_values(self, told: Told) -> Told:
         """Return a tell with all values that its trial has now, and their desirability."""
         trial = self._session.state.trials[told.trial]
-        left = [one.name for one in self._targets if one.name not in trial.values]
+        left = [one.name for one in self.targets if one.name not in trial.values]
         needs = tuple(name for name in left if name not in trial.missing)
         return replace(
             told,
@@ -883,16 +852,9 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         number = self._find_trial("correct", trial, label)
-        if self._targets and not failed:
-            body = several.check_values(self._targets, value, sem, None, "", None)
-            return self._write_once(
-                call, lambda state: [several.correct_values(state, number, body, why, call.key)]
-            )[0]
-        details = tells.check_details(sem, "", None)
-        right = tells.check_result(number, value, None, failed, self._place).value
-        return self._write_once(
-            call, lambda state: [edits.correct(state, number, right, why, call.key, details)]
-        )[0]
+        given = {"value": value, "failed": failed, "sem": sem}
+        right = tells.check_result(self.targets, self._place, number, **given)
+        return self._write_once(call, lambda state: [edits.correct(state, right, why, call.key)])[0]
 
     def withdraw(
         self,
@@ -1161,12 +1123,12 @@ class Study:
         from kernelbandits.study.dataframes import front_frame
         from kernelbandits.study.target_models import find_front_points
 
-        if not self._targets:
+        if not self._session.state.settings.combined:
             raise StudyConflict("front needs a study of several targets, got one of a single one")
         with self._session.lock:
             self._session.refresh()
             points = find_front_points(self._session.state, self._place)
-            return front_frame(points, self._place, self._targets)
+            return front_frame(points, self._place, self.targets)
 
     def estimates(self) -> pd.DataFrame:
         """Return a DataFrame of mean, sd and 95 % interval, with a row for each candidate.
@@ -1248,13 +1210,7 @@ def list_cells(candidates: Any) -> Any:
     return {name: list(column.texts) for name, column in table.columns.items()}
 
 
-def name_targets(measured: Mapping[str, Any]) -> str | list[str]:
-    """Return the name of the target, or the names of several, of what `read_measured` returns."""
-    several = measured.get("targets")
-    return measured["target"] if several is None else [one.name for one in several]
-
-
-def read_place(candidates: Any, names: str | list[str], options: Mapping[str, Any]) -> Place:
+def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]) -> Place:
     """Read what may be measured: candidates by their similarity, a table, or the points of a space.
 
     `names` are those of the targets, which are no columns. `options` are those of a table.
@@ -1270,7 +1226,7 @@ def read_place(candidates: Any, names: str | list[str], options: Mapping[str, An
     if space is None:
         return read_candidates(candidates, target=names, **options)
     refuse_options(options)
-    for one in [names] if isinstance(names, str) else names:
+    for one in names:
         refuse_target(one, space.names)
     return Points(space)
 

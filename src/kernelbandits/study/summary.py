@@ -64,8 +64,8 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         log=candidates.log,
         scales=describe_place(candidates),
         space=None if candidates.space is None else candidates.body,
-        targets=describe_targets(answers) if state.settings.several else (),
-        front=find_front_points(state, candidates) if state.settings.several else (),
+        targets=describe_targets(answers) if state.settings.combined else (),
+        front=find_front_points(state, candidates) if state.settings.combined else (),
     )
 
 

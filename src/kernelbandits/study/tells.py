@@ -1,25 +1,27 @@
 """Tells: from the state of a study and results to the events that store them.
 
-Each result is checked against the state; nothing is written here. A command that is repeated
-because its connection was cut finds its events by their keys.
+Values are stored under the names of their targets. A trial is pending until all of them are there,
+and its lease does not end once there is one. Each result is checked against the state; nothing is
+written here. A command that is repeated because its connection was cut finds its events by their
+keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import LARGEST_REWARD, Indices, StudyConflict
+from kernelbandits.checks import LARGEST_REWARD, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.calls import escape_key, key_conflict, show_key
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import TellStep, check_candidate
+from kernelbandits.study.targets import Target, check_names
 from kernelbandits.study.values import AlreadyTold, Told, describe_candidate
 from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.export import DETAILS
 from kernelbandits.tables.growing import describe_point, grow_candidates
 from kernelbandits.tables.results import MADE, Result
 
@@ -51,12 +53,31 @@ class Keyed:
         """The key as the user wrote it; None if it was made here."""
         return show_key(self.key) if self.given else None
 
+    @property
+    def body(self) -> dict[str, Any]:
+        """What its event says: values, standard errors, what is missing, and remarks.
+
+        A failure has no values.
+        """
+        result = self.result
+        body: dict[str, Any] = {} if result.failed else {"values": dict(result.values)}
+        body |= {"sems": dict(result.sems)} if result.sems else {}
+        body |= {"missing": list(result.missing)} if result.missing else {}
+        return body | dict(self.remark) | ({"table": self.table} if self.table else {})
+
 
 def check_result(
-    trial: Any, value: Any, row: Any, failed: Any, place: Place, x: Any = None
+    targets: Sequence[Target],
+    place: Place,
+    trial: Any = None,
+    row: Any = None,
+    x: Any = None,
+    value: Any = None,
+    failed: Any = False,
+    sem: Any = None,
+    missing: Any = False,
 ) -> Result:
-    """Check and return one result: a trial, a row or a point, and a value or that it failed."""
-    other = "row=" if place.space is None else "x="
+    """Check and return one result: a trial, a row or a point, and its values or that it failed."""
     checks.needs(
         place.space is None or row is None,
         "tell",
@@ -64,52 +85,82 @@ def check_result(
         row,
     )
     given = row if x is None else x
-    checks.needs(
-        (trial is None) != (given is None),
-        "tell",
-        f"a trial or {other}, one of them",
-        (trial, given),
-    )
+    other = "row=" if place.space is None else "x="
+    single = (trial is None) != (given is None)
+    checks.needs(single, "tell", f"a trial or {other}, one of them", (trial, given))
     checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
+    known: dict[str, Any] = {}
     if failed:
         checks.needs(value is None, "tell", "no value for a measurement that failed", value)
+        checks.needs(sem is None, "tell", "no sem for a failure", sem)
+        checks.needs(not missing, "tell", "a measurement failed or missing, not both", missing)
     else:
-        checks.needs(value is not None, "tell", "a value, or failed=True", value)
+        known = check_values(targets, value, sem, missing)
+        ends = not known["values"]
+        needed = "a trial or a row of which all values are missing"
+        checks.needs(not ends or x is None, "tell", needed, x)
     number = None if trial is None else checks.whole("tell", "trial", trial)
-    needed = "one number as value; several are replicates of a new result"
-    single = value is None or checks.is_number(value) or not isinstance(value, Sequence)
-    checks.needs(single, "tell", needed, value)
-    reward = None if failed else checks.reward(value) + 0.0
     where = None if row is None else check_row(row, len(place))
     if x is not None and place.space is not None:
         where = place.add(x, "tell")
     elif isinstance(place, Candidates) and x is not None:
         place.parse_point(x)
-    return Result(trial=number, row=where, value=reward, failed=failed, key=None, line=0)
+    return Result(trial=number, row=where, failed=failed, line=0, **known)
 
 
-def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, Any]:
-    """Check and return what else an event says of a result: its standard error, a note, by whom."""
+def check_values(
+    targets: Sequence[Target], value: Any, sem: Any, missing: Any
+) -> dict[str, dict[str, float] | tuple[str, ...]]:
+    """Check and return values, standard errors and missing targets, as a `Result` has them.
+
+    A number is the value of the only target.
+    """
+    names = [one.name for one in targets]
+    by_name = f"a value for each target by its name ({', '.join(names)})"
+    values = name_numbers(names, value, by_name)
+    sems = name_numbers(names, sem, "sem by the names of targets")
+    listed = isinstance(missing, (bool, str, list, tuple))
+    checks.needs(listed, "tell", "missing true or false, or the names of targets", missing)
+    absent: Iterable[str] = [missing] if isinstance(missing, str) else missing or ()
+    if missing is True:
+        absent = [name for name in names if name not in values]
+        needed = "no value, sem or failed for a missing one, and a trial or row"
+        checks.needs(bool(absent), "tell", needed, value)
+    check_names("tell", targets, [*values, *sems, *absent])
+    for name in absent:
+        checks.needs(name not in values, "tell", "a target measured or missing, not both", name)
+    for name in sems:
+        checks.needs(name in values, "tell", "sem only for a target that has a value", name)
+    needed = "a value, or failed=True" if len(names) == 1 else "a value of at least one target"
+    checks.needs(bool(values or absent), "tell", needed, value)
+    for name, error in sems.items():
+        of_name = "sem" if len(names) == 1 else f"sem of {name}"
+        sems[name] = checks.positive("tell", of_name, error)
+        checks.needs(sems[name] <= LARGEST_REWARD, "tell", f"a smaller {of_name}", error)
+    rewards = {name: checks.reward(number) + 0.0 for name, number in values.items()}
+    return {"values": rewards, "sems": sems, "missing": tuple(absent)}
+
+
+def name_numbers(names: Sequence[str], given: Any, needed: str) -> dict[str, Any]:
+    """Return numbers by target: those of a mapping, or the number of the only target."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    checks.needs(given is None or len(names) == 1, "tell", needed, given)
+    several = isinstance(given, Sequence) and not checks.is_number(given)
+    single = "one number as value; several are replicates of a new result"
+    checks.needs(not several, "tell", single, given)
+    return {} if given is None else {names[0]: given}
+
+
+def check_details(note: Any, by: Any) -> dict[str, Any]:
+    """Check and return what else an event says of a result: a note, and who measured it."""
     details: dict[str, Any] = {}
-    if sem is not None:
-        checks.needs(values == 1, "tell", "sem with one value, not with replicates", sem)
-        details["sem"] = checks.positive("tell", "sem", sem)
-        checks.needs(details["sem"] <= LARGEST_REWARD, "tell", "a smaller sem", sem)
     if note:
         right = isinstance(note, str) and len(note) <= LONGEST_NOTE and note.isprintable()
         checks.needs(right, "tell", f"a note of one line, at most {LONGEST_NOTE} letters", note)
         details["note"] = note
     name = check_name("name of who measured it", by)
     return details | ({} if name is None else {"by": name})
-
-
-def find_pending_trial(state: State, samples: Indices, trial: int | None, row: int | None) -> Trial:
-    """Return the pending trial that ends without a value: by its number, or the oldest of a row."""
-    for one in state.pending.values():
-        if one.number == trial or (row is not None and samples[one.row] == samples[row]):
-            return one
-    got = f"trial {trial}" if row is None else f"row {row}"
-    raise StudyConflict(f"missing needs a trial that is pending, got {got}")
 
 
 def check_row(row: Any, rows: int, owner: str = "tell") -> int:
@@ -123,10 +174,7 @@ def with_key(result: Result, call: str | None, number: int, fresh: str) -> Keyed
 
     The number of a line is no part of it. It changes when a gap before the line is filled in.
     """
-    sem, note, by = (result.details.get(name) for name in DETAILS)
-    # Values of several targets were checked when they were read.
-    values = {name: part for name, part in result.details.items() if name not in DETAILS}
-    details = check_details(sem, note, by) | values
+    details = check_details(result.details.get("note"), result.details.get("by"))
     if result.key is not None:
         named = not result.key.startswith(MADE)
         own = escape_key(result.key) if named else result.key
@@ -163,60 +211,109 @@ class Teller:
         self.drafts: list[Draft] = [*before]
         self.next = state.last_trial
         self.keys: dict[str, Event] = {}
-        self.trials: dict[int, Event] = {}
+        self.trials: dict[int, Trial] = {}
+        """Trials that got results in this transaction, as they will be."""
 
     def take(self, step: TellStep) -> Told:
         """Tell a line, correct a stored result by it, or leave it out."""
         if step.stored is None:
-            return self.tell(step.line)
-        return (
-            self._correct(step.line, step.stored) if step.corrects else repeat_stored(step.stored)
-        )
+            return self._tell(step.line)
+        if step.corrects:
+            return self._correct(step.line, step.stored)
+        return self._repeat(step.stored)
+
+    def _tell(self, line: Keyed) -> Told:
+        before = self.keys.get(line.key) or self.state.keys.get(line.key)
+        result = line.result
+        if before is not None:
+            self._check_repeated(before, line)
+            accepted = line.table is None or before.body.get("table") == line.table
+            return self._answer(before, line, accepted)
+        known = self._place(result)
+        if self._is_stored(line, known):
+            return self._repeat(known)
+        absent = len(result.missing) == len(self.state.settings.wanted)
+        kind = "failed" if result.failed else "missing" if absent else "told"
+        event = self._add(kind, known, line.key, line.body)
+        state = "failed" if result.failed else "told"
+        values = {**known.values, **result.values}
+        self.trials[known.number] = replace(known, state=state, values=values, told=event)
+        return self._answer(event, line, True)
 
     def _correct(self, line: Keyed, trial: Trial) -> Told:
         # The key of an earlier value of the same line is taken.
         key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
-        reason, value = f"corrected in {line.result.place}", line.result.value
-        body = {**line.remark, "was": trial.value, "reason": reason, "table": line.table}
-        event = self._add(
-            kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
-        )
-        shown = show_key(key)
-        return Told(
-            trial.number, trial.row, value, True, shown, event.seq, corrected=True, was=trial.value
-        )
+        reason = f"corrected in {line.result.place}"
+        body = {**line.body, **describe_replaced(trial, line.result.values), "reason": reason}
+        event = self._add("corrected", trial, key, body)
+        return self._answer(event, replace(line, key=key, given=True), True)
 
-    def _add(self, **fields: Any) -> Event:
+    def _add(self, kind: str, trial: Trial, key: str, body: Mapping[str, Any]) -> Event:
         """Add an event; return it as it will be stored, without time and checksum."""
-        self.drafts.append(Draft(**fields, worker=self.worker))
+        value = self.state.settings.result(body.get("values", {}))
+        fields: dict[str, Any] = {
+            "kind": kind,
+            "trial": trial.number,
+            "row": trial.row,
+            # Several values are a mapping, and stand in the body alone.
+            "value": None if isinstance(value, dict) else value,
+            "key": key,
+            "worker": self.worker,
+            "body": body,
+        }
+        self.drafts.append(Draft(**fields))
         seq = len(self.state.events) + len(self.drafts)
-        return Event(**fields, worker=self.worker, seq=seq, at=0.0, check="")
+        event = self.keys[key] = Event(**fields, seq=seq, at=0.0, check="")
+        return event
 
-    def tell(self, line: Keyed) -> Told:
-        before = self.keys.get(line.key) or self.state.keys.get(line.key)
-        if before is not None:
-            return self._answer_repeated(before, line)
-        trial, row = self._place(line.result)
-        stored = self._stored_result(trial)
-        if stored is not None:
-            return self._repeat_or_refuse(line, stored)
-        missing = bool(line.remark.get("missing"))
-        kind = "missing" if missing else "failed" if line.result.failed else "told"
-        value = line.result.value
-        body = {**line.remark, **({"table": line.table} if line.table else {})}
-        event = self._add(kind=kind, trial=trial, row=row, value=value, key=line.key, body=body)
-        self.keys[line.key] = self.trials[trial] = event
-        said = (trial, row, value, True, line.given_key, event.seq)
-        concerned = self._pending_trials_of(line.result, trial)
-        error = None if value is None else body.get("sem")
-        return Told(*said, *concerned, sem=error, missing=missing)
+    def _answer(self, event: Event, line: Keyed, accepted: bool) -> Told:
+        """Return the answer to a line that an event stores, written now or by an earlier call."""
+        body, settings = event.body, self.state.settings
+        settles, waiting = self._pending_trials_of(line.result, event.trial or 0)
+        was = settings.result(body.get("was") or {})
+        return Told(
+            trial=event.trial or 0,
+            row=event.row or 0,
+            value=event.value,
+            accepted=accepted,
+            key=line.given_key,
+            seq=event.seq,
+            settles=settles,
+            waiting=waiting,
+            sem=None if event.value is None else body.get("sems", {}).get(settings.target),
+            missing=event.kind == "missing",
+            corrected=accepted and event.kind == "corrected",
+            was=was if accepted and isinstance(was, float) else None,
+        )
 
-    def _place(self, result: Result) -> tuple[int, int]:
-        """Return trial and row of a result; an unasked row makes a trial of its own."""
+    def _repeat(self, trial: Trial) -> Told:
+        """Return the stored result of a trial, which a line of a table says again."""
+        seq = trial.told.seq if trial.told else 0
+        value = self.state.settings.result(trial.values)
+        known = value if isinstance(value, float) else None
+        return Told(trial.number, trial.row, known, False, None, seq)
+
+    def _find_trial(self, number: int) -> Trial | None:
+        """Return a trial as the results of this transaction leave it."""
+        return self.trials.get(number) or self.state.trials.get(number)
+
+    def _place(self, result: Result) -> Trial:
+        """Return the trial of a result; an unasked row makes a trial of its own."""
+        ends = not (result.failed or result.values)
         if result.trial is None:
             assert result.row is not None
-            return self._find_open_trial(result) or self._new_trial(result.row)
-        known = self.state.trials.get(result.trial)
+            opened = self._find_open_trial(result, any_worker=ends)
+            if opened is not None:
+                return opened
+            if ends:
+                got = f"row {result.row}{describe_source(result)}"
+                raise StudyConflict(f"missing needs a trial that is pending, got {got}")
+            self.next += 1
+            return Trial(self.next, result.row, "pending")
+        known = self._find_trial(result.trial)
+        if ends and result.trial not in self.state.pending:
+            got = f"trial {result.trial}{describe_source(result)}"
+            raise StudyConflict(f"missing needs a trial that is pending, got {got}")
         if known is None:
             raise StudyConflict(
                 f"tell needs a trial that was asked for, got trial {result.trial}"
@@ -230,7 +327,24 @@ class Teller:
                 f"To store a new result of its {self.place.noun}, tell the {self.place.noun} "
                 "instead of the trial."
             )
-        return known.number, known.row
+        return known
+
+    def _find_open_trial(self, result: Result, any_worker: bool) -> Trial | None:
+        """Return the oldest pending trial to which the result of a row belongs; None if none does.
+
+        It lacks these values. Trials that a worker has asked for are left out, unless a trial is to
+        end without a value.
+        """
+        for trial in self.state.pending.values():
+            free = trial.worker is None or any_worker
+            if not free or not self._may_mean(result, trial.row):
+                continue
+            known = self.trials.get(trial.number, trial)
+            # A failure concerns the whole measurement, and not what this transaction has told.
+            open_ = known is trial or (bool(result.values) and known.state != "failed")
+            if open_ and not {*result.values} & {*known.values}:
+                return known
+        return None
 
     def _may_mean(self, result: Result, row: int | None) -> bool:
         """Tell whether a result may belong to a row.
@@ -240,20 +354,28 @@ class Teller:
         alike = self.first_rows if result.any_sample else self.samples
         return bool(alike[result.row or 0] == alike[row or 0])
 
-    def _find_open_trial(self, result: Result) -> tuple[int, int] | None:
-        """Return the oldest pending trial without a worker to which the result of a row belongs.
+    def _is_stored(self, line: Keyed, trial: Trial) -> bool:
+        """Tell whether a line of a table says again what its trial has; refuse other values.
 
-        The result is taken as the result of that trial.
+        A single tell of what is stored already is a second result, and refused too.
         """
-        for trial in self.state.pending.values():
-            free = trial.worker is None and trial.number not in self.trials
-            if free and self._may_mean(result, trial.row):
-                return trial.number, trial.row
-        return None
-
-    def _new_trial(self, row: int) -> tuple[int, int]:
-        self.next += 1
-        return self.next, row
+        result, settings = line.result, self.state.settings
+        if result.failed or trial.state == "failed":
+            if trial.state not in RESULTS:
+                return False
+            same = result.failed and trial.state == "failed"
+        else:
+            shared = {name for name in result.values if name in trial.values}
+            if not shared:
+                return False
+            same = all(trial.values[name] == result.values[name] for name in shared)
+            if same and line.table and len(shared) < len(result.values):
+                return False
+        if same and line.table:
+            return True
+        values = {name: y for name, y in trial.values.items() if name in result.values}
+        stored = {} if trial.state == "failed" else values or trial.values
+        raise AlreadyTold(trial.number, settings.result(stored), describe_source(result))
 
     def _pending_trials_of(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
         """Return the pending trial that the result of a row settles, and those that stay pending.
@@ -271,50 +393,21 @@ class Teller:
         )
         return (trial if known and known.asked else None), waiting
 
-    def _stored_result(self, trial: int) -> Event | None:
-        """Return the result that a trial has; None if it has none."""
-        known = self.state.trials.get(trial)
-        return self.trials.get(trial) or (
-            known.told if known and known.state in ("told", "failed") else None
-        )
-
-    def _repeat_or_refuse(self, line: Keyed, stored: Event) -> Told:
-        """Take a second result that is the same and came with a table as no news; refuse others."""
-        trial = self.state.trials.get(stored.trial or 0)
-        value = trial.value if trial and trial.told is stored else stored.value
-        if line.table and value == line.result.value:
-            return Told(stored.trial or 0, stored.row or 0, value, False, None, stored.seq)
-        raise AlreadyTold(stored.trial or 0, value, describe_source(line.result))
-
-    def _answer_repeated(self, event: Event, line: Keyed) -> Told:
-        """Answer a repeated call, which counts once; refuse its key for something else."""
+    def _check_repeated(self, event: Event, line: Keyed) -> None:
+        """Check that a repeated call says the same as the first time; it counts once."""
         result = line.result
-        same = (
-            event.kind in ("told", "failed", "corrected")
-            and event.value == result.value
-            and result.trial in (None, event.trial)
-        )
+        same = event.body.get("values") == (None if result.failed else result.values)
+        same = same and result.trial in (None, event.trial)
         if not same or not (result.row is None or self._may_mean(result, event.row)):
             raise key_conflict("tell", line.given_key, event, describe_source(result))
-        accepted = line.table is None or event.body.get("table") == line.table
-        corrected = accepted and event.kind == "corrected"
-        return Told(
-            event.trial or 0,
-            event.row or 0,
-            event.value,
-            accepted,
-            line.given_key,
-            event.seq,
-            *self._pending_trials_of(result, event.trial or 0),
-            corrected=corrected,
-            was=event.body["was"] if corrected else None,
-        )
 
 
-def repeat_stored(trial: Trial) -> Told:
-    """Return the stored result of a trial, which a line of a table says again."""
-    seq = trial.told.seq if trial.told else 0
-    return Told(trial.number, trial.row, trial.value, False, None, seq)
+def describe_replaced(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
+    """Return what the event of a correction says of the values before; None for a failure."""
+    failed = trial.state == "failed"
+    names = [name for name in trial.values if name in values or not values]
+    changed = [name for name in names if trial.values[name] != values.get(name)]
+    return {"was": None if failed else {name: trial.values[name] for name in changed}}
 
 
 def describe_source(result: Result) -> str:

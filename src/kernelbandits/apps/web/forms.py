@@ -31,7 +31,6 @@ from kernelbandits.apps.web.lab import (
 )
 from kernelbandits.apps.web.pages import (
     go_to,
-    is_combined,
     show_candidates,
     show_measure,
     show_new,
@@ -40,7 +39,6 @@ from kernelbandits.apps.web.pages import (
     show_share,
     show_trial,
     take_snapshot,
-    target_names,
 )
 from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
@@ -217,8 +215,8 @@ def find_measured(study: Study, form: Form) -> dict[str, Any]:
 
 def read_values(study: Study, form: Form) -> float | dict[str, float]:
     """Read the result of one target, or of those of several whose fields are filled."""
-    names = target_names(study)
-    if not is_combined(study):
+    names = [one.name for one in study.targets]
+    if not study.combined:
         return read_number(f"the result ({names[0]})", form.text("value"))
     typed = {name: form.text(f"value-{i}") for i, name in enumerate(names)}
     found = {
