@@ -80,22 +80,15 @@ def describe_difference(
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
     told = line.result.values
-    before = ", ".join(
-        write_result(
-            settings.result({name: y for name, y in trial.values.items() if told.get(name) != y})
-        )
+    results = [
+        {name: y for name, y in trial.values.items() if name in told or not told}
         for trial in stored
-    )
-    known = {name for trial in stored for name in trial.values}
-    after = {
-        name: y
-        for name, y in told.items()
-        if not known or any(trial.values.get(name, y) != y for trial in stored)
-    }
+    ]
+    before = ", ".join(write_result(settings.result(values)) for values in results)
     where = f" ({line.result.place})" if line.result.place else ""
     return (
         f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {before}, "
-        f"now {write_result(settings.result(after))}"
+        f"now {write_result(settings.result(told))}"
     )
 
 

@@ -18,7 +18,13 @@ from kernelbandits.storage import Draft, Event
 from kernelbandits.study.calls import escape_key, key_conflict, show_key
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.names import check_name
-from kernelbandits.study.reconciliation import TellStep, check_candidate
+from kernelbandits.study.reconciliation import (
+    TellStep,
+    adds,
+    check_candidate,
+    differs,
+    overlaps,
+)
 from kernelbandits.study.targets import Target, check_names
 from kernelbandits.study.values import AlreadyTold, Told, describe_candidate
 from kernelbandits.tables.candidates import Candidates
@@ -359,23 +365,16 @@ class Teller:
 
         A single tell of what is stored already is a second result, and refused too.
         """
-        result, settings = line.result, self.state.settings
-        if result.failed or trial.state == "failed":
-            if trial.state not in RESULTS:
-                return False
-            same = result.failed and trial.state == "failed"
-        else:
-            shared = {name for name in result.values if name in trial.values}
-            if not shared:
-                return False
-            same = all(trial.values[name] == result.values[name] for name in shared)
-            if same and line.table and len(shared) < len(result.values):
-                return False
-        if same and line.table:
-            return True
+        result = line.result
+        if not overlaps(result, trial):
+            return False
+        if line.table and not differs(result, trial):
+            return not adds(result, trial)
         values = {name: y for name, y in trial.values.items() if name in result.values}
-        stored = {} if trial.state == "failed" else values or trial.values
-        raise AlreadyTold(trial.number, settings.result(stored), describe_source(result))
+        stored = self.state.settings.result(values or trial.values)
+        raise AlreadyTold(
+            trial.number, None if trial.state == "failed" else stored, describe_source(result)
+        )
 
     def _pending_trials_of(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
         """Return the pending trial that the result of a row settles, and those that stay pending.
