@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 10_000
 """Rows in one call."""
+AIM = ("target", "direction")
+"""What the policy sees, by the names of settings."""
 MOST_SHOWN = 10
 """Pending trials that a notebook lists."""
 
@@ -242,12 +244,12 @@ class Study:
         not among the named `scales` keep the scale that they have.
         """
         there = self._session.state.events[0].body
-        wanted = body["settings"].items()
-        other = [
-            name.removesuffix("s") if name == "targets" else name
-            for name, one in wanted
-            if name != REVISION and one != there["settings"][name]
-        ]
+        wanted, known = (Settings.of(one["settings"]) for one in (body, there))
+        names = [name for name in wanted.body if name != REVISION]
+        other = [name for name in names if getattr(wanted, name) != getattr(known, name)]
+        if "targets" in other:
+            aim = [one for one in AIM if getattr(wanted, one) != getattr(known, one)]
+            other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
         kind = "space" if "space" in body else "candidates"
         other += [kind] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []

@@ -249,10 +249,13 @@ class Teller:
     def _correct(self, line: Keyed, trial: Trial) -> Told:
         # The key of an earlier value of the same line is taken.
         key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
-        reason = f"corrected in {line.result.place}"
-        body = {**line.body, **describe_replaced(trial, line.result.values), "reason": reason}
-        event = self._add("corrected", trial, key, body)
-        return self._answer(event, replace(line, key=key, given=True), True)
+        told = line.result.values
+        changed = {name: y for name, y in told.items() if trial.values.get(name) != y}
+        result = replace(line.result, trial=trial.number, values=changed or told)
+        line = replace(line, key=key, given=True, result=result)
+        reason = f"corrected in {result.place}"
+        body = {**line.body, **describe_replaced(trial, result.values), "reason": reason}
+        return self._answer(self._add("corrected", trial, key, body), line, True)
 
     def _add(self, kind: str, trial: Trial, key: str, body: Mapping[str, Any]) -> Event:
         """Add an event; return it as it will be stored, without time and checksum."""
@@ -387,7 +390,8 @@ class Teller:
         waiting = tuple(
             one.number
             for one in self.state.pending.values()
-            if one.number not in self.trials
+            if one.number != trial
+            and one.number not in self.trials
             and self.first_rows[one.row] == self.first_rows[result.row]
         )
         return (trial if known and known.asked else None), waiting
