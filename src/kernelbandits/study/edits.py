@@ -79,12 +79,11 @@ def correct(state: State, right: Result, reason: str, key: str) -> Draft:
         )
     line = Keyed(right, key, False)
     body = {**line.body, **describe_replaced(known, right.values), "reason": reason}
-    value = state.settings.result(right.values)
     return Draft(
         kind="corrected",
         trial=known.number,
         row=known.row,
-        value=None if isinstance(value, dict) else value,
+        value=state.settings.single_value(right.values),
         key=key,
         body=body,
     )

@@ -157,12 +157,16 @@ class Settings:
     def direction(self) -> str:
         return MAXIMIZE if self.combined else self.wanted[0].direction
 
+    def single_value(self, values: Mapping[str, float]) -> float | None:
+        """Return the value of a single target; None without one, and for several."""
+        return None if self.combined else values.get(self.target)
+
     def result(self, values: Mapping[str, float]) -> float | dict[str, float] | None:
         """Return a result as users know it: the value of one target, or those of several by name.
 
         None if there is no value, because the measurement failed.
         """
-        return (dict(values) or None) if self.combined else values.get(self.target)
+        return (dict(values) or None) if self.combined else self.single_value(values)
 
     @property
     def sign(self) -> float:

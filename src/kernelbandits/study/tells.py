@@ -259,13 +259,11 @@ class Teller:
 
     def _add(self, kind: str, trial: Trial, key: str, body: Mapping[str, Any]) -> Event:
         """Add an event; return it as it will be stored, without time and checksum."""
-        value = self.state.settings.result(body.get("values", {}))
         fields: dict[str, Any] = {
             "kind": kind,
             "trial": trial.number,
             "row": trial.row,
-            # Several values are a mapping, and stand in the body alone.
-            "value": None if isinstance(value, dict) else value,
+            "value": self.state.settings.single_value(body.get("values", {})),
             "key": key,
             "worker": self.worker,
             "body": body,
@@ -279,7 +277,6 @@ class Teller:
         """Return the answer to a line that an event stores, written now or by an earlier call."""
         body, settings = event.body, self.state.settings
         settles, waiting = self._pending_trials_of(line.result, event.trial or 0)
-        was = settings.result(body.get("was") or {})
         return Told(
             trial=event.trial or 0,
             row=event.row or 0,
@@ -292,37 +289,31 @@ class Teller:
             sem=None if event.value is None else body.get("sems", {}).get(settings.target),
             missing=event.kind == "missing",
             corrected=accepted and event.kind == "corrected",
-            was=was if accepted and isinstance(was, float) else None,
+            was=settings.single_value(body.get("was") or {}) if accepted else None,
         )
 
     def _repeat(self, trial: Trial) -> Told:
         """Return the stored result of a trial, which a line of a table says again."""
         seq = trial.told.seq if trial.told else 0
-        value = self.state.settings.result(trial.values)
-        known = value if isinstance(value, float) else None
-        return Told(trial.number, trial.row, known, False, None, seq)
-
-    def _find_trial(self, number: int) -> Trial | None:
-        """Return a trial as the results of this transaction leave it."""
-        return self.trials.get(number) or self.state.trials.get(number)
+        value = self.state.settings.single_value(trial.values)
+        return Told(trial.number, trial.row, value, False, None, seq)
 
     def _place(self, result: Result) -> Trial:
         """Return the trial of a result; an unasked row makes a trial of its own."""
         ends = not (result.failed or result.values)
+        known: Trial | None
+        if result.trial is None:
+            known = self._find_open_trial(result, any_worker=ends)
+        else:
+            known = self.trials.get(result.trial) or self.state.trials.get(result.trial)
+        if ends and (known is None or known.number not in self.state.pending):
+            got = f"row {result.row}" if result.trial is None else f"trial {result.trial}"
+            source = describe_source(result)
+            raise StudyConflict(f"missing needs a trial that is pending, got {got}{source}")
         if result.trial is None:
             assert result.row is not None
-            opened = self._find_open_trial(result, any_worker=ends)
-            if opened is not None:
-                return opened
-            if ends:
-                got = f"row {result.row}{describe_source(result)}"
-                raise StudyConflict(f"missing needs a trial that is pending, got {got}")
-            self.next += 1
-            return Trial(self.next, result.row, "pending")
-        known = self._find_trial(result.trial)
-        if ends and result.trial not in self.state.pending:
-            got = f"trial {result.trial}{describe_source(result)}"
-            raise StudyConflict(f"missing needs a trial that is pending, got {got}")
+            self.next += known is None
+            return known or Trial(self.next, result.row, "pending")
         if known is None:
             raise StudyConflict(
                 f"tell needs a trial that was asked for, got trial {result.trial}"
