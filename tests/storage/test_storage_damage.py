@@ -399,6 +399,18 @@ def test_a_log_whose_head_is_lost_is_not_called_whole(where, log, tmp_path):
     assert not saved.end_known
 
 
+def test_a_study_of_which_only_the_header_is_left_can_be_used(where, log, tmp_path):
+    tell(log)
+    execute(log, "DELETE FROM {}events", "DELETE FROM {}head")
+    saved = salvage(where, tmp_path / "saved.db")
+    assert (saved.events, saved.lost, saved.end_known) == (0, (1,), False)
+    events = Log.open(tmp_path / "saved.db").events()
+    assert [(event.kind, event.body) for event in events] == [
+        ("created", CREATED.body),
+        ("noted", {"salvaged": saved.sentence}),
+    ]
+
+
 def test_a_head_far_beyond_all_events_is_not_believed():
     first = build_row(CREATED, 1, 1.5, "0" * 16)
     assert find_end([(10**17, "f" * 16)], {1: first}) is None

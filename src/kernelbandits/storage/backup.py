@@ -41,8 +41,8 @@ Where = str | os.PathLike[str]
 ReadAgain = Callable[[Mapping[str, Any]], Mapping[str, Column]]
 """The body of the event that created a study -> its candidates by column."""
 
-MOST_EVENTS = 1_000_000
-"""A damaged head that names a later event is not believed."""
+MOST_LOST = 100_000
+"""How many events in a row may be lost; a head that names a later one is damaged itself."""
 
 
 def write_backup(log: Log, target: Where, *, force: bool = False) -> None:
@@ -132,7 +132,8 @@ class Remains:
     @property
     def lost(self) -> tuple[int, ...]:
         """The numbers of the events that are missing."""
-        last = max(self.events, default=0) if self.end is None else self.end
+        # Every study has a first event.
+        last = max(self.events, default=1) if self.end is None else self.end
         return tuple(seq for seq in range(1, last + 1) if seq not in self.events)
 
     @property
@@ -207,11 +208,14 @@ def read_remains(connection: Connection, database: Database) -> Remains:
         database.refuse_version(header.version)
     rows = read(dialect.events, 1, LARGEST)
     if rows is None:
-        # A page is damaged: each number is looked up, and what is on other pages comes.
-        seq = ends[0][0] if ends else None
-        last = min(seq, MOST_EVENTS) if isinstance(seq, int) else MOST_EVENTS
-        looked_up = (read(dialect.events, number, number) for number in range(1, last + 1))
-        rows = [row for some in looked_up for row in some or ()]
+        # A page is damaged: each number is looked up, so that those on other pages are read.
+        last = ends[0][0] if ends and isinstance(ends[0][0], int) else LARGEST
+        rows, number, latest = [], 0, 0
+        while number < min(last, latest + MOST_LOST):
+            number += 1
+            for row in read(dialect.events, number, number) or ():
+                rows.append(row)
+                latest = number
     events = verify_events(rows)
     return Remains(events, read(dialect.candidates) or [], header, find_end(ends, events))
 
@@ -232,7 +236,7 @@ def find_end(ends: Sequence[Row], events: Mapping[int, Row]) -> int | None:
     for seq, check in ends:
         if last and check == events[last][10]:
             return last
-        if isinstance(seq, int) and last < seq <= MOST_EVENTS:
+        if isinstance(seq, int) and last < seq <= last + MOST_LOST:
             return seq
     return None
 

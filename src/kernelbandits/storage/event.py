@@ -165,23 +165,44 @@ def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, st
         raise BrokenChain(seq + 1)
 
 
-STORED = ("seq", "kind", "trial", "row", "value", "key", "worker", "at")
-SETTERS = [getattr(Event, name).__set__ for name in (*STORED, "body", "check")]
-"""They fill a frozen Event in a third of the time of its constructor. Each of many workers reads
-what all others write, and a study may have a hundred thousand events."""
+FIELDS = ("seq", "kind", "trial", "row", "value", "key", "worker", "at", "check", "body")
+(
+    set_seq,
+    set_kind,
+    set_trial,
+    set_row,
+    set_value,
+    set_key,
+    set_worker,
+    set_at,
+    set_check,
+    set_body,
+) = (getattr(Event, name).__set__ for name in FIELDS)
+"""They fill a frozen Event in half the time of its constructor; a loop over them saves a fifth.
+Each of many workers reads what all others write, and a study may have a hundred thousand events."""
 
 
 def build_events(rows: Sequence[Row]) -> list[Event]:
     """Return the events of rows of the table of events."""
     # All bodies are parsed as one JSON text, which is faster than parsing each.
     bodies = json.loads(f"[{','.join([row[8] for row in rows])}]")
-    events = []
-    for row, body in zip(rows, bodies, strict=True):
-        event = object.__new__(Event)
-        for set_field, value in zip(SETTERS, (*row[:8], body, row[10]), strict=True):
-            set_field(event, value)
-        events.append(event)
-    return events
+    return [build_event(row, body) for row, body in zip(rows, bodies, strict=True)]
+
+
+def build_event(row: Row, body: Mapping[str, Any]) -> Event:
+    made = object.__new__(Event)
+    seq, kind, trial, place, value, key, worker, at, _, _, check = row
+    set_seq(made, seq)
+    set_kind(made, kind)
+    set_trial(made, trial)
+    set_row(made, place)
+    set_value(made, value)
+    set_key(made, key)
+    set_worker(made, worker)
+    set_at(made, at)
+    set_check(made, check)
+    set_body(made, body)
+    return made
 
 
 def write_body(body: Mapping[str, Any]) -> str:
