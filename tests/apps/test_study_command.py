@@ -35,7 +35,7 @@ from kernelbandits.apps.cli import (
 )
 from kernelbandits.apps.cli.arguments import read_duration, read_names
 from kernelbandits.apps.cli.output import retypable_place
-from kernelbandits.formatting import to_json_value
+from kernelbandits.codec import to_json_value
 from kernelbandits.study.values import Waiting
 from kernelbandits.tables.workbooks import Sheet, write_workbook
 
@@ -512,7 +512,7 @@ def test_all_options_of_create_reach_the_study(films):
         2.0,
         0.5,
     )
-    assert settings["direction"] == "minimize"
+    assert [one["direction"] for one in settings["targets"]] == ["minimize"]
 
 
 def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):

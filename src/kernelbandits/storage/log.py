@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from kernelbandits import checks
 from kernelbandits.checks import StorageError, StorageReadOnly
+from kernelbandits.codec import write_compact
 from kernelbandits.storage import statements
 from kernelbandits.storage.database import Database, NoStudy, StudyExists, Transaction
 from kernelbandits.storage.event import (
@@ -63,7 +64,7 @@ def split_columns(columns: Mapping[str, Column]) -> list[Row]:
     checks.needs(len(lengths) == 1, "a study", "columns of the same length", sorted(lengths))
     for name, cells in columns.items():
         check_cells(name, cells)
-    texts = [json.dumps(list(columns), separators=(",", ":"))]
+    texts = [write_compact(list(columns))]
     for start in range(0, lengths.pop(), SEGMENT_ROWS):
         for name, cells in columns.items():
             texts.append(write_cells(name, cells[start : start + SEGMENT_ROWS], start))
@@ -81,7 +82,7 @@ def check_cells(name: str, cells: Column) -> None:
 def write_cells(name: str, cells: Column, start: int) -> str:
     """Return a part of a column as JSON; numbers are written so that the same numbers are read."""
     try:
-        text = json.dumps(list(cells), allow_nan=False, separators=(",", ":"))
+        text = write_compact(list(cells))
     except ValueError:
         raise ValueError(f"column {name!r} needs finite numbers, got others") from None
     if ESCAPED.search(text):

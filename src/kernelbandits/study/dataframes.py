@@ -61,8 +61,8 @@ def add_targets(
     frame: pd.DataFrame, state: State, trials: Sequence[Trial], described: Iterable[str]
 ) -> None:
     """Add a column for each of several targets, and which trials are on the front."""
-    targets = state.settings.several
-    if not targets:
+    targets = state.settings.wanted
+    if not state.settings.combined:
         return
     names = name_targets(described, [one.name for one in targets])
     for one in targets:
@@ -175,7 +175,7 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 
 def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[int]) -> None:
     """Add the estimates of each of several targets, by a model of its own."""
-    if not answers.state.settings.several:
+    if not answers.state.settings.combined:
         return
     from kernelbandits.study.target_models import TargetModels
 
@@ -214,6 +214,18 @@ def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
     add_target_estimates(frame, answers, rows)
     frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
     return frame
+
+
+def list_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one object of JSON for each row; times as text, what is missing as null."""
+    columns = []
+    for name in frame.columns:
+        cells, measured = frame[name].tolist(), frame[name].notna().tolist()
+        if frame[name].dtype.kind == "M":
+            cells = [at.isoformat() for at in cells]
+        columns.append([cell if some else None for cell, some in zip(cells, measured, strict=True)])
+    names = [str(name) for name in frame.columns]
+    return [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
 
 
 def row_estimates(answers: Answers) -> Array:

@@ -13,12 +13,11 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.catalogue import (
-    from_plain,
+    CODEC,
     kernel_of,
     policy,
     policy_entry,
     settings_of,
-    to_plain,
 )
 from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.catalogue.spelling import keywords, split
@@ -31,14 +30,12 @@ from kernelbandits.study.settings import (
     AUTO,
     EARN,
     FIND,
-    FIXED,
     GOALS,
     OF_AUTO,
     REVISION,
     Settings,
 )
-from kernelbandits.study.targets import CENTRE, SPREAD, check_names, read_targets
-from kernelbandits.tables.export import COMBINED
+from kernelbandits.study.targets import CENTRE, SPREAD, check_names, is_combined, read_targets
 
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
@@ -56,9 +53,9 @@ REFUSED = {
 
 def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
     """Build the policy, knowing nothing yet; it will see results in units of this spread."""
-    own = from_stored(settings.settings)
+    own = CODEC.decode(settings.settings)
     if settings.policy != AUTO:
-        kernel = from_stored(settings.kernel)
+        kernel = CODEC.decode(settings.kernel)
         if isinstance(domain, Arms) and domain.features and kernel not in (None, Linear()):
             needed = "no kernel with a Gram matrix or a graph, which is the kernel"
             raise ValueError(f"Study needs {needed}, got {kernel}")
@@ -104,28 +101,22 @@ def check_policy(settings: Settings) -> None:
 
 def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return settings with some of them changed; of the policy's own, those stay that it takes."""
-    known = [one.name for one in fields(before) if one.name not in (*FIXED, REVISION)]
+    known = [one.name for one in fields(before) if one.name != REVISION]
     for name in changes:
         checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
     policy = read_texts(changes).get("policy", before.policy)
     given = read_settings(changes, policy)
     if policy != before.policy:
-        given = {"kernel": None if policy == AUTO else from_stored(before.kernel)} | given
+        given = {"kernel": None if policy == AUTO else CODEC.decode(before.kernel)} | given
         given = {**dict.fromkeys(OF_AUTO), **given, REVISION: revision_of(policy)}
-    given["settings"] = select_settings(policy, from_stored(before.settings)) | dict(
+    given["settings"] = select_settings(policy, CODEC.decode(before.settings)) | dict(
         given.get("settings") or {}
     )
     if policy == AUTO and given.get("goal", before.goal) is None:
         given["goal"] = default_goal(policy, given["settings"])
-    live = {
-        one.name: getattr(before, one.name)
-        if one.name == "targets"
-        else from_stored(getattr(before, one.name))
-        for one in fields(before)
-    }
     if "targets" in given:
         given["targets"] = change_targets(before, given["targets"])
-    return store_settings({**live, **given})
+    return store_settings({**CODEC.decode(before.body), **given})
 
 
 def make_settings(**settings: Any) -> Settings:
@@ -138,22 +129,27 @@ def make_settings(**settings: Any) -> Settings:
     given = read_settings(stated, policy)
     given = {"goal": default_goal(policy, given.get("settings") or {})} | given
     given[REVISION] = revision_of(policy)
-    if given.get("targets") is not None:
-        bodies = [one.body for one in read_targets(given["targets"])]
-        units = {"centre": CENTRE, "spread": SPREAD}
-        given = {**units, **given, "targets": bodies, "target": COMBINED, "direction": "maximize"}
-    if isinstance(given.get("direction"), str):
-        given["direction"] = checks.DIRECTIONS.get(given["direction"], given["direction"])
+    if "targets" in given:
+        targets = read_targets(given["targets"])
+        units = {"centre": CENTRE, "spread": SPREAD} if is_combined(targets) else {}
+        given = {**units, **given, "targets": [one.body for one in targets]}
     return store_settings(given)
 
 
 def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
-    """Return the targets with other ranges, weights or limits; those that are not named stay."""
-    known = {one.name: one for one in before.several}
-    checks.needs(bool(known), "change", "a study of several targets", "one of a single target")
+    """Return the targets with other ranges, weights or limits; those that are not named stay.
+
+    What the values of a single target mean is settled once and for all.
+    """
+    needed = "a study of several targets"
+    checks.needs(before.combined, "change", needed, "one of a single target")
+    known = {one.name: one for one in before.wanted}
     fresh = {one.name: one for one in read_targets(given)}
-    check_names("change", before.several, fresh)
-    return [{**known, **fresh}[name].body for name in known]
+    check_names("change", before.wanted, fresh)
+    targets = [{**known, **fresh}[name] for name in known]
+    needed = "an aim, a range, a weight or a limit of a single target"
+    checks.needs(is_combined(targets), "change", needed, targets[0].sentence)
+    return [one.body for one in targets]
 
 
 def default_goal(policy: str, settings: Mapping[str, Any]) -> str | None:
@@ -226,22 +222,4 @@ def store_settings(given: Mapping[str, Any]) -> Settings:
     """Check what was given, and return settings as they are stored."""
     live = Settings(**given)
     check_policy(live)
-    return Settings(**{name: to_stored(name, value) for name, value in live.body.items()})
-
-
-def to_stored(name: str, value: Any) -> Any:
-    """Return a value as JSON has it, if the same value comes back."""
-    if name == "targets":
-        return value
-    plain = to_plain(value)
-    try:
-        from_stored(plain)
-    except ValueError:
-        raise ValueError(f"Study needs {name} that can be stored, got {value!r}") from None
-    return plain
-
-
-def from_stored(plain: Any) -> Any:
-    if isinstance(plain, Mapping) and "kind" not in plain:
-        return {name: from_stored(value) for name, value in plain.items()}
-    return from_plain(plain)
+    return Settings(**CODEC.encode_settings("Study", live.body))

@@ -36,7 +36,6 @@ from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
-from kernelbandits.study import Study
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.study.words import describe_step
 from kernelbandits.tables.export import write_csv
@@ -119,7 +118,7 @@ def go_to(request: Request, address: str, *sentences: str) -> Response:
     value = base64.urlsafe_b64encode(text.encode()).decode()
     answer.set_cookie(
         notice_cookie(lab),
-        f"{value}.{lab.access.sign_text(value)}",
+        lab.access.sign("notice", value),
         max_age=NOTICE_SECONDS,
         secure=lab.secure,
         httponly=True,
@@ -134,8 +133,8 @@ def notice_cookie(lab: Lab) -> str:
 
 def read_notices(lab: Lab, request: Request) -> tuple[list[str], str]:
     """Return what the last form has to say, and its key."""
-    value, _, signature = request.cookies.get(notice_cookie(lab), "").partition(".")
-    if not value or not lab.access.is_signed(value, signature):
+    value = lab.access.unsign("notice", request.cookies.get(notice_cookie(lab), ""))
+    if value is None:
         return [], ""
     found = json.loads(base64.urlsafe_b64decode(value))
     return found["said"], found["key"]
@@ -154,24 +153,14 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "direction": snapshot.study.direction,
         "counts": snapshot.counts,
         "target": snapshot.study.target,
-        "targets": target_names(snapshot.study),
+        "targets": [one.name for one in snapshot.study.targets],
         # Whether the results are combined to a desirability: mostly there is one, and they are not.
-        "several": is_combined(snapshot.study),
+        "several": snapshot.study.combined,
         "noun": "row" if snapshot.study.space is None else "point",
         "columns": snapshot.columns,
         # The answer that is being computed: the script loads the page again when it is known.
         "waiting": "",
     }
-
-
-def target_names(study: Study) -> list[str]:
-    """Return the targets of a study: mostly one."""
-    return [one["name"] for one in study.settings["targets"] or ()] or [study.target]
-
-
-def is_combined(study: Study) -> bool:
-    """Tell whether the policy sees a desirability: of several targets, or of a value to be met."""
-    return bool(study.settings["targets"])
 
 
 def take_snapshot(request: Request, name: str) -> Snapshot:
