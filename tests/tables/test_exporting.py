@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kernelbandits import outputs
 from kernelbandits.outputs import DRAFT
-from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly
+from kernelbandits.storage import StorageError, StorageFull, StorageReadOnly
 from kernelbandits.tables.candidates import read_candidates
 from kernelbandits.tables.cells import plain
 from kernelbandits.tables.csv_files import read_csv
@@ -173,7 +173,7 @@ def test_content_is_on_the_disk_before_the_name_and_the_name_before_the_return(
     tmp_path, monkeypatch
 ):
     done = []
-    for call in ("fsync", "replace"):
+    for call in ("fsync", "link", "replace"):
         real = getattr(os, call)
 
         def watched(*args, call=call, real=real):
@@ -183,7 +183,9 @@ def test_content_is_on_the_disk_before_the_name_and_the_name_before_the_return(
 
         monkeypatch.setattr(outputs.os, call, watched)
     write_csv(tmp_path / "t.csv", ["a"], [[1]], force=True)
-    assert done == ["fsync", "replace", "folder"]
+    assert done == ["fsync", "link", "folder"]
+    write_csv(tmp_path / "t.csv", ["a"], [[2]], force=True)
+    assert done[3:] == ["fsync", "replace", "folder"]
 
 
 def killed_at(call: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
