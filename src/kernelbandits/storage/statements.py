@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-VERSION = 2
+VERSION = 1
 """The version of the tables: raised when their form changes. No other version is read."""
 TABLES = ("candidates", "events", "head", "study")
 
