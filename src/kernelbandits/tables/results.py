@@ -26,7 +26,15 @@ from kernelbandits.tables.export import (
 )
 from kernelbandits.tables.headers import bare, find, find_strictly, loose, unit_of
 from kernelbandits.tables.sources import mapping_table, read_table
-from kernelbandits.tables.table import LARGEST, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    Table,
+    cell_place,
+    column_texts,
+    origin,
+    read_number,
+    row_place,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,8 +165,8 @@ def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
     table = read_table(source, worksheet, SHEETS)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if len(table):
-        for notice in table.notices:
-            warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=4)
+        for notice in origin(table).notices:
+            warnings.warn(f"{origin(table).source}: {notice}", DataNotice, stacklevel=4)
     return table
 
 
@@ -188,7 +196,9 @@ def read_results(
         for one, i in zip(results, measured, strict=True)
     ]
     check_keys(table, results)
-    return add_keys(table.source, results, candidates) if table.from_file else results
+    return (
+        add_keys(origin(table).source, results, candidates) if origin(table).from_file else results
+    )
 
 
 def layout_of(table: Table, candidates: Described, target: str) -> Layout:
@@ -214,13 +224,19 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
     )
     given = tuple(table.columns)
     checks.needs(
-        bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
+        bool(layout.value or layout.failed),
+        origin(table).source,
+        f"a column {target!r} or 'value'",
+        given,
     )
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     row = ", a column 'row'" if candidates.space is None else ""
     who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
-        bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
+        bool(layout.trial or layout.row or labels or layout.complete),
+        origin(table).source,
+        who,
+        given,
     )
     return layout
 
@@ -252,8 +268,8 @@ def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) 
         units = {unit_of(name), unit_of(column)} - {""}
         if len(units) > 1:
             raise ValueError(
-                f"{table.source} needs column {name!r} in the unit of the study, got {column!r}; "
-                f"convert its values, or call it {name!r} if they are in that unit"
+                f"{origin(table).source} needs column {name!r} in the unit of the study, got "
+                f"{column!r}; convert its values, or call it {name!r} if they are in that unit"
             )
     return found
 
@@ -271,14 +287,17 @@ def notice_others(
         and name not in besides
     ]
     if others:
-        warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
+        warnings.warn(
+            f"{origin(table).source}: columns {others} are ignored", DataNotice, stacklevel=3
+        )
 
 
 def notice_skipped(table: Table, skipped: int) -> None:
     if skipped:
         rows = "1 row has" if skipped == 1 else f"{skipped} rows have"
         warnings.warn(
-            f"{table.source}: {rows} no value yet and {'is' if skipped == 1 else 'are'} left out",
+            f"{origin(table).source}: {rows} no value yet and "
+            f"{'is' if skipped == 1 else 'are'} left out",
             DataNotice,
             stacklevel=3,
         )
@@ -291,7 +310,7 @@ def is_measured(table: Table, layout: Layout, i: int) -> bool:
 
 
 def cell(table: Table, name: str | None, i: int) -> str:
-    return "" if name is None else table.columns[name].texts[i]
+    return "" if name is None else column_texts(table, name)[i]
 
 
 def has_failed(table: Table, layout: Layout, i: int) -> bool:
@@ -301,7 +320,8 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
     failed = truth(word)
     if failed is None:
         raise ValueError(
-            f"{table.source} needs yes or no {table.place(i, str(layout.failed))}, got {word!r}"
+            f"{origin(table).source} needs yes or no "
+            f"{cell_place(table, i, str(layout.failed))}, got {word!r}"
         )
     return failed
 
@@ -313,19 +333,19 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     candidate = find_candidate(table, layout, candidates, i, trial)
     value = None if failed else value_of(table, str(layout.value), i)
     if failed and cell(table, layout.value, i):
-        place = table.place(i, str(layout.value))
+        place = cell_place(table, i, str(layout.value))
         raise ValueError(
-            f"{table.source} needs no value {place}, where the measurement failed, got one"
+            f"{origin(table).source} needs no value {place}, where the measurement failed, got one"
         )
     key = cell(table, layout.key, i) or None
-    place = f"{table.source}, {table.unit} {table.lines[i]}"
+    place = f"{origin(table).source}, {row_place(table, i)}"
     return Result(
         trial=trial,
         **candidate,
         value=value,
         failed=failed,
         key=key,
-        line=table.lines[i],
+        line=int(table.index[i]),
         place=place,
         exported=exported,
     )
@@ -350,7 +370,7 @@ def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -
     """
     described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     numbered = whole_number(table, layout.row, i, 0)
-    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
     for row in (*labelled, numbered):
         if row is not None and row < len(candidates) and is_close(candidates.x(row), described):
@@ -375,10 +395,12 @@ def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
     found = {name: text for name, text in found.items() if text}
     if "sem" in found:
         column = columns["sem"]
-        error = table.number(i, column)
+        error = read_number(table, i, column)
         if error <= 0:
-            where = table.place(i, column)
-            raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
+            where = cell_place(table, i, column)
+            raise ValueError(
+                f"{origin(table).source} needs a standard error > 0 {where}, got {error:g}"
+            )
         found["sem"] = error
     return found
 
@@ -403,14 +425,14 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
 
 def names_row(table: Table, layout: Layout, i: int) -> bool:
     """Tell whether a line with a trial names its row besides: then they must agree."""
-    described = [table.columns[column].texts[i] for column in layout.described.values()]
+    described = [column_texts(table, column)[i] for column in layout.described.values()]
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     return any(names) or (layout.complete and all(described))
 
 
 def value_of(table: Table, name: str, i: int) -> float:
     try:
-        return table.number(i, name) + 0.0
+        return read_number(table, i, name) + 0.0
     except ValueError as error:
         raise ValueError(
             f"{error}; blank is not measured yet, and a column 'failed' tells failures"
@@ -419,12 +441,13 @@ def value_of(table: Table, name: str, i: int) -> float:
 
 def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
     """Return the whole number in a cell, or None if it is blank or there is no such column."""
-    if name is None or not table.columns[name].texts[i]:
+    if name is None or not column_texts(table, name)[i]:
         return None
-    number = table.number(i, name)
+    number = read_number(table, i, name)
     if number != int(number) or number < least:
         raise ValueError(
-            f"{table.source} needs a whole number >= {least} {table.place(i, name)}, got {number}"
+            f"{origin(table).source} needs a whole number >= {least} "
+            f"{cell_place(table, i, name)}, got {number}"
         )
     return int(number)
 
@@ -465,11 +488,11 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     for found in (row, *labelled.values()):
         if found is not None:
             return check_row(table, layout, candidates, i, found)
-    cells = [table.columns[column].texts[i] for column in layout.described.values()]
+    cells = [column_texts(table, column)[i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
         who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
         raise ValueError(
-            f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
+            f"{origin(table).source} needs {who} or a row in {row_place(table, i)}, got neither"
         )
     parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
@@ -482,26 +505,26 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
             "learnt as a point that is never suggested"
         )
         way = way if kind is StudyConflict else ""
-        raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}{way}") from None
+        raise kind(f"{origin(table).source}, {row_place(table, i)}: {refusal}{way}") from None
 
 
 def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
     """Return the row if it exists and agrees with all else that its line says."""
     if row >= len(candidates):
-        place = table.place(i, str(layout.row))
+        place = cell_place(table, i, str(layout.row))
         raise StudyConflict(
-            f"{table.source} needs a row below {len(candidates)} {place}, got {row}"
+            f"{origin(table).source} needs a row below {len(candidates)} {place}, got {row}"
         )
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
         if (
-            table.columns[column].texts[i]
+            column_texts(table, column)[i]
             and read_part(table, layout, candidates, name, i) != there
         ):
-            said = f"{there!r} {table.place(i, column)}, as row {row} has it"
+            said = f"{there!r} {cell_place(table, i, column)}, as row {row} has it"
             raise StudyConflict(
-                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+                f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
     return row
 
@@ -510,13 +533,13 @@ def find_labelled_rows(
     table: Table, layout: Layout, candidates: Described, i: int
 ) -> dict[str, int]:
     """Return the row that each label of the line names."""
-    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
     for name, row in rows.items():
         if row is None:
-            place = table.place(i, layout.labels[name])
+            place = cell_place(table, i, layout.labels[name])
             raise StudyConflict(
-                f"{table.source} needs a label of a candidate {place}, got {given[name]!r}"
+                f"{origin(table).source} needs a label of a candidate {place}, got {given[name]!r}"
             )
     return {name: row for name, row in rows.items() if row is not None}
 
@@ -525,9 +548,10 @@ def check_labels(table: Table, layout: Layout, candidates: Described, i: int, ro
     for name, other in find_labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
-            said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
+            place = cell_place(table, i, column)
+            said = f"{candidates.label(row)[name]!r} {place}, as row {row} has it"
             raise StudyConflict(
-                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+                f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
 
 
@@ -537,9 +561,9 @@ def read_part(
     """Return what a line says about one column of the candidates."""
     column = layout.described[name]
     return (
-        table.columns[column].texts[i]
+        column_texts(table, column)[i]
         if name in candidates.categories
-        else table.number(i, column, LARGEST)
+        else read_number(table, i, column, LARGEST)
     )
 
 
@@ -549,10 +573,10 @@ def check_keys(table: Table, results: list[Result]) -> None:
     for one in results:
         first = said.setdefault(one.key, one) if one.key else one
         if replace(first, line=one.line) != one:
-            place = f"in {table.unit} {one.line}"
+            place = f"in {origin(table).unit} {one.line}"
             raise ValueError(
-                f"{table.source} needs another key {place}, "
-                f"got {one.key!r} of {table.unit} {first.line} again"
+                f"{origin(table).source} needs another key {place}, "
+                f"got {one.key!r} of {origin(table).unit} {first.line} again"
             )
 
 

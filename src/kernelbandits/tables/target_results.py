@@ -33,7 +33,7 @@ from kernelbandits.tables.results import (
     value_of,
     whole_number,
 )
-from kernelbandits.tables.table import Table
+from kernelbandits.tables.table import Table, cell_place, origin, read_number, row_place
 
 
 def read_target_results(
@@ -56,7 +56,7 @@ def read_target_results(
     there = find_targets(table, candidates, targets)
     checks.needs(
         bool(there),
-        table.source,
+        origin(table).source,
         f"columns of targets among {tuple(targets)}",
         tuple(table.columns),
     )
@@ -65,7 +65,11 @@ def read_target_results(
     results = [read_line(table, layout, candidates, there, i) for i in range(len(table))]
     measured = [one for one in results if one is not None]
     notice_skipped(table, len(results) - len(measured))
-    return add_failure_keys(table.source, measured, candidates) if table.from_file else measured
+    return (
+        add_failure_keys(origin(table).source, measured, candidates)
+        if origin(table).from_file
+        else measured
+    )
 
 
 def find_targets(table: Table, candidates: Described, targets: Sequence[str]) -> dict[str, str]:
@@ -109,7 +113,7 @@ def read_line(
     }
     if state == "withdrawn" or not (values or failed):
         return None
-    where = f"{table.source}, {table.unit} {table.lines[i]}"
+    where = f"{origin(table).source}, {row_place(table, i)}"
     if values and failed and layout.state is None:
         raise ValueError(f"{where} needs no value, because the measurement failed, got {values}")
     trial = whole_number(table, layout.trial, i, 1)
@@ -124,7 +128,7 @@ def read_line(
         **find_candidate(table, layout, candidates, i, trial),
         failed=failed,
         key=cell(table, layout.key, i) or None,
-        line=table.lines[i],
+        line=int(table.index[i]),
         place=where,
         exported=None if layout.state is None else read_exported(table, i),
         details=details,
@@ -139,10 +143,10 @@ def read_errors(
     for name in values:
         column = error_column(table, columns[name])
         if column is not None and cell(table, column, i):
-            sems[name] = table.number(i, column)
+            sems[name] = read_number(table, i, column)
             if sems[name] <= 0:
-                place = table.place(i, column)
+                place = cell_place(table, i, column)
                 raise ValueError(
-                    f"{table.source} needs a standard error > 0 {place}, got {sems[name]:g}"
+                    f"{origin(table).source} needs a standard error > 0 {place}, got {sems[name]:g}"
                 )
     return {"sems": sems} if sems else {}
