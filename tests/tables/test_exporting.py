@@ -64,13 +64,13 @@ def test_numbers_are_written_plainly_and_gaps_are_blank(tmp_path, value, text):
 @given(st.lists(TEXT.map(plain), min_size=1, max_size=5))
 def test_text_that_was_exported_is_read_back_as_it_was(tmp_path, words):
     write_csv(tmp_path / "t.csv", ["n", "word"], enumerate(words), force=True)
-    assert list(read_csv(tmp_path / "t.csv").columns["word"].texts) == words
+    assert read_csv(tmp_path / "t.csv")["word"].tolist() == words
 
 
 @pytest.mark.parametrize("word", ["\tx", "'\tx", "''=x", "=\r\n1", "@", "'-1", "a\rb"])
 def test_the_apostrophe_is_taken_off_again_exactly_once(tmp_path, word):
     write_csv(tmp_path / "t.csv", ["n", "word"], [[1, word]], force=True)
-    assert read_csv(tmp_path / "t.csv").columns["word"].texts == (word,)
+    assert read_csv(tmp_path / "t.csv")["word"].tolist() == [word]
 
 
 def test_candidates_and_results_come_back_from_an_export(tmp_path):

@@ -51,6 +51,7 @@ from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
 from kernelbandits.tables.sources import read_table
+from kernelbandits.tables.table import column_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -1216,7 +1217,7 @@ def list_cells(candidates: Any) -> Any:
     table = read_table(candidates)
     if table is None:
         return candidates
-    return {name: list(column.texts) for name, column in table.columns.items()}
+    return {name: column_texts(table, name) for name in table.columns}
 
 
 def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]) -> Place:
