@@ -14,7 +14,7 @@ import kernelbandits as kb
 from commands import document, said, study
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Log
-from kernelbandits.study import decisions
+from kernelbandits.study import edits
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State
 from kernelbandits.study.places import PlaceHistory, drop_lost_rows
@@ -169,7 +169,7 @@ def test_a_point_off_the_table_stays_under_rows_that_were_added_later(lab):
     lab.tell(x={"Cs": 0.21, "solvent": "DMF", "T": 100}, value=0.4)
     [result] = [event for event in lab.history() if event.kind == "told"]
     lab.add(MORE)
-    drafts = decisions.undo(lab._session.state, [result], "call")
+    drafts = edits.undo(lab._session.state, [result], "call")
     assert [draft.body["kind"] for draft in drafts] == ["told"]
 
 
@@ -257,7 +257,7 @@ def test_a_study_with_changes_is_backed_up_and_salvaged(tmp_path):
     for copy in ("copy.db", "saved.db"):
         there = kb.Study.open(tmp_path / copy)
         assert there.best().label == {"sample": "B1"}
-    assert Log.open(place).names == tuple(FIRST.columns)
+    assert tuple(Log.open(place).columns()) == tuple(FIRST.columns)
 
 
 def test_a_study_that_lost_an_addition_goes_on_without_its_rows(lab):

@@ -27,19 +27,17 @@ from kernelbandits.study.arguments import (
     Number,
     Positive,
 )
-from kernelbandits.study.targets import Target, check_target_name, read_targets
+from kernelbandits.study.targets import MAXIMIZE, UNNAMED, Target, is_combined, read_targets
+from kernelbandits.tables.export import COMBINED
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-DIRECTIONS = ("maximize", "minimize")
 AUTO = "auto"
 FIND, EARN = "find", "earn"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
-FIXED = ("target", "direction")
-"""What the results mean is settled once and for all."""
 REVISION = "revision"
 """The setting that a study writes itself; nobody gives it."""
 EVERYWHERE = (COMMAND, API, PAGE)
@@ -137,8 +135,6 @@ class StudySettings(TypedDict, total=False):
 class Settings:
     """The policy and what surrounds it."""
 
-    target: str = "value"
-    direction: str = "maximize"
     policy: str = declare(
         AUTO,
         str,
@@ -251,21 +247,20 @@ class Settings:
         check=checks.nonnegative,
         takers=EVERYWHERE,
     )
-    targets: Sequence[Mapping[str, Any]] | None = declare(
-        None,
+    targets: Sequence[Mapping[str, Any]] = declare(
+        ({"name": UNNAMED},),
         list,
-        "Several measured quantities in place of one target, each with its direction, range, "
-        "weight and limit: their desirability is what the policy maximises.",
+        "What is measured, in place of one target: several, each with its direction, range, weight "
+        "and limit. Their desirability is what the policy maximises.",
         example={"stability": "minimize", "efficiency": "maximize,range=0..20"},
         takers=(),
     )
-    """As `Target.body` writes them; None for one target."""
+    """Mostly one; each as `Target.body` has it."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
 
     def __post_init__(self) -> None:
-        check_target_name(self.target)
-        checks.one_of("Study", "direction", self.direction, DIRECTIONS)
+        read_targets(self.wanted)
         for one in SETTINGS:
             value = getattr(self, one.name)
             if one.check is not None and not (value is None and one.default is None):
@@ -273,8 +268,6 @@ class Settings:
         together = (self.centre is None) == (self.spread is None)
         checks.needs(together, "Study", "centre and spread together", (self.centre, self.spread))
         checks.whole("Study", "revision", self.revision)
-        if self.targets is not None:
-            read_targets(self.several)
 
     def claims_as(self, other: Settings) -> bool:
         """Tell whether the theory says the same of both."""
@@ -306,14 +299,39 @@ class Settings:
         return "whenever the policy chooses a row again"
 
     @cached_property
-    def several(self) -> tuple[Target, ...]:
-        """The targets of a study that has several; () for one."""
-        return tuple(Target(**body) for body in self.targets or ())
+    def wanted(self) -> tuple[Target, ...]:
+        """The targets."""
+        return tuple(Target(**body) for body in self.targets)
+
+    @cached_property
+    def combined(self) -> bool:
+        """Whether the policy sees the desirability of the targets, and not the values of one."""
+        return is_combined(self.wanted)
+
+    @property
+    def target(self) -> str:
+        """The name of what the policy sees."""
+        return COMBINED if self.combined else self.wanted[0].name
+
+    @property
+    def direction(self) -> str:
+        return MAXIMIZE if self.combined else self.wanted[0].direction
+
+    def single_value(self, values: Mapping[str, float]) -> float | None:
+        """Return the value of a single target; None without one, and for several."""
+        return None if self.combined else values.get(self.target)
+
+    def result(self, values: Mapping[str, float]) -> float | dict[str, float] | None:
+        """Return a result as users know it: the value of one target, or those of several by name.
+
+        None if there is no value, because the measurement failed.
+        """
+        return (dict(values) or None) if self.combined else self.single_value(values)
 
     @property
     def sign(self) -> float:
         """Policies maximise."""
-        return 1.0 if self.direction == "maximize" else -1.0
+        return 1.0 if self.direction == MAXIMIZE else -1.0
 
     @property
     def body(self) -> dict[str, Any]:

@@ -22,11 +22,18 @@ from kernelbandits.checks import StorageError, StudyConflict
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.runtime import require
 from kernelbandits.study.values import Suggestion, format_cell
-from kernelbandits.tables.cells import NUMBER, plain, text_of, truth
+from kernelbandits.tables.cells import parse_number, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
-from kernelbandits.tables.results import ROUNDED, Result, value_of, whole_number
+from kernelbandits.tables.results import ROUNDED, Result, read_errors, value_of, whole_number
 from kernelbandits.tables.sources import read_table
-from kernelbandits.tables.table import Table
+from kernelbandits.tables.table import (
+    Table,
+    cell_place,
+    column_numbers,
+    column_texts,
+    origin,
+    row_place,
+)
 from kernelbandits.tables.workbooks import Sheet, write_workbook
 
 if TYPE_CHECKING:
@@ -113,7 +120,7 @@ class SheetLayout:
 
     @classmethod
     def of(cls, place: Place, settings: Settings) -> SheetLayout:
-        names = [one.name for one in settings.several] or [settings.target]
+        names = [one.name for one in settings.wanted]
         own = {STUDY, TRIAL, FAILED, *([ROW] if place.space is None else [])}
         targets = {name: f"{name} (result)" if name in own else name for name in names}
         described = {
@@ -121,7 +128,7 @@ class SheetLayout:
             for name in (*place.labels, *place.chosen)
         }
         taken = {*own, *targets.values(), *described.values()}
-        plain_names = {name: f"{name} {SEM}" if settings.several else SEM for name in names}
+        plain_names = {name: f"{name} {SEM}" if settings.combined else SEM for name in names}
         errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
         note, by = (rename_taken(name, taken) for name in (NOTE, BY))
         return cls(place.space is None, described, targets, errors, note, by)
@@ -140,7 +147,7 @@ class SheetLayout:
         used = list(trials)
         columns = []
         for name, column in self.targets.items():
-            known = any(name in trial.sems or trial.sem is not None for trial in used)
+            known = any(name in trial.sems for trial in used)
             columns += [column, *([self.errors[name]] if known else [])]
         told = [trial.told.body for trial in used if trial.told]
         details = {NOTE: self.note, BY: self.by}
@@ -262,12 +269,12 @@ class TrialSheetReader:
 
     def __init__(self, table: Table, layout: SheetLayout, state: State, place: Place) -> None:
         self.table, self.layout, self.state, self.place = table, layout, state, place
-        self.study = study_name(state.events[0])
+        self.source, self.study = origin(table).source, study_name(state.events[0])
         self.lines: dict[int, int] = {}
         """Trial -> the line that has it."""
         if STUDY not in table.columns:
             raise StudyConflict(
-                f"{table.source} needs to be a sheet that ask --sheet wrote, got a table without a "
+                f"{self.source} needs to be a sheet that ask --sheet wrote, got a table without a "
                 f"column {STUDY!r}; tell --file reads other tables. Nothing was stored"
             )
 
@@ -279,20 +286,18 @@ class TrialSheetReader:
         failed = truth(self._cell(i, FAILED))
         if failed is None:
             got = self._cell(i, FAILED)
-            raise ValueError(
-                f"{self.table.source} needs yes or no {self._at(i, FAILED)}, got {got!r}"
-            )
+            raise ValueError(f"{self.source} needs yes or no {self._at(i, FAILED)}, got {got!r}")
         written = {name: c for name, c in self.layout.targets.items() if self._cell(i, c)}
         if not written and not failed:
             self._read_errors(i, {})
             return None
-        line = self.table.lines[i]
-        place = f"{self.table.source}, {self.table.unit} {line}"
-        found = Result(trial=trial.number, failed=failed, line=line, place=place)
+        place = f"{self.source}, {row_place(self.table, i)}"
+        line = int(self.table.index[i])
+        found = Result(trial=trial.number, line=line, place=place)
         details = self._read_details(i)
         if failed:
             self._refuse_values(i, trial, written)
-            return replace(found, details=details)
+            return replace(found, failed=True, details=details)
         absent = [name for name, c in written.items() if self._cell(i, c).casefold() == MISSING]
         values = {
             name: self._read_value(i, column, trial.values.get(name))
@@ -300,15 +305,7 @@ class TrialSheetReader:
             if name not in absent
         }
         sems = self._read_errors(i, values)
-        if self.state.settings.several:
-            more = {"sems": sems, MISSING: absent}
-            told = {"values": values, **{name: part for name, part in more.items() if part}}
-            return replace(found, details=details | told)
-        [name] = written
-        if absent:
-            return self._read_missing(i, trial, replace(found, details={**details, MISSING: True}))
-        details |= {SEM: sems[name]} if sems else {}
-        return replace(found, value=values[name], details=details)
+        return replace(found, values=values, sems=sems, missing=tuple(absent), details=details)
 
     def _read_value(self, i: int, column: str, stored: float | None) -> float:
         """Read the value in a cell; the stored one if the cell has that up to rounding."""
@@ -318,38 +315,19 @@ class TrialSheetReader:
 
     def _read_errors(self, i: int, values: Mapping[str, float]) -> dict[str, float]:
         """Read target -> the standard error of its value, where one was written."""
-        sems: dict[str, float] = {}
         for name, column in self.layout.errors.items():
-            if not self._cell(i, column):
-                continue
-            sem, at = self.table.number(i, column), self._at(i, column)
-            if sem <= 0:
+            if name not in values and self._cell(i, column):
                 raise ValueError(
-                    f"{self.table.source} needs a standard error > 0 {at}, got {sem:g}"
+                    f"{self.source} needs a standard error {self._at(i, column)} only beside "
+                    f"a value, got {self._cell(i, column)}"
                 )
-            if name not in values:
-                raise ValueError(
-                    f"{self.table.source} needs a standard error {at} only beside a value, "
-                    f"got {sem:g}"
-                )
-            sems[name] = sem
-        return sems
+        columns = {name: c for name, c in self.layout.errors.items() if c in self.table.columns}
+        return read_errors(self.table, columns, values, i)
 
     def _read_details(self, i: int) -> dict[str, Any]:
         columns = {NOTE: self.layout.note, BY: self.layout.by}
         found = {name: self._cell(i, column) for name, column in columns.items()}
         return {name: text for name, text in found.items() if text}
-
-    def _read_missing(self, i: int, trial: Trial, result: Result) -> Result | None:
-        """Return the end of a trial of one target without a value; None if it ended so already."""
-        if trial.state == MISSING:
-            return None
-        if trial.state != "pending":
-            at = self._at(i, next(iter(self.layout.targets.values())))
-            self._refuse(
-                f"a value {at}, because trial {trial.number} is {trial.state}", repr(MISSING)
-            )
-        return result
 
     def _refuse_values(self, i: int, trial: Trial, written: Mapping[str, str]) -> None:
         """Refuse values of a measurement that failed, except those that were told before."""
@@ -358,8 +336,7 @@ class TrialSheetReader:
             if stored is None or self._read_value(i, column, stored) != stored:
                 at = self._at(i, column)
                 raise ValueError(
-                    f"{self.table.source} needs no value {at}, where the measurement failed, "
-                    "got one"
+                    f"{self.source} needs no value {at}, where the measurement failed, got one"
                 )
 
     def _check_study(self, i: int) -> None:
@@ -390,7 +367,7 @@ class TrialSheetReader:
 
     def _check_candidate(self, i: int, trial: Trial) -> None:
         for column, there in self.layout.identify(trial.row, self.place).items():
-            number = float(self.table.columns[column].numbers[i])
+            number = float(column_numbers(self.table, column)[i])
             if not is_same(there, self._cell(i, column), number):
                 self._refuse(
                     f"{format_cell(there)!r} {self._at(i, column)}, as trial {trial.number} has it",
@@ -399,13 +376,13 @@ class TrialSheetReader:
 
     def _cell(self, i: int, column: str) -> str:
         """Return the text of a cell; blank where the sheet has no such column."""
-        return self.table.columns[column].texts[i] if column in self.table.columns else ""
+        return column_texts(self.table, column)[i] if column in self.table.columns else ""
 
     def _at(self, i: int, column: str) -> str:
-        return self.table.place(i, column)
+        return cell_place(self.table, i, column)
 
     def _refuse(self, needed: str, got: str) -> NoReturn:
-        raise StudyConflict(f"{self.table.source} needs {needed}, got {got}. Nothing was stored")
+        raise StudyConflict(f"{self.source} needs {needed}, got {got}. Nothing was stored")
 
 
 def is_same(written: Any, text: str, number: float) -> bool:
@@ -413,7 +390,7 @@ def is_same(written: Any, text: str, number: float) -> bool:
     if isinstance(written, bool) or not isinstance(written, (int, float)):
         name = plain(text_of(written))
         # A spreadsheet writes the name 007 as the number 7.
-        same_number = NUMBER.fullmatch(name) is not None and float(name) == number
+        same_number = parse_number(name) == number
         return same_number or name.casefold() == text.casefold()
     if math.isnan(number):
         return False

@@ -1,4 +1,6 @@
-"""Several targets of one study: how desirable their values are, and one number for the policy.
+"""The targets of a study: how desirable their values are, and one number for the policy.
+
+Of one target of which nothing but its direction is given, the number is its value. Otherwise it is
 
     D = (prod_i max(d_i, 0.01)^w_i)^(1 / sum w_i),   0 if a hard limit is broken,
 
@@ -8,7 +10,6 @@ with the desirability d_i in [0, 1] and the weight w_i of each target (Derringer
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,6 +20,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
+from kernelbandits.tables.cells import is_number, parse_number
 from kernelbandits.tables.export import COMBINED
 from kernelbandits.tables.headers import loose
 
@@ -30,13 +32,11 @@ CENTRE, SPREAD = 0.5, 0.25
 """The units in which a policy sees the desirability, which lies between 0 and 1."""
 
 Range = tuple[float, float]
-NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-RANGE = re.compile(f"({NUMBER})\\.\\.({NUMBER})")
 
 
 @dataclass(frozen=True)
 class Target:
-    """One of several measured quantities, and how desirable its values are.
+    """A measured quantity, and how desirable its values are.
 
     The desirability d of a value y rises from 0 at `low` to 1 at `high` ("maximize"), falls from 1
     at `low` to 0 at `high` ("minimize"), or is 1 at the value `aim` and falls to 0 at both ends.
@@ -153,6 +153,14 @@ class Target:
         return ", ".join(parts)
 
 
+def is_combined(targets: Sequence[Target]) -> bool:
+    """Tell whether the policy sees a desirability, and not the values of a single target.
+
+    It does with several targets, and with one of which more than its direction is given.
+    """
+    return len(targets) > 1 or not {*targets[0].body} <= {"name", "direction"}
+
+
 def check_target_name(name: Any) -> None:
     """Check that a target can be called so.
 
@@ -208,41 +216,39 @@ def parse_part(text: str, word: str) -> dict[str, Any]:
     if word.lower() in checks.DIRECTIONS:
         return {"direction": checks.DIRECTIONS[word.lower()]}
     part, _, value = (piece.strip() for piece in word.partition("="))
-    span = RANGE.fullmatch(value)
-    if part == "range" and span:
-        return {"low": float(span[1]), "high": float(span[2])}
-    if part in ("aim", "weight", "limit") and re.fullmatch(NUMBER, value):
-        return {part: float(value)} | ({"direction": AIM} if part == "aim" else {})
+    low, _, high = value.partition("..")
+    if part == "range" and is_number(low) and is_number(high):
+        return {"low": parse_number(low), "high": parse_number(high)}
+    if part in ("aim", "weight", "limit") and is_number(value):
+        return {part: parse_number(value)} | ({"direction": AIM} if part == "aim" else {})
     raise ValueError(
         f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER or "
         f"limit=NUMBER, got {word!r} in {text!r}"
     )
 
 
-def read_measured(owner: str, target: Any, direction: Any, targets: Any = None) -> dict[str, Any]:
-    """Return what is measured: a target and its direction, or several targets.
+def read_measured(
+    owner: str, target: Any, direction: Any, targets: Any = None
+) -> tuple[Target, ...]:
+    """Return the targets that are given as a target and its direction, or as several.
 
-    The direction may stand in the text of the target, as on the command line. A target of which
-    more is said, such as a value to be met, is one of several, even if it is the only one.
+    The direction may stand in the text of the target, as on the command line.
 
-    >>> read_measured("Study", "cost:minimize", None)
-    {'target': 'cost', 'direction': 'minimize'}
+    >>> read_measured("Study", "cost:minimize", None)[0].direction
+    'minimize'
     """
     if targets is not None:
         checks.needs(target is None, owner, "target or targets, not both", target)
         needed = "the direction of several targets with each of them, as in stability:minimize"
         checks.needs(direction is None, owner, needed, direction)
-        return {"targets": read_targets(targets)}
+        return read_targets(targets)
     given = None if direction is None else checks.direction(owner, direction)
     if not isinstance(target, str) or not split_target(target)[1]:
-        name = UNNAMED if target is None else target
-        return {"target": name, "direction": given or MAXIMIZE}
+        return (Target(UNNAMED if target is None else target, given or MAXIMIZE),)
     wanted = parse_target(target)
     agreed = given is None or given == wanted.direction
     checks.needs(agreed, owner, f"one direction, and {target!r} has its own", given)
-    if {*wanted.body} <= {"name", "direction"}:
-        return {"target": wanted.name, "direction": wanted.direction}
-    return {"targets": (wanted,)}
+    return (wanted,)
 
 
 UNNAMED = "value"
@@ -268,7 +274,8 @@ def read_targets(given: Any) -> tuple[Target, ...]:
     alike = Counter(map(loose, names))
     for name in names:
         checks.needs(alike[loose(name)] == 1, "Study", "each target once", name)
-    checks.needs(COMBINED not in names, "Study", f"targets not called {COMBINED}", names)
+    free = COMBINED not in names or not is_combined(items)
+    checks.needs(free, "Study", f"targets not called {COMBINED}", names)
     return tuple(items)
 
 

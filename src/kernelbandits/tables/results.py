@@ -1,4 +1,7 @@
-"""Results in a file or a table: which trial or row each belongs to, and its value."""
+"""Results in a file or a table: which trial or row each belongs to, and its values.
+
+Each target has a column, and some cells may be blank.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -17,16 +20,25 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import (
-    DETAILS,
+    COMBINED,
+    FRONT,
     TIMES,
     TRIALS,
     is_export,
-    name_details,
     name_in_export,
+    name_targets,
 )
 from kernelbandits.tables.headers import bare, find, find_strictly, loose, unit_of
 from kernelbandits.tables.sources import mapping_table, read_table
-from kernelbandits.tables.table import LARGEST, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    Table,
+    cell_place,
+    column_texts,
+    origin,
+    read_number,
+    row_place,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +91,8 @@ EXPORTED_WITHIN = 0.002
 """Seconds by which the time of an exported trial may be rounded."""
 ROUNDED = 1e-8
 """By which share of themselves numbers may be rounded when a spreadsheet saves them."""
+SEM = ("sem (result)", "sem")
+"""What the column of the standard errors of a single target is called."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -97,7 +111,12 @@ class Result:
     its first one, and any other row of it may be meant as well."""
     x: Mapping[str, Any] | None = None
     """In place of a row: the values of a candidate that is not in the table."""
-    value: float | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Target -> its value, of those that were measured; empty for a failure."""
+    sems: Mapping[str, float] = field(default_factory=dict)
+    """Target -> the standard error of its value, where it is known."""
+    missing: tuple[str, ...] = ()
+    """Targets whose values will not come."""
     failed: bool = False
     key: str | None = None
     """By which the same line is known again."""
@@ -108,7 +127,7 @@ class Result:
     exported: Exported | None = None
     """Of a line of an export: how its trial is known again."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else is known of it: its standard error (sem), a note, and who measured it (by)."""
+    """What else is known of it: a note, and who measured it (by)."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +147,10 @@ class Exported:
 class Layout:
     """The columns of a table in which the parts of a result stand."""
 
-    value: str | None
+    values: dict[str, str]
+    """Target -> the column of its values, as far as they are there."""
+    errors: dict[str, str]
+    """Target -> the column of their standard errors."""
     trial: str | None
     row: str | None
     failed: str | None
@@ -145,8 +167,9 @@ class Layout:
     """Whether a line may describe a candidate that is not in the table."""
 
     @property
-    def used_columns(self) -> set[str | None]:
-        own = {self.value, self.trial, self.row, self.failed, self.key}
+    def used_columns(self) -> set[str]:
+        own = {*self.values.values(), *self.errors.values()}
+        own |= {name for name in (self.trial, self.row, self.failed, self.key) if name}
         if self.state is not None:
             own |= {*TRIALS}
         return own | {*self.described.values(), *self.labels.values()}
@@ -157,19 +180,22 @@ def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
     table = read_table(source, worksheet, SHEETS)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if len(table):
-        for notice in table.notices:
-            warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=4)
+        for notice in origin(table).notices:
+            warnings.warn(f"{origin(table).source}: {notice}", DataNotice, stacklevel=4)
     return table
 
 
 def read_results(
     source: Source | pd.DataFrame,
     candidates: Described,
-    target: str,
+    targets: Sequence[str],
     worksheet: str | None = None,
     off_table: bool = False,
 ) -> list[Result]:
     """Read the results of a table and check them all; rows that are not measured yet are left out.
+
+    The values are those of the named targets, mostly one. The column of a single target may also be
+    called "value", and the column of its standard errors "sem".
 
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that
@@ -178,32 +204,34 @@ def read_results(
     table = read_lines(source, worksheet)
     if not len(table):
         return []
-    layout = replace(layout_of(table, candidates, target), off_table=off_table)
+    layout = replace(layout_of(table, candidates, targets), off_table=off_table)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
-    results = [
-        replace(one, details=read_details(table, layout, i))
-        for one, i in zip(results, measured, strict=True)
-    ]
     check_keys(table, results)
-    return add_keys(table.source, results, candidates) if table.from_file else results
+    return (
+        add_keys(origin(table).source, results, candidates) if origin(table).from_file else results
+    )
 
 
-def layout_of(table: Table, candidates: Described, target: str) -> Layout:
-    """Find the columns: the target by its exact name, then the candidates', then the others."""
+def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
+    """Find the columns: targets by their exact names, then the candidates', then the others."""
     if is_export(table.columns):
-        return layout_of_export(table, candidates)
-    value = find_strictly(table.columns, target)
-    described = find_described(table, candidates.chosen, {value})
-    free = [name for name in table.columns if name not in (value, *described.values())]
-    value = value or find(free, target)
-    labels = find_described(table, candidates.labels, {value, *described.values()})
-    free = [name for name in free if name not in labels.values()]
-    words = {loose(name): name for name in free if name != value}
+        return layout_of_export(table, candidates, targets)
+    exact = {name: find_strictly(table.columns, name) for name in targets}
+    described = find_described(table, candidates.chosen, {*exact.values()})
+    free = [name for name in table.columns if name not in (*exact.values(), *described.values())]
+    found = {name: column or find(free, name) for name, column in exact.items()}
+    values = {name: column for name, column in found.items() if column is not None}
+    labels = find_described(table, candidates.labels, {*values.values(), *described.values()})
+    others = [name for name in free if name not in (*labels.values(), *values.values())]
+    words = {loose(name): name for name in others}
+    if len(targets) == 1 and not values and "value" in words:
+        values = {targets[0]: words["value"]}
     layout = Layout(
-        value=value or words.get("value"),
+        values=values,
+        errors={},
         trial=words.get("trial"),
         row=words.get("row") if candidates.space is None else None,
         failed=words.get("failed"),
@@ -213,25 +241,39 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
         labels=labels,
     )
     given = tuple(table.columns)
-    checks.needs(
-        bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
-    )
+    needed = f"columns of targets among {tuple(targets)}"
+    needed = f"a column {targets[0]!r} or 'value'" if len(targets) == 1 else needed
+    checks.needs(bool(layout.values or layout.failed), origin(table).source, needed, given)
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     row = ", a column 'row'" if candidates.space is None else ""
     who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
-        bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
+        bool(layout.trial or layout.row or labels or layout.complete),
+        origin(table).source,
+        who,
+        given,
     )
-    return layout
+    return replace(layout, errors=find_errors(table, layout, targets))
 
 
-def layout_of_export(table: Table, candidates: Described) -> Layout:
-    """Return the columns of an export of trials, whose names do not depend on the target."""
+def layout_of_export(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
+    """Return the columns of an export of trials, in which a single target is called "value"."""
     shown = name_in_export([*candidates.labels, *candidates.chosen])
     there = {name: column for name, column in shown.items() if column in table.columns}
     described = {name: there[name] for name in candidates.chosen if name in there}
-    return Layout(
-        value="value",
+    columns = name_targets(shown.values(), targets)
+    values = {name: column for name, column in columns.items() if column in table.columns}
+    if len(targets) == 1 and not values:
+        values = {targets[0]: "value"}
+    checks.needs(
+        bool(values),
+        origin(table).source,
+        f"columns of targets among {tuple(targets)}",
+        tuple(table.columns),
+    )
+    layout = Layout(
+        values=values,
+        errors={},
         trial="trial",
         row="row" if "row" in table.columns and candidates.space is None else None,
         failed=None,
@@ -241,9 +283,24 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
         labels={name: there[name] for name in candidates.labels if name in there},
         state="state",
     )
+    return replace(layout, errors=find_errors(table, layout, targets))
 
 
-def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
+def find_errors(table: Table, layout: Layout, targets: Sequence[str]) -> dict[str, str]:
+    """Return target -> the column of its standard errors: its name with the word sem behind.
+
+    That of a single target may be called sem alone.
+    """
+    free = {loose(name): name for name in table.columns if name not in layout.used_columns}
+    alone = map(loose, SEM) if len(targets) == 1 else ()
+    words = {name: (loose(f"{column} sem"), *alone) for name, column in layout.values.items()}
+    found = {name: [free[word] for word in known if word in free] for name, known in words.items()}
+    return {name: columns[0] for name, columns in found.items() if columns}
+
+
+def find_described(
+    table: Table, wanted: Iterable[str], taken: Collection[str | None]
+) -> dict[str, str]:
     """Return the column of the table for each column of the candidates that it has."""
     names = [name for name in table.columns if name not in taken]
     matches = ((name, find(names, name) or find(names, bare(name))) for name in wanted)
@@ -252,46 +309,45 @@ def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) 
         units = {unit_of(name), unit_of(column)} - {""}
         if len(units) > 1:
             raise ValueError(
-                f"{table.source} needs column {name!r} in the unit of the study, got {column!r}; "
-                f"convert its values, or call it {name!r} if they are in that unit"
+                f"{origin(table).source} needs column {name!r} in the unit of the study, got "
+                f"{column!r}; convert its values, or call it {name!r} if they are in that unit"
             )
     return found
 
 
-def notice_others(
-    table: Table, layout: Layout, candidates: Described, besides: Collection[str] = ()
-) -> None:
-    """Warn of columns that have no meaning here; `besides` are further ones that have."""
-    others = [
-        name
-        for name in table.columns
-        if name not in layout.used_columns
-        and name not in candidates.columns
-        and name not in detail_columns(table, layout).values()
-        and name not in besides
-    ]
+def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
+    """Warn of columns that have no meaning here."""
+    known = {*layout.used_columns, *detail_columns(table, layout).values()}
+    # What an export has of several targets together is computed again.
+    known |= {*SEM, FRONT, COMBINED} if layout.state is not None else set()
+    others = [name for name in table.columns if name not in known | {*candidates.columns}]
     if others:
-        warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
+        warnings.warn(
+            f"{origin(table).source}: columns {others} are ignored", DataNotice, stacklevel=3
+        )
 
 
 def notice_skipped(table: Table, skipped: int) -> None:
     if skipped:
         rows = "1 row has" if skipped == 1 else f"{skipped} rows have"
         warnings.warn(
-            f"{table.source}: {rows} no value yet and {'is' if skipped == 1 else 'are'} left out",
+            f"{origin(table).source}: {rows} no value yet and "
+            f"{'is' if skipped == 1 else 'are'} left out",
             DataNotice,
             stacklevel=3,
         )
 
 
 def is_measured(table: Table, layout: Layout, i: int) -> bool:
-    if layout.state is not None and cell(table, layout.state, i) in ("pending", "withdrawn"):
+    if cell(table, layout.state, i) == "withdrawn":
         return False
-    return has_failed(table, layout, i) or cell(table, layout.value, i) != ""
+    return has_failed(table, layout, i) or any(
+        cell(table, column, i) != "" for column in layout.values.values()
+    )
 
 
 def cell(table: Table, name: str | None, i: int) -> str:
-    return "" if name is None else table.columns[name].texts[i]
+    return "" if name is None else column_texts(table, name)[i]
 
 
 def has_failed(table: Table, layout: Layout, i: int) -> bool:
@@ -301,34 +357,55 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
     failed = truth(word)
     if failed is None:
         raise ValueError(
-            f"{table.source} needs yes or no {table.place(i, str(layout.failed))}, got {word!r}"
+            f"{origin(table).source} needs yes or no "
+            f"{cell_place(table, i, str(layout.failed))}, got {word!r}"
         )
     return failed
 
 
 def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> Result:
-    failed = has_failed(table, layout, i)
+    """Read the result in one line."""
+    failed, state = has_failed(table, layout, i), cell(table, layout.state, i)
     trial = whole_number(table, layout.trial, i, 1)
-    exported = None if layout.state is None else read_exported(table, i)
     candidate = find_candidate(table, layout, candidates, i, trial)
-    value = None if failed else value_of(table, str(layout.value), i)
-    if failed and cell(table, layout.value, i):
-        place = table.place(i, str(layout.value))
+    filled = {name: c for name, c in layout.values.items() if cell(table, c, i) != ""}
+    if failed and filled and layout.state is None:
+        place = cell_place(table, i, next(iter(filled.values())))
         raise ValueError(
-            f"{table.source} needs no value {place}, where the measurement failed, got one"
+            f"{origin(table).source} needs no value {place}, where the measurement failed, got one"
         )
-    key = cell(table, layout.key, i) or None
-    place = f"{table.source}, {table.unit} {table.lines[i]}"
+    values = {} if failed else {name: value_of(table, c, i) for name, c in filled.items()}
+    absent = [name for name in layout.values if name not in values and state == "missing"]
     return Result(
         trial=trial,
         **candidate,
-        value=value,
+        values=values,
+        sems=read_errors(table, layout.errors, values, i),
+        missing=tuple(absent),
         failed=failed,
-        key=key,
-        line=table.lines[i],
-        place=place,
-        exported=exported,
+        key=cell(table, layout.key, i) or None,
+        line=int(table.index[i]),
+        place=f"{origin(table).source}, {row_place(table, i)}",
+        exported=None if layout.state is None else read_exported(table, i),
+        details=read_details(table, layout, i),
     )
+
+
+def read_errors(
+    table: Table, columns: Mapping[str, str], values: Iterable[str], i: int
+) -> dict[str, float]:
+    """Read target -> the standard error of its value in one line, where there is one."""
+    sems: dict[str, float] = {}
+    for name in values:
+        column = columns.get(name)
+        if column is not None and cell(table, column, i):
+            sems[name] = read_number(table, i, column)
+            if sems[name] <= 0:
+                where = cell_place(table, i, column)
+                raise ValueError(
+                    f"{origin(table).source} needs a standard error > 0 {where}, got {sems[name]:g}"
+                )
+    return sems
 
 
 def read_exported(table: Table, i: int) -> Exported:
@@ -350,7 +427,7 @@ def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -
     """
     described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     numbered = whole_number(table, layout.row, i, 0)
-    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
     for row in (*labelled, numbered):
         if row is not None and row < len(candidates) and is_close(candidates.x(row), described):
@@ -369,18 +446,10 @@ def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
-    """Read standard error, note and name of a result, from columns that have no other meaning."""
+    """Read the note of a result and who measured it, from columns that have no other meaning."""
     columns = detail_columns(table, layout)
-    found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
-    found = {name: text for name, text in found.items() if text}
-    if "sem" in found:
-        column = columns["sem"]
-        error = table.number(i, column)
-        if error <= 0:
-            where = table.place(i, column)
-            raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
-        found["sem"] = error
-    return found
+    found = {name: cell(table, column, i) for name, column in columns.items()}
+    return {name: text for name, text in found.items() if text}
 
 
 def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
@@ -389,11 +458,7 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
     Beside a column of the candidates called note, the note of a result is note (result).
     """
     free = {loose(name): name for name in table.columns if name not in layout.used_columns}
-    words: dict[str, tuple[str, ...]] = {
-        name: (loose(other), name) for name, other in name_details(DETAILS).items()
-    }
-    # As in a study of several targets, where each has its own.
-    words["sem"] = (*words["sem"], loose(f"{layout.value} sem"))
+    words = {name: (loose(f"{name} (result)"), name) for name in ("note", "by")}
     return {
         name: free[found]
         for name, known in words.items()
@@ -403,14 +468,14 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
 
 def names_row(table: Table, layout: Layout, i: int) -> bool:
     """Tell whether a line with a trial names its row besides: then they must agree."""
-    described = [table.columns[column].texts[i] for column in layout.described.values()]
+    described = [column_texts(table, column)[i] for column in layout.described.values()]
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     return any(names) or (layout.complete and all(described))
 
 
 def value_of(table: Table, name: str, i: int) -> float:
     try:
-        return table.number(i, name) + 0.0
+        return read_number(table, i, name) + 0.0
     except ValueError as error:
         raise ValueError(
             f"{error}; blank is not measured yet, and a column 'failed' tells failures"
@@ -419,12 +484,13 @@ def value_of(table: Table, name: str, i: int) -> float:
 
 def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
     """Return the whole number in a cell, or None if it is blank or there is no such column."""
-    if name is None or not table.columns[name].texts[i]:
+    if name is None or not column_texts(table, name)[i]:
         return None
-    number = table.number(i, name)
+    number = read_number(table, i, name)
     if number != int(number) or number < least:
         raise ValueError(
-            f"{table.source} needs a whole number >= {least} {table.place(i, name)}, got {number}"
+            f"{origin(table).source} needs a whole number >= {least} "
+            f"{cell_place(table, i, name)}, got {number}"
         )
     return int(number)
 
@@ -465,11 +531,11 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     for found in (row, *labelled.values()):
         if found is not None:
             return check_row(table, layout, candidates, i, found)
-    cells = [table.columns[column].texts[i] for column in layout.described.values()]
+    cells = [column_texts(table, column)[i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
         who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
         raise ValueError(
-            f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
+            f"{origin(table).source} needs {who} or a row in {row_place(table, i)}, got neither"
         )
     parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
@@ -482,26 +548,26 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
             "learnt as a point that is never suggested"
         )
         way = way if kind is StudyConflict else ""
-        raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}{way}") from None
+        raise kind(f"{origin(table).source}, {row_place(table, i)}: {refusal}{way}") from None
 
 
 def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
     """Return the row if it exists and agrees with all else that its line says."""
     if row >= len(candidates):
-        place = table.place(i, str(layout.row))
+        place = cell_place(table, i, str(layout.row))
         raise StudyConflict(
-            f"{table.source} needs a row below {len(candidates)} {place}, got {row}"
+            f"{origin(table).source} needs a row below {len(candidates)} {place}, got {row}"
         )
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
         if (
-            table.columns[column].texts[i]
+            column_texts(table, column)[i]
             and read_part(table, layout, candidates, name, i) != there
         ):
-            said = f"{there!r} {table.place(i, column)}, as row {row} has it"
+            said = f"{there!r} {cell_place(table, i, column)}, as row {row} has it"
             raise StudyConflict(
-                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+                f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
     return row
 
@@ -510,13 +576,13 @@ def find_labelled_rows(
     table: Table, layout: Layout, candidates: Described, i: int
 ) -> dict[str, int]:
     """Return the row that each label of the line names."""
-    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
     for name, row in rows.items():
         if row is None:
-            place = table.place(i, layout.labels[name])
+            place = cell_place(table, i, layout.labels[name])
             raise StudyConflict(
-                f"{table.source} needs a label of a candidate {place}, got {given[name]!r}"
+                f"{origin(table).source} needs a label of a candidate {place}, got {given[name]!r}"
             )
     return {name: row for name, row in rows.items() if row is not None}
 
@@ -525,9 +591,10 @@ def check_labels(table: Table, layout: Layout, candidates: Described, i: int, ro
     for name, other in find_labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
-            said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
+            place = cell_place(table, i, column)
+            said = f"{candidates.label(row)[name]!r} {place}, as row {row} has it"
             raise StudyConflict(
-                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+                f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
 
 
@@ -537,9 +604,9 @@ def read_part(
     """Return what a line says about one column of the candidates."""
     column = layout.described[name]
     return (
-        table.columns[column].texts[i]
+        column_texts(table, column)[i]
         if name in candidates.categories
-        else table.number(i, column, LARGEST)
+        else read_number(table, i, column, LARGEST)
     )
 
 
@@ -549,15 +616,15 @@ def check_keys(table: Table, results: list[Result]) -> None:
     for one in results:
         first = said.setdefault(one.key, one) if one.key else one
         if replace(first, line=one.line) != one:
-            place = f"in {table.unit} {one.line}"
+            place = f"in {origin(table).unit} {one.line}"
             raise ValueError(
-                f"{table.source} needs another key {place}, "
-                f"got {one.key!r} of {table.unit} {first.line} again"
+                f"{origin(table).source} needs another key {place}, "
+                f"got {one.key!r} of {origin(table).unit} {first.line} again"
             )
 
 
 def add_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
-    """Give results without a key one made of file, trial or row, and value or values.
+    """Give results without a key one made of file, trial or row, and values.
 
     Equal lines are numbered, so that a file told twice is recognised line by line.
     """
@@ -566,9 +633,8 @@ def add_keys(file: str, results: list[Result], candidates: Described) -> list[Re
     for one in results:
         row: Any = None if one.row is None else candidates.key(one.row)
         row = row if one.x is None else dict(one.x)
-        value: Any = None if one.value is None else canonical(one.value)
-        value = one.details.get("values", value)
-        said = json.dumps([file, one.trial, row, value])
+        values = {name: canonical(value) for name, value in one.values.items()}
+        said = json.dumps([file, one.trial, row, values])
         keys.append(
             one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
         )

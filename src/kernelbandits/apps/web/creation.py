@@ -24,8 +24,15 @@ from kernelbandits.tables.cells import MISSING
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.sources import read_table
-from kernelbandits.tables.table import NUMBERS, Table
-from kernelbandits.tables.target_results import read_target_results
+from kernelbandits.tables.table import (
+    NUMBERS,
+    Table,
+    column_kind,
+    column_texts,
+    has_only_numbers,
+    is_empty,
+    origin,
+)
 
 DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED = (
     "describes the candidate",
@@ -181,8 +188,6 @@ class Aims:
         target = self.first.target
         checks.needs(bool(target), "a new study", "the name of what is measured", target)
         given = {one.name: read_setting(one, text) for one, text in self.fields if text}
-        if self.is_plain:
-            return {"target": target, "direction": self.first.direction, **given}
         return {"targets": [line.read() for line in self.lines], **given}
 
 
@@ -268,7 +273,7 @@ def preview_table(
         columns = chosen_columns(table, form)
         aims = Aims.of(form).with_results(result_names(columns), table.columns)
     rows = [
-        [column.texts[i] for column in table.columns.values()]
+        [column_texts(table, name)[i] for name in table.columns]
         for i in range(min(SHOWN_ROWS, len(table)))
     ]
     found = Preview(
@@ -276,7 +281,7 @@ def preview_table(
         rows,
         len(table),
         aims,
-        notices=table.notices,
+        notices=origin(table).notices,
         worksheet=worksheet,
         tell_results=form is None or form.has("tell-results"),
     )
@@ -297,12 +302,12 @@ def count_results(table: Table, columns: Sequence[ColumnChoice]) -> int:
 
 def find_gaps(table: Table, name: str) -> set[int]:
     """Return the rows in which a column has no value."""
-    texts = table.columns[name].texts
+    texts = column_texts(table, name)
     return {row for row, text in enumerate(texts) if text.casefold() in MISSING}
 
 
 def filled_cells(table: Table, name: str) -> list[str]:
-    return [text for text in table.columns[name].texts if text.casefold() not in MISSING]
+    return [text for text in column_texts(table, name) if text.casefold() not in MISSING]
 
 
 def guess_targets(table: Table) -> list[str]:
@@ -313,8 +318,8 @@ def guess_targets(table: Table) -> list[str]:
     """
     gaps = {
         name: missing
-        for name, column in table.columns.items()
-        if column.has_only_numbers and (missing := find_gaps(table, name))
+        for name in table.columns
+        if has_only_numbers(table, name) and (missing := find_gaps(table, name))
     }
     if gaps:
         first = next(iter(gaps.values()))
@@ -359,11 +364,11 @@ def chosen_columns(table: Table, form: Form) -> list[ColumnChoice]:
 
 
 def describe_column(table: Table, name: str, role: str, scale: str) -> ColumnChoice:
-    column = table.columns[name]
     values = list(dict.fromkeys(filled_cells(table, name)))
     sample = ", ".join(values[:3]) + (", …" if len(values) > 3 else "")
-    kind = "numbers" if column.kind == NUMBERS else f"text, {len(values)} different"
-    return ColumnChoice(name, "empty" if column.is_empty else kind, sample[:60], role, scale)
+    kind = "numbers" if column_kind(table, name) == NUMBERS else f"text, {len(values)} different"
+    kind = "empty" if is_empty(table, name) else kind
+    return ColumnChoice(name, kind, sample[:60], role, scale)
 
 
 def result_names(columns: Sequence[ColumnChoice]) -> list[str]:
@@ -402,11 +407,9 @@ def create_from_table(library: Library, upload: Upload, preview: Preview) -> tup
     columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
     settings, told = aims.settings(), preview.tell_results and preview.results > 0
     candidates = read_roles(upload, columns, aims.targets, worksheet)
-    if told and aims.is_plain:
+    if told:
         # All results are checked before the study is created.
-        read_results(upload.path, candidates, aims.first.target, worksheet)
-    elif told:
-        read_target_results(upload.path, candidates, aims.targets, worksheet)
+        read_results(upload.path, candidates, aims.targets, worksheet)
     study = library.create(
         aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
     )

@@ -36,7 +36,6 @@ from kernelbandits.apps.web.lab import (
 )
 from kernelbandits.apps.web.pages import (
     go_to,
-    is_combined,
     offer_settings,
     show_candidates,
     show_measure,
@@ -46,7 +45,6 @@ from kernelbandits.apps.web.pages import (
     show_share,
     show_trial,
     take_snapshot,
-    target_names,
 )
 from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
@@ -222,16 +220,16 @@ def find_measured(study: Study, form: Form) -> dict[str, Any]:
 
 
 def read_values(study: Study, form: Form) -> float | dict[str, float]:
-    """Read the result of one target, or of those of several whose fields are filled."""
-    names = target_names(study)
-    if not is_combined(study):
-        return read_number(f"the result ({names[0]})", form.text("value"))
-    typed = {name: form.text(f"value-{i}") for i, name in enumerate(names)}
+    """Read the results of those targets whose fields are filled; a single one has to be."""
+    names = [one.name for one in study.targets]
+    fields = ["value", *(f"value-{i}" for i in range(1, len(names)))]
     found = {
-        name: read_number(f"the result ({name})", text) for name, text in typed.items() if text
+        name: read_number(f"the result ({name})", form.text(field))
+        for name, field in zip(names, fields, strict=True)
+        if form.text(field) or len(names) == 1
     }
     checks.needs(bool(found), "tell", f"a value of {' or '.join(names)}", "none")
-    return found
+    return found if study.combined else found[study.target]
 
 
 def read_error(value: float | dict[str, float], form: Form) -> float | None:

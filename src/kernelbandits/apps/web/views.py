@@ -102,16 +102,15 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     else:
         names = name_in_export(study.space.names)
         x = {name: record[names[name]] for name in study.space.names}
-    targets = study.settings["targets"] or ()
     # Digits of a result are shown as they were typed; a desirability was computed.
-    value = "" if math.isnan(record["value"]) else write_value(record["value"], bool(targets))
+    value = "" if math.isnan(record["value"]) else write_value(record["value"], study.combined)
     return TrialRow(
         trial=int(record["trial"]),
         row=row,
         cells=candidate_cells(study, row, x),
         state=str(record["state"]),
         value=value,
-        values=target_cells(study, [one["name"] for one in targets], record),
+        values=target_cells(study, record) if study.combined else {},
     )
 
 
@@ -119,10 +118,9 @@ def write_value(value: float, computed: bool = False) -> str:
     return format_number(value) if computed else format_number(value, 8)
 
 
-def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]) -> dict[str, str]:
+def target_cells(study: Study, record: Mapping[Any, Any]) -> dict[str, str]:
     """Return the value of each of several targets that was told."""
-    if not targets:
-        return {}
+    targets = [one.name for one in study.targets]
     labels = () if study.space is not None else study.candidates.labels
     described = study.candidates.chosen if study.space is None else study.space.names
     names = name_targets(name_in_export([*labels, *described]).values(), targets)

@@ -16,7 +16,7 @@ from kernelbandits.domains.variables import Number
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.study.dependence import MOST_LEVELS, find_mixture
 from kernelbandits.study.targets import Target
-from kernelbandits.tables.cells import NUMBER
+from kernelbandits.tables.cells import is_number
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -246,9 +246,7 @@ class View:
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
         labels = self.candidates.label(row).items()
-        return ", ".join(
-            f"{name} {text}" if NUMBER.fullmatch(text) else text for name, text in labels
-        )
+        return ", ".join(f"{name} {text}" if is_number(text) else text for name, text in labels)
 
     def texts(self, column: str) -> list[str]:
         """Return the cells of a column, one for each candidate."""
@@ -320,9 +318,9 @@ def read_target_series(
     """Return the values and estimates of several targets."""
     shown = name_in_export([*place.labels, *place.chosen]).values()
     columns = name_targets(shown, [one.name for one in status.targets])
-    wanted = [Target(**body) for body in study.settings["targets"] or ()]
     found = []
-    for target, one in zip(wanted, status.targets, strict=True):
+    # With a single target the status lists none.
+    for target, one in zip(study.targets, status.targets, strict=study.combined):
         known = one.mean, one.mean_low, one.mean_high
         mean, low, high = (np.nan if end is None else end for end in known)
         estimate = None if None in known else (mean, low, high)
