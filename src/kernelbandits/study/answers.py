@@ -22,6 +22,7 @@ from kernelbandits.policies.comparison import (
 from kernelbandits.policies.place import place_of
 from kernelbandits.posterior.draws import draw_from_posterior
 from kernelbandits.runtime import single_threaded
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State
@@ -29,7 +30,6 @@ from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested, describe_candidate
-from kernelbandits.tables.candidates import Candidates
 
 if TYPE_CHECKING:
     from kernelbandits.study.points import Points

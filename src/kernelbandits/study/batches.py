@@ -22,8 +22,8 @@ from kernelbandits.study.values import describe_candidate
 from kernelbandits.tables.headers import find_column
 
 if TYPE_CHECKING:
+    from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.places import Place
-    from kernelbandits.tables.candidates import Candidates
 
 BATCH = "batch"
 """In the body of an ask: what was demanded of its batch."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
-from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.export import (
     FRONT,
     NOTED,

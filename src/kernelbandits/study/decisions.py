@@ -16,15 +16,15 @@ from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.calls import Call, escape_key, key_conflict, show_key
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
+from kernelbandits.study.growing import check_permission, describe_point, grow_candidates
 from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import TellStep, check_candidate
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
-from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.export import DETAILS
-from kernelbandits.tables.growing import check_permission, describe_point, grow_candidates
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kernelbandits.insight.dependence import average_slices
 from kernelbandits.insight.model import model_of_answers
 from kernelbandits.insight.slices import VALUES, Slice, select_rows, set_columns, slice_space
 from kernelbandits.study.answers import Answers
-from kernelbandits.tables.candidates import Candidates
+from kernelbandits.study.candidates import Candidates
 
 MAP_VALUES = 33
 """How many values of a number a map has on each side."""

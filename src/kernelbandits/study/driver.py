@@ -31,12 +31,12 @@ from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
 from kernelbandits.study.batches import Batch, values_of
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import State, Trial
+from kernelbandits.study.growing import sides_of
 from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
-from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.growing import sides_of
 
 if TYPE_CHECKING:
     from kernelbandits.study.places import Place

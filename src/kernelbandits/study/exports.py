@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kernelbandits.checks import needs
 from kernelbandits.outputs import check_output
 from kernelbandits.runtime import require
+from kernelbandits.study.candidates import SHEET, Candidates
 from kernelbandits.study.targets import Target
-from kernelbandits.tables.candidates import SHEET, Candidates
 from kernelbandits.tables.export import name_in_export, write_csv
 from kernelbandits.tables.parquet_files import write_parquet
 from kernelbandits.tables.results import SHEETS

@@ -23,11 +23,11 @@ from kernelbandits.insight.left_out import (
 from kernelbandits.insight.model import model_of_answers
 from kernelbandits.insight.variance_shares import share_variance
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
 from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
 from kernelbandits.study.values import Readable, Row
-from kernelbandits.tables.candidates import Candidates
 
 if TYPE_CHECKING:
     import pandas as pd

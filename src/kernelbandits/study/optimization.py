@@ -29,6 +29,7 @@ from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import decisions, several
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
 from kernelbandits.study.points import Points, find_space
 from kernelbandits.study.reconciliation import TellStep
@@ -37,7 +38,6 @@ from kernelbandits.study.similarity import name_arms
 from kernelbandits.study.study import Study
 from kernelbandits.study.summary import describe_place
 from kernelbandits.study.values import AlreadyTold
-from kernelbandits.tables.candidates import read_candidates
 
 if TYPE_CHECKING:
     from kernelbandits.study.places import Place

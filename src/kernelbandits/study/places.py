@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelbandits.storage import Damaged, Event, Log
-from kernelbandits.tables.candidates import Candidates, stored_candidates
-from kernelbandits.tables.growing import grow_candidates, permit_rows
+from kernelbandits.study.candidates import Candidates, stored_candidates
+from kernelbandits.study.growing import grow_candidates, permit_rows
 
 if TYPE_CHECKING:
     from kernelbandits.study.points import Points

@@ -17,7 +17,9 @@ from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation, several
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
+from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.events import State
+from kernelbandits.study.growing import read_additions, remark_forbidden
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
@@ -38,8 +40,6 @@ from kernelbandits.study.values import (
     Told,
     describe_row,
 )
-from kernelbandits.tables.candidates import Candidates, read_candidates
-from kernelbandits.tables.growing import read_additions, remark_forbidden
 from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales

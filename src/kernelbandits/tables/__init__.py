@@ -1,17 +1,13 @@
 """Tables: CSV files, DataFrames and arrays as columns with roles; results files; export."""
 
-from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.results import Result, read_results
 from kernelbandits.tables.table import Column, Table
 
 __all__ = [
-    "Candidates",
     "Column",
     "Result",
     "Table",
-    "read_candidates",
     "read_csv",
     "read_results",
-    "stored_candidates",
 ]

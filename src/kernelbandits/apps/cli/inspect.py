@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.study import Study
-    from kernelbandits.tables.candidates import Candidates
+    from kernelbandits.study.candidates import Candidates
 
 STATUS = """Show the results so far, the likely best row, and what to do next.
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Event, Listed
+    from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.values import Explained, Status, Suggestion, Waiting
-    from kernelbandits.tables.candidates import Candidates
 
 DIGITS = 6
 MOST_COLUMNS = 8

@@ -16,8 +16,8 @@ from kernelbandits.apps.web.visitors import Form
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.entries import parse_values
 from kernelbandits.study import Study
+from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.targets import AIM, MAXIMIZE, Target
-from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.cells import MISSING
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results

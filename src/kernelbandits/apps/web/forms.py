@@ -49,6 +49,7 @@ from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_wr
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study import AlreadyTold, Study, sheets
+from kernelbandits.study.growing import remark_additions
 from kernelbandits.study.values import Told
 from kernelbandits.study.words import (
     describe_correction,
@@ -57,7 +58,6 @@ from kernelbandits.study.words import (
     describe_undos,
     describe_withdrawal,
 )
-from kernelbandits.tables.growing import remark_additions
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.workbooks import SeveralSheets
 

@@ -13,7 +13,7 @@ from kernelbandits.checks import Array, Indices
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study
-    from kernelbandits.tables.candidates import Candidates
+    from kernelbandits.study.candidates import Candidates
 
 NEEDED = (
     "the true values as row -> value, one number for each row, "
@@ -62,7 +62,7 @@ def values_by_row(study: Study, truth: Any) -> Mapping[Any, Any]:
 
 def values_by_name(study: Study, name: str | Path) -> Mapping[int, Any]:
     """Read a column of the study's own table, or a CSV file."""
-    from kernelbandits.tables.candidates import read_candidates
+    from kernelbandits.study.candidates import read_candidates
 
     if name in study.candidates.columns:
         return number_rows(study, column_numbers(study.candidates, str(name)))

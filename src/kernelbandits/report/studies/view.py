@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from kernelbandits.domains import MixedBox
     from kernelbandits.storage import Event
     from kernelbandits.study import Check, Study
+    from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.dependence import EstimateMap
     from kernelbandits.study.values import Explained, Row, Status, X
-    from kernelbandits.tables.candidates import Candidates
 
 Flags = npt.NDArray[np.bool_]
 

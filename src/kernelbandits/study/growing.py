@@ -19,7 +19,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
-from kernelbandits.tables.candidates import Candidates, Cells
+from kernelbandits.study.candidates import Candidates, Cells
 from kernelbandits.tables.cells import ABSENT, NUMBER, text_of, truth
 from kernelbandits.tables.headers import find, find_column
 from kernelbandits.tables.roles import check_cost, check_label

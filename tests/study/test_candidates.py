@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kernelbandits.checks import StudyConflict
-from kernelbandits.tables import candidates as module
+from kernelbandits.study import candidates as module
+from kernelbandits.study.candidates import Candidates, read_candidates, stored_candidates
 from kernelbandits.tables import csv_files, encodings
-from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
 from kernelbandits.tables.cells import canonical, parse_number, parse_numbers
 from kernelbandits.tables.headers import bare, find
 from kernelbandits.tables.results import read_results
