@@ -18,19 +18,20 @@ from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.calls import Call, escape_key, key_conflict, show_key
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
-from kernelbandits.study.growing import check_permission, describe_point, grow_candidates
+from kernelbandits.study.growing import check_permission, draft_point, grow_candidates
 from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import TellStep, check_candidate
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
-from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
+from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
+from kernelbandits.study.words import describe_point
 from kernelbandits.tables.export import DETAILS
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
     from kernelbandits.policies import Choice
     from kernelbandits.study.driver import Driver
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 TAKEN = "taken"
 """In the body of an ask: rows that others took after it was decided, and before it was written."""
@@ -372,10 +373,7 @@ def count_notices(rows: Sequence[int], place: Place) -> list[str]:
 
 def exhaustion_notices(state: State, place: Place) -> list[str]:
     """Say so if every point of a finite space has a result, and points are repeated."""
-    if place.space is None or len(state.counts) < place.space.count:
-        return []
-    count = format_count(int(place.space.count), "point")
-    return [f"all {count} of the space are measured; further suggestions repeat them"]
+    return place.describe_exhaustion(len(state.counts))
 
 
 def make_suggestion(
@@ -445,18 +443,12 @@ def check_result(
     trial: Any, value: Any, row: Any, failed: Any, place: Place, x: Any = None
 ) -> Result:
     """Check and return one result: a trial, a row or a point, and a value or that it failed."""
-    other = "row=" if place.space is None else "x="
-    checks.needs(
-        place.space is None or row is None,
-        "tell",
-        "a point (x= in Python, --at in a command) in a study over a space",
-        row,
-    )
+    where = None if row is None else place.check_row(row, "tell")
     given = row if x is None else x
     checks.needs(
         (trial is None) != (given is None),
         "tell",
-        f"a trial or {other}, one of them",
+        f"a trial or {place.argument}=, one of them",
         (trial, given),
     )
     checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
@@ -469,11 +461,8 @@ def check_result(
     single = value is None or checks.is_number(value) or not isinstance(value, Sequence)
     checks.needs(single, "tell", needed, value)
     reward = None if failed else checks.reward(value) + 0.0
-    where = None if row is None else check_row(row, len(place))
-    if x is not None and place.space is not None:
-        where = place.add(x, "tell")
-    elif isinstance(place, Candidates) and x is not None:
-        place.parse_point(x)
+    if x is not None:
+        where = place.check_point(x)
     return Result(trial=number, row=where, value=reward, failed=failed, key=None, line=0)
 
 
@@ -499,12 +488,6 @@ def find_pending_trial(state: State, samples: Indices, trial: int | None, row: i
             return one
     got = f"trial {trial}" if row is None else f"row {row}"
     raise StudyConflict(f"missing needs a trial that is pending, got {got}")
-
-
-def check_row(row: Any, rows: int, owner: str = "tell") -> int:
-    place = checks.whole(owner, "row", row, least=0)
-    checks.needs(place < rows, owner, f"a row below {rows}", row)
-    return place
 
 
 def with_key(result: Result, call: str | None, number: int, fresh: str) -> Keyed:
@@ -744,12 +727,12 @@ def add_point(
     row = place.find_row(x)
     if row is not None:
         return place, row, [], []
-    point = describe_point(place, x)
+    point = draft_point(place, x)
     draft = Draft(kind="added", key=f"{key}/point", body=point.body)
     row = len(place)
     draft = replace(draft, body={**draft.body, "first": row})
     told = (
-        f"no row of the table has {describe_candidate(place.parse_point(x))}: its result is "
+        f"no row of the table has {describe_point(place.parse_point(x))}: its result is "
         f"learnt as a point off the table (row {row}), which is never suggested"
     )
     return grow_candidates(place, point.body), row, [draft], [told, *point.notices]

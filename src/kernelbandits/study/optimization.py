@@ -29,18 +29,15 @@ from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import decisions, several
-from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
-from kernelbandits.study.points import Points, find_space
+from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
-from kernelbandits.study.similarity import name_arms
 from kernelbandits.study.study import Study
-from kernelbandits.study.summary import describe_place
 from kernelbandits.study.values import AlreadyTold
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    pass
 
 WORKER = "optimize"
 """The name under which a run asks. A later run knows by it which pending trials it has to finish.
@@ -107,27 +104,18 @@ def check_same(
         if given[name] is not None and given[name] != there[name]
     ]
     names = [one.name for one in study._targets] or study.target
-    if read_place(domain, names).fingerprint != study._place.fingerprint:
-        kind = "table" if study.space is None else f"space ({describe_place(study._place)})"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        given_place = read_place(listed_points(domain), names, {})
+    if given_place.fingerprint != study.candidates.fingerprint:
+        place = study.candidates
+        kind = "table" if place.row_columns else f"space ({place.describe()})"
         other.append(f"the space or table of this call (it has another {kind})")
     if other:
         raise StudyConflict(
             f"optimize needs a study with {' and '.join(other)}, got {study.place}. "
             "Nothing was measured"
         )
-
-
-def read_place(domain: Any, target: str | list[str]) -> Place:
-    """Return the space or the table of a domain, as a study has it."""
-    space = None if isinstance(domain, Arms) else find_space(domain)
-    if space is not None:
-        return Points(space)
-    listed = listed_points(domain)
-    if isinstance(listed, Arms):
-        return name_arms(listed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataNotice)
-        return read_candidates(listed, target=target)
 
 
 def listed_points(domain: Any) -> Any:
@@ -274,7 +262,7 @@ class StudyRun:
             remark |= self._check_values(measured)
         else:
             reward = single_reward(measured)
-        told = decisions.check_result(trial, reward, None, reward is None, self.study._place)
+        told = decisions.check_result(trial, reward, None, reward is None, self.study.candidates)
         keyed = decisions.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
             self._write(keyed)
@@ -297,7 +285,7 @@ class StudyRun:
 
     def _write(self, keyed: decisions.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
-            place = self.study._place
+            place = self.study.candidates
             if state.settings.several:
                 return several.tell_values(state, place, [keyed], WORKER)[0], None
             return decisions.tell(state, place, [TellStep(keyed)], WORKER)[0], None
@@ -309,18 +297,18 @@ class StudyRun:
 
     def point_of(self, row: int) -> Any:
         """Return the candidate of a row as the objective gets it."""
-        x = self.study._place.x(row)
+        x = self.study.candidates.x(row)
         if isinstance(self.domain, Box):
             return np.array(list(x.values()))
         if isinstance(self.domain, MixedBox):
             return x if self.domain.names else tuple(x.values())
         if isinstance(self.domain, Arms):
             return self.domain.values[row] if self.domain.values else self.domain.points[row]
-        return {**self.study._place.label(row), **x}
+        return {**self.study.candidates.label(row), **x}
 
     def show_trial(self, trial: Trial) -> OptimizationTrial[Any]:
         x = self.point_of(trial.row)
-        choice = Choice(x, self.study._place.number(trial.row), trial.note)
+        choice = Choice(x, self.study.candidates.number(trial.row), trial.note)
         failure = ""
         if trial.value is None and trial.told is not None:
             failure = str(trial.told.body.get("reason", "failed"))
@@ -342,7 +330,7 @@ class StudyRun:
             assert best is not None
             return Outcome(
                 x=self.point_of(row),
-                arm=self.study._place.number(row),
+                arm=self.study.candidates.number(row),
                 mean=answers.mean(arm),
                 sd=answers.sd(arm),
                 chance=best.probability,

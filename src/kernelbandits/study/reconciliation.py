@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.calls import show_key
-from kernelbandits.study.values import AlreadyTold, describe_values, write_result
+from kernelbandits.study.values import AlreadyTold
+from kernelbandits.study.words import describe_values, write_result
 from kernelbandits.tables.results import MADE, is_close
 
 if TYPE_CHECKING:
     from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
     from kernelbandits.study.values import Told
     from kernelbandits.tables.results import Result
 

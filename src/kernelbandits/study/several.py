@@ -20,10 +20,11 @@ from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.plausibility import LATEST, intended_value, is_unusual
 from kernelbandits.study.reconciliation import CORRECTED, REPLICATES, with_own_trial
 from kernelbandits.study.targets import Target, check_names
-from kernelbandits.study.values import AlreadyTold, Told, describe_values
+from kernelbandits.study.values import AlreadyTold, Told
+from kernelbandits.study.words import describe_values
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
     from kernelbandits.tables.results import Result
 
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kernelbandits import checks
 from kernelbandits.checks import StorageError, StudyConflict
+from kernelbandits.formatting import format_cell
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.runtime import require
-from kernelbandits.study.values import Suggestion, format_cell
+from kernelbandits.study.values import Suggestion
 from kernelbandits.tables.cells import NUMBER, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
 from kernelbandits.tables.results import ROUNDED, Result, value_of, whole_number
@@ -32,7 +33,7 @@ from kernelbandits.tables.workbooks import Sheet, write_workbook
 if TYPE_CHECKING:
     from kernelbandits.storage import Event
     from kernelbandits.study.events import State, Trial
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
     from kernelbandits.study.settings import Settings
 
 OWNER = "a sheet"
@@ -114,7 +115,7 @@ class SheetLayout:
     @classmethod
     def of(cls, place: Place, settings: Settings) -> SheetLayout:
         names = [one.name for one in settings.several] or [settings.target]
-        own = {STUDY, TRIAL, FAILED, *([ROW] if place.space is None else [])}
+        own = {STUDY, TRIAL, FAILED, *place.row_columns}
         targets = {name: f"{name} (result)" if name in own else name for name in names}
         described = {
             name: f"{name} (candidate)" if name in own | {*targets.values()} else name
@@ -124,7 +125,7 @@ class SheetLayout:
         plain_names = {name: f"{name} {SEM}" if settings.several else SEM for name in names}
         errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
         note, by = (rename_taken(name, taken) for name in (NOTE, BY))
-        return cls(place.space is None, described, targets, errors, note, by)
+        return cls(bool(place.row_columns), described, targets, errors, note, by)
 
     @property
     def identifying(self) -> list[str]:

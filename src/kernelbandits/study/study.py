@@ -17,10 +17,10 @@ from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation, several
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
-from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.events import State
 from kernelbandits.study.growing import read_additions, remark_forbidden
 from kernelbandits.study.names import check_name, check_reason
+from kernelbandits.study.places import read_place, tasks_of
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     AUTO,
@@ -38,7 +38,6 @@ from kernelbandits.study.values import (
     Status,
     Suggestion,
     Told,
-    describe_row,
 )
 from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from kernelbandits.storage import Finding
     from kernelbandits.study.dependence import EstimateMap
     from kernelbandits.study.model_check import Check, ColumnRelevance
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 
 MOST_ASKED = 10_000
@@ -183,7 +182,6 @@ class Study:
             desirability is what the policy maximises.
         """
         from kernelbandits.study.driver import build_driver
-        from kernelbandits.study.points import Points
         from kernelbandits.study.rules import make_settings
 
         options: dict[str, Any] = {
@@ -203,22 +201,17 @@ class Study:
         driver = build_driver(place, chosen)
         said = tuple(driver.notices)
         driver.choose(1, (), State())
-        kind = "space" if isinstance(place, Points) else "candidates"
-        body = {"settings": chosen.body, kind: place.body, "fingerprint": place.fingerprint}
+        described = {place.stored_as: place.body, "fingerprint": place.fingerprint}
+        body = {"settings": chosen.body, **described}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
-        lists = {} if isinstance(place, Points) else place.stored
         try:
-            study = cls(Log.create(where, created, lists))
+            study = cls(Log.create(where, created, place.stored))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
                 study.close()
                 raise
-            scales = (
-                name_scales(place.columns, "Study", log, linear, Notices())
-                if isinstance(place, Candidates)
-                else {}
-            )
+            scales = name_scales(place.columns, "Study", log, linear, Notices())
             return study._check_created(body, scales)
         planned = budget_notices(chosen, driver.policy)
         for notice in (*place.notices, *said, *planned):
@@ -247,10 +240,9 @@ class Study:
         other = [
             name for name, one in wanted if name != REVISION and one != there["settings"][name]
         ]
-        kind = "space" if "space" in body else "candidates"
-        other += [kind] if body["fingerprint"] != there["fingerprint"] else []
+        other += [self.candidates.stored_as] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []
-        for name in differing_scales(scales, self._place.log):
+        for name in differing_scales(scales, self.candidates.log):
             other.append(f"scale of column {name!r}")
         if other:
             self.close()
@@ -262,27 +254,27 @@ class Study:
 
     def __repr__(self) -> str:
         results = sum(self._session.state.counts.values())
-        size = f"{len(self._place)} rows" if self.space is None else "a space"
-        return f"Study({self.place!r}, {size}, {results} results)"
+        size = self.candidates.describe_size()
+        return f"Study({self.place!r}, {size}, {format_count(results, 'result')})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is measured, how far it is, and what is pending.
 
         It is read off the events. The likely best needs a fit, which `best()` makes.
         """
-        state, place = self._session.state, self._place
+        state, place = self._session.state, self.candidates
         states = [trial.state for trial in state.trials.values()]
         counts = {name: states.count(name) for name in ("told", "failed", "pending")}
-        where = format_count(len(place), "row") if place.space is None else place.describe()
         known = [
             ("target", f"{self.target}, {self.direction}"),
-            ("candidates" if place.space is None else "space", where),
+            ("candidates", place.describe_size()),
+            (place.heading, place.describe()),
             ("results", counts["told"]),
             ("failed", counts["failed"]),
             ("pending", counts["pending"]),
         ]
         pending = list(state.pending.values())[:MOST_SHOWN]
-        waiting = [(one.number, describe_trial(place, one.row)) for one in pending]
+        waiting = [(one.number, place.describe_candidate(one.row)) for one in pending]
         more = counts["pending"] - len(pending)
         return html_card(
             f"Study {self.place}",
@@ -301,26 +293,21 @@ class Study:
         self._session.log.close()
 
     @property
-    def candidates(self) -> Candidates:
-        """The table, and which of its columns count; an error in a study over a space."""
-        if isinstance(self._place, Candidates):
-            return self._place
-        raise StudyConflict(
-            "this needs a study of a table of candidates, got one over a space, which has no table"
-        )
+    def candidates(self) -> Place:
+        """What may be measured: the table and the roles of its columns, or the points of a space.
+
+        `candidates.table` is the table, and an error in a study over a space.
+        """
+        return self._session.candidates
 
     @property
     def space(self) -> MixedBox | None:
         """The space that is measured; None in a study of a table."""
-        return self._place.space
+        return self.candidates.space
 
     def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Read a candidate whose values are given as texts, as a command or a file has them."""
-        return self._place.parse_point(texts)
-
-    @property
-    def _place(self) -> Place:
-        return self._session.candidates
+        return self.candidates.parse_point(texts)
 
     @property
     def place(self) -> str:
@@ -373,7 +360,7 @@ class Study:
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        batch, session = check_batch(same, spread, size, self._place), self._session
+        batch, session = check_batch(same, spread, size, self.candidates), self._session
         demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
         asker = decisions.Asker(size, name, seconds, make_call("ask", key, demand), batch)
         with session.lock:
@@ -384,12 +371,12 @@ class Study:
             if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
                 # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
-        notices += decisions.count_notices([event.row or 0 for event in events], self._place)
-        notices += decisions.exhaustion_notices(state, self._place)
+        notices += decisions.count_notices([event.row or 0 for event in events], self.candidates)
+        notices += decisions.exhaustion_notices(state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
-        found = [decisions.make_suggestion(event, self._place, *more) for event in events]
+        found = [decisions.make_suggestion(event, self.candidates, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -419,7 +406,7 @@ class Study:
             if not wanted:
                 raise StudyConflict("a sheet needs at least one pending trial, got none")
             chosen = [state.trials[number] for number in wanted]
-            write_sheet(path, chosen, state, self._place, force)
+            write_sheet(path, chosen, state, self.candidates, force)
         return wanted
 
     def _find_caution(self, trial: int) -> str:
@@ -483,10 +470,10 @@ class Study:
         call = make_call("tell", key, said)
         if self._targets and not failed:
             body = several.check_values(self._targets, value, sem, missing, note, by)
-            empty = decisions.check_result(trial, None, where, True, self._place, x)
+            empty = decisions.check_result(trial, None, where, True, self.candidates, x)
             result = replace(empty, failed=False)
             keyed = decisions.Keyed(result, call.key, call.given is not None, remark=body)
-            return self._tell([keyed], name, call, x=None if self.space is not None else x)[0]
+            return self._tell([keyed], name, call, x=x)[0]
         checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
         checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
         checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
@@ -499,7 +486,7 @@ class Study:
             checks.needs(bare, "tell", needed, value)
             return self._tell_missing(trial, where, details, call, name)
         checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
-        first = decisions.check_result(trial, values[0], where, failed, self._place, x)
+        first = decisions.check_result(trial, values[0], where, failed, self.candidates, x)
         results = [first, *self._replicates(first, values[1:])]
         names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
@@ -509,7 +496,7 @@ class Study:
             ],
             name,
             call,
-            x=None if self.space is not None else x,
+            x=x,
         )
         return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
 
@@ -531,10 +518,10 @@ class Study:
         single = (trial is None) != (row is None)
         checks.needs(single, "tell", "a trial or a row, one of them", (trial, row))
         number = None if trial is None else checks.whole("tell", "trial", trial)
-        place = None if row is None else decisions.check_row(row, len(self._place))
+        place = None if row is None else self.candidates.check_row(row, "tell")
 
         def draft(state: State) -> list[Draft]:
-            found = decisions.find_pending_trial(state, self._place.samples, number, place)
+            found = decisions.find_pending_trial(state, self.candidates.samples, number, place)
             said: Any = {"trial": found.number, "row": found.row, "worker": worker}
             return [Draft(kind="missing", key=call.key, body=details, **said)]
 
@@ -578,11 +565,11 @@ class Study:
         self._session.refresh()
         if self._targets:
             names = [one.name for one in self._targets]
-            results = read_target_results(source, self._place, names, worksheet, off_table)
+            results = read_target_results(source, self.candidates, names, worksheet, off_table)
         else:
-            results = read_results(source, self._place, self.target, worksheet, off_table)
+            results = read_results(source, self.candidates, self.target, worksheet, off_table)
         if call.given is not None:
-            results = add_keys("results", results, self._place)
+            results = add_keys("results", results, self.candidates)
         fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -611,7 +598,7 @@ class Study:
         )
         with self._session.lock:
             self._session.refresh()
-            results, notices = read_sheet(path, self._session.state, self._place)
+            results, notices = read_sheet(path, self._session.state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         fresh = uuid.uuid4().hex
@@ -632,14 +619,14 @@ class Study:
         remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            place, lines, before = self._place, list[decisions.Keyed](), list[Draft]()
+            place, lines, before = self.candidates, list[decisions.Keyed](), list[Draft]()
             remarks.clear()
             # A key of another call is refused; a line that is stored already is known by its key.
             call.find_written(state)
             for one in results:
                 given = one.result.x if x is None else x
-                if given is not None and isinstance(place, Candidates):
-                    place, row, drafts, said = decisions.add_point(place, given, one.key)
+                if given is not None and one.result.row is None:
+                    place, row, drafts, said = decisions.add_point(place.table, given, one.key)
                     before += drafts
                     remarks.extend(said)
                     unnamed = bool(place.labels)
@@ -662,10 +649,10 @@ class Study:
             notices += self._remark_errors(told)
             if self._targets:
                 told = [self._with_values(one) for one in told]
-                notices += several.remark_values(known, told, self._place)
+                notices += several.remark_values(known, told, self.candidates)
             else:
                 values = plausibility.list_values(known)
-                notices += plausibility.remark_results(values, told, session.state, self._place)
+                notices += plausibility.remark_results(values, told, session.state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
@@ -706,7 +693,7 @@ class Study:
 
     def _with_candidate(self, told: Told) -> Told:
         """Return a stored result with the candidate that it belongs to."""
-        place, row = self._place, told.row or 0
+        place, row = self.candidates, told.row or 0
         return replace(told, row=place.number(row), x=place.x(row), label=place.label(row))
 
     def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
@@ -714,15 +701,15 @@ class Study:
         given = [one for one in (row, label, line) if one is not None]
         checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
         if label is None and line is None:
-            if checks.is_whole(row) and row >= len(self._place):
+            if checks.is_whole(row) and row >= len(self.candidates):
                 # Somebody else may have added it.
                 self._session.refresh()
             return row
         self._session.refresh()
         if label is not None:
             checks.needs(isinstance(label, str), owner, "a label as text", label)
-            return self.candidates.find_label(label)
-        return self.candidates.row_in_line(checks.whole(owner, "line", line))
+            return self.candidates.table.find_label(label)
+        return self.candidates.table.row_in_line(checks.whole(owner, "line", line))
 
     def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
         """Return the trial that is given by its number, or by the label of its row."""
@@ -758,11 +745,11 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         self._session.refresh()
-        known = self.candidates
+        known = self.candidates.table
         found = [read_additions(candidates, known, columns)]
 
         def draft(state: State) -> list[Draft]:
-            place = self.candidates
+            place = self.candidates.table
             if place is not known:
                 # Somebody changed the table meanwhile: the new rows are checked again.
                 found[:] = [read_additions(candidates, place, columns)]
@@ -821,12 +808,12 @@ class Study:
             for item in items:
                 where = {"row": None, "label": None, "line": None, name: item}
                 one = self._find_row(owner, **where)
-                found.append(decisions.check_row(one, len(self.candidates), owner))
+                found.append(self.candidates.table.check_row(one, owner))
         rows = list(dict.fromkeys(found))
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
 
         def draft(state: State) -> list[Draft]:
-            return [decisions.permit(self.candidates, rows, permitted, why, call.key)]
+            return [decisions.permit(self.candidates.table, rows, permitted, why, call.key)]
 
         [event] = self._write_once(call, draft)
         for notice in self.notices_of(event):
@@ -843,7 +830,7 @@ class Study:
         pending = (
             f"pending trials of these rows: {trials}; their results still count, or release them"
         )
-        return [*([pending] if waiting else []), *remark_forbidden(self.candidates, rows)]
+        return [*([pending] if waiting else []), *remark_forbidden(self.candidates.table, rows)]
 
     def _show_events(self, events: Iterable[Event]) -> list[Event]:
         """Return events as users know them: with the keys that they gave.
@@ -854,7 +841,7 @@ class Study:
             replace(one, key=show_key(one.key)) if one.key and "%" in one.key else one
             for one in events
         ]
-        if self.space is None:
+        if self.candidates.row_columns:
             return shown
         return [event if event.row is None else replace(event, row=None) for event in shown]
 
@@ -889,7 +876,7 @@ class Study:
                 call, lambda state: [several.correct_values(state, number, body, why, call.key)]
             )[0]
         details = decisions.check_details(sem, "", None)
-        right = decisions.check_result(number, value, None, failed, self._place).value
+        right = decisions.check_result(number, value, None, failed, self.candidates).value
         return self._write_once(
             call, lambda state: [decisions.correct(state, number, right, why, call.key, details)]
         )[0]
@@ -1017,7 +1004,7 @@ class Study:
             return written[0]
         self._session.refresh()
         changed = with_changes(self._session.state.settings, settings)
-        driver = build_driver(self._place, changed)
+        driver = build_driver(self.candidates, changed)
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
@@ -1151,7 +1138,7 @@ class Study:
 
         with self._session.lock:
             self._session.refresh()
-            return trials_frame(self._session.state, self._place)
+            return trials_frame(self._session.state, self.candidates)
 
     def front(self) -> pd.DataFrame:
         """Return the Pareto front of what was measured as a DataFrame, the most desirable first.
@@ -1165,8 +1152,8 @@ class Study:
             raise StudyConflict("front needs a study of several targets, got one of a single one")
         with self._session.lock:
             self._session.refresh()
-            points = find_front_points(self._session.state, self._place)
-            return front_frame(points, self._place, self._targets)
+            points = find_front_points(self._session.state, self.candidates)
+            return front_frame(points, self.candidates, self._targets)
 
     def estimates(self) -> pd.DataFrame:
         """Return a DataFrame of mean, sd and 95 % interval, with a row for each candidate.
@@ -1214,11 +1201,6 @@ class Study:
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
 
 
-def describe_trial(place: Place, row: int) -> str:
-    """Return the candidate of a trial in words."""
-    return describe_row(place.number(row), place.label(row), place.x(row))
-
-
 def check_span(trials: Any) -> range:
     """Check a trial, or a range of trials, and return it as a range."""
     if isinstance(trials, range):
@@ -1252,44 +1234,6 @@ def name_targets(measured: Mapping[str, Any]) -> str | list[str]:
     """Return the name of the target, or the names of several, of what `read_measured` returns."""
     several = measured.get("targets")
     return measured["target"] if several is None else [one.name for one in several]
-
-
-def read_place(candidates: Any, names: str | list[str], options: Mapping[str, Any]) -> Place:
-    """Read what may be measured: candidates by their similarity, a table, or the points of a space.
-
-    `names` are those of the targets, which are no columns. `options` are those of a table.
-    """
-    from kernelbandits.study.points import Points, find_space
-    from kernelbandits.study.similarity import find_similarity, refuse_table_options
-
-    similar = find_similarity(candidates)
-    if similar is not None:
-        refuse_table_options(options, names)
-        return similar
-    space = find_space(candidates)
-    if space is None:
-        return read_candidates(candidates, target=names, **options)
-    refuse_options(options)
-    for one in [names] if isinstance(names, str) else names:
-        refuse_target(one, space.names)
-    return Points(space)
-
-
-def refuse_options(options: Mapping[str, Any]) -> None:
-    """Refuse what belongs to a table: a space has no columns."""
-    for name, given in options.items():
-        needed = f"no {name} for a space, whose variables say it themselves"
-        checks.needs(given is None, "Study", needed, given)
-
-
-def refuse_target(target: str, names: Sequence[str]) -> None:
-    checks.needs(target not in names, "Study", "a target that is no variable of the space", target)
-
-
-def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the columns of a study are for; their scales and the notices are left out."""
-    tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
-    return {name: value for name, value in tasks if name not in others}
 
 
 def budget_notices(settings: Settings, policy: Policy, results: int = 0) -> list[str]:

@@ -15,11 +15,10 @@ from kernelbandits.formatting import (
     format_times,
 )
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs
+from kernelbandits.study.words import describe_candidate, describe_values, write_result
 
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
-MOST_NAMED = 8
-"""How many columns of a row a sentence names."""
 Row = int | None
 """A row of the table of candidates; None in a study over a space, whose points have no rows."""
 
@@ -119,7 +118,7 @@ class Suggestion(Readable):
 
     @property
     def sentence(self) -> str:
-        return f"trial {self.trial}, {describe_row(self.row, self.label, self.x)}. {self.why}"
+        return f"trial {self.trial}, {describe_candidate(self.row, self.label, self.x)}. {self.why}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values to set, and why."""
@@ -204,7 +203,7 @@ class Told(Readable):
         """, row 3 (film A7, Cs 0.25)"""
         if self.x is None:
             return "" if self.row is None else f", row {self.row}"
-        return f", {describe_row(self.row, self.label, self.x)}"
+        return f", {describe_candidate(self.row, self.label, self.x)}"
 
     @property
     def _still_pending(self) -> str:
@@ -219,11 +218,6 @@ class Told(Readable):
             f" Trials {', '.join(map(str, self.waiting))} of the same candidate are still pending: "
             "tell their own results, or release them."
         )
-
-
-def write_result(value: float | None) -> str:
-    """Write a result in a sentence: its value with all digits, or that the measurement failed."""
-    return "a failure" if value is None else repr(value)
 
 
 @dataclass(frozen=True)
@@ -277,7 +271,7 @@ class Best(Readable):
     def sentence(self) -> str:
         """The row with its interval and probability; of few results, that it is too early."""
         known = format_interval(self.mean, self.low, self.high, label=", 95 % interval")
-        estimate = f"{describe_row(self.row, self.label, self.x)}: {known}"
+        estimate = f"{describe_candidate(self.row, self.label, self.x)}: {known}"
         often = f"measured {format_times(self.results)}"
         if self.early:
             return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
@@ -381,7 +375,7 @@ class FrontPoint:
 
     @property
     def sentence(self) -> str:
-        where = describe_row(self.row, self.label, self.x)
+        where = describe_candidate(self.row, self.label, self.x)
         return f"{where}: {describe_values(self.values)}; desirability {self.desirability:.3g}"
 
 
@@ -521,7 +515,7 @@ class Explained:
     only what was stored is known: the sentence then has it."""
 
     def __str__(self) -> str:
-        return f"trial {self.trial}, {describe_row(self.row, {}, self.x)}. {self.sentence}"
+        return f"trial {self.trial}, {describe_candidate(self.row, {}, self.x)}. {self.sentence}"
 
     def __repr__(self) -> str:
         return f"<Explained: {self}>"
@@ -553,31 +547,6 @@ class Replayed:
     """The revision of the policy that chose the row."""
     x: X | None = None
     """The point, in a study over a space."""
-
-
-def describe_values(values: Mapping[str, Any]) -> str:
-    """Return values of targets in words: stability 0.83, efficiency 12.1."""
-    return ", ".join(f"{name} {value!r}" for name, value in values.items())
-
-
-def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
-    """Return a row in words: row 3 (film A7, Cs 0.25); or the point alone, if there is no row."""
-    if row is None:
-        return describe_candidate(x)
-    known = [
-        f"{name} {format_cell(value)}" for name, value in {**label, **x}.items() if value != ""
-    ]
-    more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
-    return f"row {row} ({', '.join([*known[:MOST_NAMED], *more])})"
-
-
-def describe_candidate(x: X) -> str:
-    """Return a candidate in words: Cs = 0.25, FA = 0.75."""
-    return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
-
-
-def format_cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def plain(value: Any) -> Any:

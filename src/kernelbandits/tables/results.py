@@ -52,8 +52,8 @@ class Described(Protocol):
         """The chosen columns of text."""
 
     @property
-    def space(self) -> Any:
-        """The space whose points these are; None for a table."""
+    def row_columns(self) -> tuple[str, ...]:
+        """The column of an export that has the number of a row; none for points of a space."""
 
     def __len__(self) -> int: ...
 
@@ -205,7 +205,7 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
     layout = Layout(
         value=value or words.get("value"),
         trial=words.get("trial"),
-        row=words.get("row") if candidates.space is None else None,
+        row=words.get("row") if candidates.row_columns else None,
         failed=words.get("failed"),
         key=words.get("key"),
         described=described,
@@ -217,7 +217,7 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
         bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
     )
     known = "".join(f", a column {name!r}" for name in candidates.labels)
-    row = ", a column 'row'" if candidates.space is None else ""
+    row = ", a column 'row'" if candidates.row_columns else ""
     who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
         bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
@@ -233,7 +233,7 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
     return Layout(
         value="value",
         trial="trial",
-        row="row" if "row" in table.columns and candidates.space is None else None,
+        row="row" if "row" in table.columns and candidates.row_columns else None,
         failed=None,
         key=None,
         described=described,

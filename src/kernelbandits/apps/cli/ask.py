@@ -149,7 +149,7 @@ def ask(
         except SheetNotWritten as error:
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error
-        candidates = study.candidates if study.space is None else None
+        candidates = study.candidates
         targets = [one["name"] for one in study.settings["targets"] or ()]
     print_answer(
         form,

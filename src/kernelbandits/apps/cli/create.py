@@ -395,11 +395,10 @@ def describe_study(study: Study) -> dict[str, Any]:
     """Return what was created, as the JSON document has it."""
     shown = ("policy", "goal", "noise", "rounds", "lease", "seed")
     settings = {name: study.settings[name] for name in shown}
-    if study.space is not None:
-        space = study.space.to_dict()
+    if not study.candidates.lists_all:
         aim = {"place": study.place, "target": study.target, "direction": study.direction}
-        return aim | {"space": space} | settings | list_targets(study)
-    table = study.candidates
+        return aim | study.candidates.document() | settings | list_targets(study)
+    table = study.candidates.table
     return (
         {
             "place": study.place,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Event, Listed
-    from kernelbandits.study.candidates import Candidates
+    from kernelbandits.study.place import Place
     from kernelbandits.study.values import Explained, Status, Suggestion, Waiting
 
 DIGITS = 6
@@ -36,8 +36,6 @@ MOST_COLUMNS = 8
 MOST_WAITING = 12
 GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9a-z]+)*")
 """A key that the study made itself; only keys of users are shown."""
-Label = Callable[[int | None], Mapping[str, str]]
-"""What the table calls a row."""
 ROWS = "Rows are counted from 0, starting below the header."
 
 
@@ -93,14 +91,11 @@ def show_columns(x: Mapping[str, Any]) -> dict[str, str]:
 def print_suggestions(
     console: Console,
     suggestions: Sequence[Suggestion],
-    candidates: Candidates | None,
+    candidates: Place,
     place: str,
     targets: Sequence[str] = (),
 ) -> None:
-    """Print the rows or points to measure, the reasons, and the command to type next.
-
-    Without candidates the study is over a space.
-    """
+    """Print the rows or points to measure, the reasons, and the command to type next."""
     described = [{**show_row(one.row), **describe_row(one, candidates)} for one in suggestions]
     shown = table(["trial", *described[0]])
     for one, texts in zip(suggestions, described, strict=True):
@@ -111,7 +106,7 @@ def print_suggestions(
         print_line(console, f"Why{which}: {why}")
     held = f" for {cell(suggestions[0].worker)}" if suggestions[0].worker else ""
     until = format_time(min(one.until for one in suggestions))
-    counted = f" {ROWS}" if candidates is not None else ""
+    counted = f" {ROWS}" if candidates.row_columns else ""
     print_line(console, f"Reserved{held} until {until}.{counted}")
     if suggestions[0].sheet is not None:
         print_line(console, f"Sheet: {suggestions[0].sheet}")
@@ -131,13 +126,11 @@ def show_row(row: int | None) -> dict[str, str]:
     return {} if row is None else {"row": str(row)}
 
 
-def describe_row(suggestion: Suggestion, candidates: Candidates | None) -> dict[str, str]:
+def describe_row(suggestion: Suggestion, candidates: Place) -> dict[str, str]:
     """Return the label, the columns and the cost of a row."""
-    price = (
-        {}
-        if candidates is None or candidates.costs is None or suggestion.row is None
-        else {cell(candidates.cost): number(candidates.costs[suggestion.row])}
-    )
+    price = {}
+    if candidates.costs is not None and suggestion.row is not None:
+        price = {cell(candidates.cost): number(candidates.costs[suggestion.row])}
     return show_columns(suggestion.label) | show_columns(suggestion.x) | price
 
 
@@ -150,14 +143,14 @@ def group_by_reason(suggestions: Sequence[Suggestion]) -> dict[str, list[int]]:
 
 
 def print_status(
-    console: Console, status: Status, label: Label, place: str, details: bool = False
+    console: Console, status: Status, candidates: Place, place: str, details: bool = False
 ) -> None:
     """Print results, the likely best and what to do next; with details the model too."""
     aim = f"{status.direction} {cell(status.target)}"
     print_line(console, f"{title(status.place)}: {aim}, {count_candidates(status)}")
     about = {"goal": status.purpose} if status.purpose else {}
     about |= {
-        "results": count_results(status),
+        "results": count_results(status, candidates),
         "likely best": status.best.sentence if status.best else "no results yet",
         "may I stop?": stop_sentence(status, place),
     }
@@ -166,11 +159,11 @@ def print_status(
         about |= {
             "policy": status.policy,
             "repeats": status.repeats,
-            "columns" if status.space is None else "space": status.scales,
+            candidates.heading: status.scales,
             "scale": status.units,
             "guarantee": status.claim,
         }
-    lines = list_front(status) | list_pending(status.waiting, label)
+    lines = list_front(status) | list_pending(status.waiting, candidates)
     lines |= {"next": next_commands(status, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
 
@@ -207,12 +200,12 @@ def count_candidates(status: Status) -> str:
     return f"{candidates} ({format_count(status.rows, 'row')})"
 
 
-def count_results(status: Status) -> str:
+def count_results(status: Status, candidates: Place) -> str:
     failures = f" and {format_count(status.failed, 'failure')}" if status.failed else ""
     results = f"{format_count(status.told, 'result')}{failures}"
     done = f"{results} on {status.measured} of {count_candidates(status)}"
-    if status.space is not None:
-        done = f"{results} at {format_count(status.measured, 'point')}"
+    if not candidates.lists_all:
+        done = f"{results} at {format_count(status.measured, candidates.noun)}"
     others = {
         "pending": status.pending,
         "missing": status.missing,
@@ -224,20 +217,24 @@ def count_results(status: Status) -> str:
     )
 
 
-def list_pending(pending: Sequence[Waiting], label: Label) -> dict[str, str]:
+def list_pending(pending: Sequence[Waiting], candidates: Place) -> dict[str, str]:
     """List the trials that wait for a result, the longest waiting first."""
     longest = sorted(pending, key=lambda one: -one.since)
-    lines = [describe_pending(one, label(one.row)) for one in longest[:MOST_WAITING]]
+    lines = [describe_pending(one, candidates) for one in longest[:MOST_WAITING]]
     more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")
     return {"pending": "\n".join(lines)} if pending else {}
 
 
-def describe_pending(trial: Waiting, label: Mapping[str, str]) -> str:
+def describe_pending(trial: Waiting, candidates: Place) -> str:
     who = f" by {cell(trial.worker)}" if trial.worker else ""
-    noun = "point" if trial.row is None else "row"
-    late = f"; its lease has ended, so its {noun} can be suggested again" if trial.overdue else ""
+    label = {} if trial.row is None else candidates.label(trial.row)
+    late = (
+        f"; its lease has ended, so its {candidates.noun} can be suggested again"
+        if trial.overdue
+        else ""
+    )
     x = point({**label, **trial.x})
     where = f"trial {trial.trial}, " + (x if trial.row is None else f"row {trial.row} ({x})")
     came = ", ".join(f"{cell(name)} {number(value)}" for name, value in trial.values.items())

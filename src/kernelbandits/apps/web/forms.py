@@ -210,7 +210,7 @@ def find_measured(study: Study, form: Form) -> dict[str, Any]:
     """Return what was measured, as `Study.tell` takes it: a trial, a row, or a point of a space."""
     if form.text("trial"):
         return {"trial": read_whole("the trial", form.text("trial"))}
-    if study.space is None:
+    if study.candidates.row_columns:
         return {"row": read_whole("the row", form.text("row"), 0)}
     return {"x": study.read_point(form.starting_with("x-"))}
 
@@ -381,7 +381,7 @@ def show_refused(
 def add(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Add the rows of a file, or of what was pasted, to the table."""
     lab, study = find_lab(request), find_study(request, name)
-    before = study.candidates
+    before = study.candidates.table
     try:
         upload = keep_table(request, form)
         try:

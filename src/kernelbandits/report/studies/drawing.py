@@ -91,7 +91,7 @@ def draw_study(
         truth,
     )
     checks.needs(
-        truth is None or study.space is None,
+        truth is None or study.candidates.lists_all,
         "plot",
         "a study of a table for the regret",
         "a study over a space",

@@ -21,8 +21,8 @@ from kernelbandits.report.pages import render
 from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
 from kernelbandits.report.studies.sheets import Drawing, render_svg
-from kernelbandits.report.studies.view import MetPoints, View
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.report.studies.view import View
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
     from kernelbandits.insight import PartialDependence
@@ -76,25 +76,24 @@ def describe_goal(view: View) -> str:
 
 def describe_study(view: View) -> str:
     """Say when the page was true, and what the table of the study is."""
-    if isinstance(view.candidates, MetPoints):
+    place, size = view.candidates, f"{view.status.rows} rows"
+    if len(view.estimates) < len(place):
+        size += f", {len(view.estimates)} of them different"
+    what = f"A table of {size}, described by {', '.join(place.chosen)}."
+    if not place.lists_all:
         what = f"A space: {view.status.scales}."
-    else:
-        rows = f"{view.status.rows} rows"
-        if len(view.estimates) < len(view.candidates):
-            rows += f", {len(view.estimates)} of them different"
-        what = f"A table of {rows}, described by {', '.join(view.candidates.chosen)}."
-        if view.candidates.by_similarity:
-            what = f"{view.status.rows} candidates known by their similarity."
+    elif place.by_similarity:
+        what = f"{view.status.rows} candidates known by their similarity."
     version = installed_version("kernelbandits")
     return f"As of {format_time(view.as_of, utc=True)}. {what} kernelbandits {version}."
 
 
 def pending_table(view: View) -> dict[str, Any]:
     """Return what was suggested and has no result yet, with the reasons."""
-    shown = [*row_headings(view), *view.candidates.labels, *view.candidates.chosen]
+    shown = [*view.candidates.row_columns, *view.candidates.labels, *view.candidates.chosen]
     headings = ("trial", *shown, f"{view.target}: estimate, 95 % interval", "why")
     rows = [pending_cells(view, one) for one in view.status.waiting[:TOP]]
-    before = 1 + len(row_headings(view))
+    before = 1 + len(view.candidates.row_columns)
     return table(headings, rows, text=[*text_columns(view, before), len(headings) - 1])
 
 
@@ -111,13 +110,9 @@ def pending_cells(view: View, one: Waiting) -> list[str]:
     ]
 
 
-def row_headings(view: View) -> tuple[str, ...]:
-    """Return the heading of rows; none for points of a space, whose numbers no user knows."""
-    return () if isinstance(view.candidates, MetPoints) else ("row",)
-
-
 def row_number(view: View, row: int) -> list[str]:
-    return [] if isinstance(view.candidates, MetPoints) else [str(row)]
+    """Return the number of a row; none for a point of a space, whose number no user knows."""
+    return [str(row) for _ in view.candidates.row_columns]
 
 
 def columns_table(check: Check) -> dict[str, Any]:
@@ -162,10 +157,10 @@ def status_table(view: View) -> dict[str, Any]:
 
 def describe_progress(view: View) -> str:
     status = view.status
-    rows = "points" if isinstance(view.candidates, MetPoints) else "rows"
     return (
-        f"{status.told} results of {status.measured} {rows}; {status.pending} pending, "
-        f"{status.failed} failed, {status.withdrawn} withdrawn ({len(view.trials)} trials)"
+        f"{status.told} results of {status.measured} {view.candidates.noun}s; "
+        f"{status.pending} pending, {status.failed} failed, {status.withdrawn} withdrawn "
+        f"({len(view.trials)} trials)"
     )
 
 
@@ -209,14 +204,14 @@ def describe_pending(view: View) -> str:
 def describe_waiting(view: View, one: Waiting) -> str:
     worker = f" with {one.worker}" if one.worker else ""
     overdue = " (overdue)" if one.overdue else ""
-    named = describe_candidate(one.x) if one.row is None else name_row(view, one.row)
+    named = describe_point(one.x) if one.row is None else name_row(view, one.row)
     return f"trial {one.trial}, {named}{worker}{overdue}"
 
 
 def candidates_table(view: View) -> dict[str, Any]:
     """Return the best candidates with their estimates."""
     headings = (
-        *row_headings(view),
+        *view.candidates.row_columns,
         *view.candidates.labels,
         *view.candidates.chosen,
         f"{view.target}: estimate, 95 % interval",
@@ -225,7 +220,7 @@ def candidates_table(view: View) -> dict[str, Any]:
         "average of results",
     )
     rows = [candidate_cells(view, int(place)) for place in view.ranking[:TOP]]
-    return table(headings, rows, text=text_columns(view, len(row_headings(view))))
+    return table(headings, rows, text=text_columns(view, len(view.candidates.row_columns)))
 
 
 def candidate_cells(view: View, i: int) -> list[str]:
@@ -267,7 +262,7 @@ def trials_table(view: View) -> dict[str, Any]:
     columns = (*view.candidates.labels, *view.candidates.chosen)
     headings = (
         "trial",
-        *row_headings(view),
+        *view.candidates.row_columns,
         *columns,
         "state",
         view.target,
@@ -281,7 +276,7 @@ def trials_table(view: View) -> dict[str, Any]:
     )
     count = len(view.trials)
     rows = [trial_cells(view, i) for i in range(max(0, count - LISTED), count)]
-    before = 1 + len(row_headings(view))
+    before = 1 + len(view.candidates.row_columns)
     state, worker = before + len(columns), len(headings) - 1
     return table(headings, rows, text=[*text_columns(view, before), state, worker])
 
@@ -310,7 +305,7 @@ def settings_table(view: View) -> dict[str, Any]:
     described = {
         "policy": status.policy,
         "guarantee": status.claim,
-        "columns" if status.space is None else "space": status.scales,
+        view.candidates.heading: status.scales,
         "units": status.units,
         "repeats": status.repeats,
     }
@@ -321,7 +316,7 @@ def settings_table(view: View) -> dict[str, Any]:
         if value is not None and name not in described
     }
     rows = [*described.items(), *given.items()]
-    if not isinstance(view.candidates, MetPoints):
+    if view.candidates.lists_all:
         rows.append(("table", f"sha256 {view.candidates.fingerprint}"))
     return table(("setting", "value"), rows, text=(0, 1))
 

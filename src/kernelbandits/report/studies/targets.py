@@ -29,7 +29,7 @@ from kernelbandits.report.studies.sheets import (
     write_plain_ticks,
 )
 from kernelbandits.report.studies.view import TargetSeries, View
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,7 +149,7 @@ def name_point(view: View, one: FrontPoint) -> str:
     """Name a candidate by its labels, else by its row, else by the point."""
     if one.label:
         return ", ".join(one.label.values())
-    return describe_candidate(one.x) if one.row is None else f"row {one.row}"
+    return describe_point(one.x) if one.row is None else f"row {one.row}"
 
 
 def draw_trade_off(view: View, pairs: list[tuple[str, str]], part: Any, grid: Any) -> None:
