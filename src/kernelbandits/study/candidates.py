@@ -379,6 +379,18 @@ class Candidates(Place):
     def describe(self) -> str:
         return scaling.describe_scales(self.log)
 
+    def introduce(self) -> str:
+        rows = format_count(len(self.table_rows), "row")
+        if self.by_similarity:
+            return f"{format_count(len(self.table_rows), 'candidate')} known by their similarity."
+        different = f", {self.distinct} of them different" if self.distinct < len(self) else ""
+        return f"A table of {rows}{different}, described by {', '.join(self.chosen)}."
+
+    def introduce_in_methods(self) -> str:
+        different = self.count_candidates()["different"]
+        size = format_count(different, "candidate")
+        return f"The candidates were {size} of a given table; {self.describe()}"
+
     def describe_size(self) -> str:
         return format_count(self.distinct, "candidate")
 
@@ -451,6 +463,17 @@ class Candidates(Place):
 
     def document(self) -> dict[str, Any]:
         return {"columns": self.chosen, "labels": self.labels, "table": self.lists}
+
+    def summarise(self) -> dict[str, Any]:
+        return {
+            "rows": len(self),
+            "columns": list(self.chosen),
+            "label": self.named_by,
+            "similarity": self.by_similarity,
+            "log": list(self.log),
+            "notices": list(self.notices),
+            "fingerprint": self.fingerprint,
+        }
 
     def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
         """Return the whole table, from which the same study can be created again."""

@@ -186,6 +186,14 @@ class Place(ABC):
         """Say how columns are scaled, or which variables and constraints a space has."""
 
     @abstractmethod
+    def introduce(self) -> str:
+        """Return a sentence: a table of so many rows and these columns, or the space."""
+
+    @abstractmethod
+    def introduce_in_methods(self) -> str:
+        """Return the same for the methods section of a paper, in the past tense."""
+
+    @abstractmethod
     def describe_size(self) -> str:
         """Say how many candidates there are, or of how many variables the space is."""
 
@@ -218,6 +226,15 @@ class Place(ABC):
     @abstractmethod
     def number(self, row: int) -> int | None:
         """Return the number by which users know a candidate; None for a point."""
+
+    def point(self, row: int) -> dict[str, Any] | None:
+        """Return the point of a candidate that users know by it; None for a row."""
+        return self.x(row) if self.number(row) is None else None
+
+    def reference(self, row: int) -> int | dict[str, Any]:
+        """Return what names a candidate in a document: its number, or the point."""
+        number = self.number(row)
+        return self.x(row) if number is None else number
 
     @abstractmethod
     def identify(self, row: int) -> bytes:
@@ -301,6 +318,10 @@ class Place(ABC):
     @abstractmethod
     def document(self) -> dict[str, Any]:
         """Return the whole table, or the space, for JSON."""
+
+    @abstractmethod
+    def summarise(self) -> dict[str, Any]:
+        """Return what the table is, without its cells, or the space, for JSON."""
 
     @abstractmethod
     def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:

@@ -156,6 +156,12 @@ class Points(Place):
         rules = [f"with {one}" for one in self.body["constraints"]]
         return "; ".join([*variables, *rules])
 
+    def introduce(self) -> str:
+        return f"A space: {self.describe()}."
+
+    def introduce_in_methods(self) -> str:
+        return f"The search space was {self.describe()}"
+
     def describe_size(self) -> str:
         return f"a space of {format_count(len(self.chosen), 'variable')}"
 
@@ -182,6 +188,9 @@ class Points(Place):
 
     def document(self) -> dict[str, Any]:
         return {"space": self.body}
+
+    def summarise(self) -> dict[str, Any]:
+        return self.document()
 
     def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
         """Return the variables with their values, and the constraints."""

@@ -83,7 +83,7 @@ class StudySession:
         place = self.places.created
         events = place.from_stored(events)
         salvaged = self.state.salvaged or any(event.kind == "noted" for event in events)
-        if not (salvaged and place.lists_all):
+        if not salvaged:
             return events
         known = [event for event in self.state.events if event.kind == "added"]
         return drop_lost_rows(place, [*known, *events])[len(known) :]

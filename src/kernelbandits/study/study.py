@@ -841,9 +841,11 @@ class Study:
             replace(one, key=show_key(one.key)) if one.key and "%" in one.key else one
             for one in events
         ]
-        if self.candidates.row_columns:
-            return shown
-        return [event if event.row is None else replace(event, row=None) for event in shown]
+        place = self.candidates
+        return [
+            one if one.row is None or one.row == place.number(one.row) else replace(one, row=None)
+            for one in shown
+        ]
 
     def correct(
         self,

@@ -62,7 +62,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         purpose=purpose_sentence(answers),
         log=candidates.log,
         scales=candidates.describe(),
-        space=None if candidates.lists_all else candidates.body,
+        space=candidates.summarise().get("space"),
         targets=describe_targets(answers) if state.settings.several else (),
         front=find_front_points(state, candidates) if state.settings.several else (),
     )
@@ -205,12 +205,12 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     return Replayed(
         trial=number,
         row=candidates.number(trial.row),
-        recomputed=row if candidates.lists_all else candidates.x(row),
+        recomputed=candidates.reference(row),
         same=row == trial.row,
         explained=explained,
         sentence=text,
         revision=trial.revision,
-        x=None if candidates.lists_all else candidates.x(trial.row),
+        x=candidates.point(trial.row),
     )
 
 
@@ -230,7 +230,7 @@ def stored_replay(trial: Trial, before: State, candidates: Place) -> Replayed:
         explained=stored_explanation(trial, before, candidates, why),
         sentence=f"Trial {trial.number} was {candidates.name(trial.row)}. {why}",
         revision=trial.revision,
-        x=None if candidates.lists_all else candidates.x(trial.row),
+        x=candidates.point(trial.row),
     )
 
 

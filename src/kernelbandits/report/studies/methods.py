@@ -57,7 +57,7 @@ def describe_methods(study: Study, status: Status) -> str:
         done = "were selected by Bayesian optimisation with a Gaussian process model"
     sentences = [
         f"Experiments to {status.direction} {combined} {done} (kernelbandits {version})",
-        describe_place(study, status),
+        study.candidates.introduce_in_methods(),
         *([describe_counts(status)] if chosen else []),
         *([describe_choices(study, chosen)] if set(chosen) - {HAND} else []),
         describe_settings(study, status),
@@ -72,12 +72,6 @@ def describe_methods(study: Study, status: Status) -> str:
             f"with probability {format_share(best.probability)} under the model"
         )
     return ". ".join(sentences) + "."
-
-
-def describe_place(study: Study, status: Status) -> str:
-    if not study.candidates.lists_all:
-        return f"The search space was {status.scales}"
-    return f"The candidates were {status.extent} of a given table; {status.scales}"
 
 
 def count_choices(study: Study) -> Counter[str]:

@@ -76,15 +76,8 @@ def describe_goal(view: View) -> str:
 
 def describe_study(view: View) -> str:
     """Say when the page was true, and what the table of the study is."""
-    place, size = view.candidates, f"{view.status.rows} rows"
-    if len(view.estimates) < len(place):
-        size += f", {len(view.estimates)} of them different"
-    what = f"A table of {size}, described by {', '.join(place.chosen)}."
-    if not place.lists_all:
-        what = f"A space: {view.status.scales}."
-    elif place.by_similarity:
-        what = f"{view.status.rows} candidates known by their similarity."
     version = installed_version("kernelbandits")
+    what = view.candidates.introduce()
     return f"As of {format_time(view.as_of, utc=True)}. {what} kernelbandits {version}."
 
 
@@ -316,8 +309,7 @@ def settings_table(view: View) -> dict[str, Any]:
         if value is not None and name not in described
     }
     rows = [*described.items(), *given.items()]
-    if view.candidates.lists_all:
-        rows.append(("table", f"sha256 {view.candidates.fingerprint}"))
+    rows.append(("fingerprint", f"sha256 {view.candidates.fingerprint}"))
     return table(("setting", "value"), rows, text=(0, 1))
 
 

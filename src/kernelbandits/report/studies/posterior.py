@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Indices
+from kernelbandits.formatting import format_cell
 from kernelbandits.report.studies.columns import (
     MOST_LINES,
     category_groups,
@@ -83,16 +84,11 @@ def label_of(view: View, place: int) -> str:
     row = int(view.estimates.row[place])
     x = view.candidates.x(row)
     values = ", ".join(format_cell(x[name]) for name in view.columns)
-    if not view.candidates.lists_all:
+    if view.candidates.number(row) is None:
         return shorten(values, 44)
     label = shorten(view.row_name(row), LABEL)
     name = f"{label}, row {row}" if label else f"row {row}"
     return shorten(f"{name} ({values})" if values else name, 44)
-
-
-def format_cell(value: Any) -> str:
-    """Write a number with five digits; anything else stays as it is."""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def draw_ranking(view: View, places: Indices, labels: list[str], part: Any, grid: Any) -> None:
