@@ -36,6 +36,7 @@ from kernelbandits.apps.cli import (
 from kernelbandits.apps.cli.arguments import read_duration, read_names
 from kernelbandits.apps.cli.output import retypable_place
 from kernelbandits.formatting import to_json_value
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.values import Waiting
 from kernelbandits.tables.workbooks import Sheet, write_workbook
 
@@ -328,7 +329,8 @@ def test_status_of_a_new_study_says_that_nothing_is_known(place):
 
 def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
     found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
-    (lines,) = (text.splitlines() for text in render.list_pending(found, lambda row: {}).values())
+    table = read_candidates([[1.0], [2.0]])
+    (lines,) = (text.splitlines() for text in render.list_pending(found, table).values())
     assert (
         lines[0]
         == "trial 20, row 0 (x 1): asked for 33 minutes ago; its lease has ended, so its row can be suggested again"

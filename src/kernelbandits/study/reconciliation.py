@@ -17,7 +17,7 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.calls import show_key
 from kernelbandits.study.values import AlreadyTold
-from kernelbandits.study.words import describe_values, write_result
+from kernelbandits.study.words import describe_values, format_result
 from kernelbandits.tables.results import MADE, is_close
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> s
     """Say what differs: row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
-    values = ", ".join(write_result(trial.value) for trial in stored)
+    values = ", ".join(format_result(trial.value) for trial in stored)
     where = f" ({line.result.place})" if line.result.place else ""
     return (
         f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {values}, "
-        f"now {write_result(line.result.value)}"
+        f"now {format_result(line.result.value)}"
     )
 
 
@@ -267,7 +267,7 @@ def check_call(
     if left:
         listed = "; ".join(
             f"{place.name(trial.row)}, trial {trial.number}: "
-            f"{describe_values(trial.values) if trial.values else write_result(trial.value)}"
+            f"{describe_values(trial.values) if trial.values else format_result(trial.value)}"
             for trial in left[:LISTED]
         )
         rest = f"; and {len(left) - LISTED} more" if len(left) > LISTED else ""

@@ -37,7 +37,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in STATES}
     first_rows = answers.driver.first_rows
-    waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
+    waiting = tuple(waiting_of(trial, candidates, now) for trial in state.pending.values())
     return Status(
         place=place,
         target=state.settings.target,
@@ -86,7 +86,8 @@ def purpose_sentence(answers: Answers) -> str:
     return f"{purpose} {told} of {settings.rounds} results so far."
 
 
-def describe_pending(trial: Trial, candidates: Place, now: float) -> Waiting:
+def waiting_of(trial: Trial, candidates: Place, now: float) -> Waiting:
+    """Return a pending trial as the status has it."""
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
     row, x = candidates.number(trial.row), candidates.x(trial.row)
     late, values = trial.is_overdue(now), dict(trial.values)

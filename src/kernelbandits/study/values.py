@@ -15,7 +15,7 @@ from kernelbandits.formatting import (
     format_times,
 )
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs
-from kernelbandits.study.words import describe_candidate, describe_values, write_result
+from kernelbandits.study.words import describe_candidate, describe_values, format_result
 
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
@@ -70,7 +70,9 @@ class AlreadyTold(StudyConflict):
 
     def __init__(self, trial: int, value: float | None, where: str = "") -> None:
         self.trial, self.value = trial, value
-        stored = "is stored as failed" if value is None else f"has the result {value:g}"
+        stored = (
+            "is stored as failed" if value is None else f"has the result {format_result(value)}"
+        )
         super().__init__(
             f"tell needs a trial without a result, got trial {trial}{where}, which already "
             f"{stored}. If that is wrong, correct the trial; if the row was measured again, tell "
@@ -175,8 +177,12 @@ class Told(Readable):
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
-        error = "" if self.sem is None else f" ± {self.sem!r}"
-        what = "recorded as failed" if self.value is None else f"{self.value!r}{error} recorded"
+        error = "" if self.sem is None else f" ± {format_result(self.sem)}"
+        what = (
+            "recorded as failed"
+            if self.value is None
+            else f"{format_result(self.value)}{error} recorded"
+        )
         what = "recorded as missing, not as failed" if self.missing else what
         if self.values:
             what = f"{describe_values(self.values)} recorded"
@@ -189,7 +195,7 @@ class Told(Readable):
         if self.corrected and self.values:
             what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
         elif self.corrected:
-            what = f"corrected from {write_result(self.was)} to {write_result(self.value)}"
+            what = f"corrected from {format_result(self.was)} to {format_result(self.value)}"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
             f" Trial {self.settles} was pending for this candidate; this is its result."

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernelbandits.formatting import format_cell, format_count, format_number
+from kernelbandits.formatting import format_age, format_cell, format_count, format_number
 from kernelbandits.storage import Event
+
+if TYPE_CHECKING:
+    from kernelbandits.study.values import Waiting
 
 RESULT_DIGITS = 8
 """Digits of a result: those that were typed, for all results that people type."""
@@ -22,18 +25,17 @@ FEWEST_SUMMARISED = 3
 
 
 def format_result(value: float | None) -> str:
-    """Write a measured value as it was typed; a failure has none."""
-    return "failed" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
+    """Write a measured value as it was typed; a failure has none.
 
-
-def write_result(value: float | None) -> str:
-    """Write a result in a sentence: its value with all digits, or that the measurement failed."""
-    return "a failure" if value is None else repr(value)
+    >>> format_result(140.0), format_result(None)
+    ('140', 'a failure')
+    """
+    return "a failure" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
 
 
 def describe_values(values: Mapping[str, Any]) -> str:
     """Return values of targets in words: stability 0.83, efficiency 12.1."""
-    return ", ".join(f"{name} {value!r}" for name, value in values.items())
+    return ", ".join(f"{name} {format_result(value)}" for name, value in values.items())
 
 
 # ---------------------------------------------------------------------- candidates
@@ -66,6 +68,19 @@ def describe_candidate(row: int | None, label: Mapping[str, str], x: Mapping[str
     ]
     more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
     return f"row {row} ({', '.join([*named[:MOST_NAMED], *more])})"
+
+
+def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
+    """Say which candidate a pending trial has, who asked for it and when, and what has come.
+
+    `label` is what the table calls its row.
+    """
+    who = f" by {one.worker}" if one.worker else ""
+    noun = "point" if one.row is None else "row"
+    late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
+    has = f"; has {describe_values(one.values)}" if one.values else ""
+    named = f"trial {one.trial}, {describe_candidate(one.row, label, one.x)}"
+    return f"{named}: asked for{who} {format_age(one.since)}{late}{has}"
 
 
 # ---------------------------------------------------------------------- events

@@ -14,14 +14,18 @@ from rich.table import Table
 
 from kernelbandits.apps.cli.output import facts, print_line
 from kernelbandits.formatting import (
-    format_age,
     format_count,
     format_near,
     format_number,
     format_share,
     format_time,
 )
-from kernelbandits.study.words import describe_event
+from kernelbandits.study.words import (
+    describe_candidate,
+    describe_event,
+    describe_values,
+    describe_waiting,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,11 +59,6 @@ def cell(value: Any) -> str:
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def point(x: Any) -> str:
-    """Return the values of a candidate as text: Cs 0.05, FA 0.8."""
-    return ", ".join(f"{cell(name)} {cell(value)}" for name, value in x.items())
 
 
 def command(*words: object) -> str:
@@ -172,10 +171,9 @@ def list_front(status: Status) -> dict[str, str]:
     """List the measured candidates on the Pareto front, the most desirable first."""
     lines = []
     for one in status.front[:MOST_WAITING]:
-        values = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
-        x = point({**one.label, **one.x})
-        where = x if one.row is None else f"row {one.row} ({x})"
-        lines.append(f"{where}: {values}; desirability {number(one.desirability)}")
+        where = describe_candidate(one.row, one.label, one.x)
+        text = f"{where}: {describe_values(one.values)}; desirability {number(one.desirability)}"
+        lines.append(cell(text))
     more = len(status.front) - MOST_WAITING
     text = "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
     return {"front": text} if lines else {}
@@ -220,26 +218,14 @@ def count_results(status: Status, candidates: Place) -> str:
 def list_pending(pending: Sequence[Waiting], candidates: Place) -> dict[str, str]:
     """List the trials that wait for a result, the longest waiting first."""
     longest = sorted(pending, key=lambda one: -one.since)
-    lines = [describe_pending(one, candidates) for one in longest[:MOST_WAITING]]
+    lines = []
+    for one in longest[:MOST_WAITING]:
+        label = {} if one.row is None else candidates.label(one.row)
+        lines.append(cell(describe_waiting(one, label)))
     more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")
     return {"pending": "\n".join(lines)} if pending else {}
-
-
-def describe_pending(trial: Waiting, candidates: Place) -> str:
-    who = f" by {cell(trial.worker)}" if trial.worker else ""
-    label = {} if trial.row is None else candidates.label(trial.row)
-    late = (
-        f"; its lease has ended, so its {candidates.noun} can be suggested again"
-        if trial.overdue
-        else ""
-    )
-    x = point({**label, **trial.x})
-    where = f"trial {trial.trial}, " + (x if trial.row is None else f"row {trial.row} ({x})")
-    came = ", ".join(f"{cell(name)} {number(value)}" for name, value in trial.values.items())
-    has = f"; has {came}" if came else ""
-    return f"{where}: asked for{who} {format_age(trial.since)}{late}{has}"
 
 
 def name_values(targets: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from kernelbandits.formatting import (
 )
 from kernelbandits.study import Best, Study
 from kernelbandits.study.dataframes import with_labels
-from kernelbandits.study.words import describe_event
+from kernelbandits.study.words import describe_event, format_result
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     x = {name: record[names[name]] for name in place.chosen}
     targets = study.settings["targets"] or ()
     # Digits of a result are shown as they were typed; a desirability was computed.
-    value = "" if math.isnan(record["value"]) else write_value(record["value"], bool(targets))
+    write = format_number if targets else format_result
+    value = "" if math.isnan(record["value"]) else write(record["value"])
     return TrialRow(
         trial=int(record["trial"]),
         row=row,
@@ -114,10 +115,6 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     )
 
 
-def write_value(value: float, computed: bool = False) -> str:
-    return format_number(value) if computed else format_number(value, 8)
-
-
 def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]) -> dict[str, str]:
     """Return the value of each of several targets that was told."""
     if not targets:
@@ -125,7 +122,7 @@ def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]
     place = study.candidates
     names = name_targets(name_in_export([*place.labels, *place.chosen]).values(), targets)
     known = {name: record[names[name]] for name in targets}
-    return {name: write_value(value) for name, value in known.items() if not math.isnan(value)}
+    return {name: format_result(value) for name, value in known.items() if not math.isnan(value)}
 
 
 def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:

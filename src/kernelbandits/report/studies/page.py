@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import (
+    format_cell,
     format_fixed,
     format_interval,
     format_number,
     format_time,
-    format_times,
 )
 from kernelbandits.insight.dependence import BAND
 from kernelbandits.report.pages import render
@@ -22,11 +22,11 @@ from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
 from kernelbandits.report.studies.sheets import Drawing, render_svg
 from kernelbandits.report.studies.view import View
-from kernelbandits.study.words import describe_point
+from kernelbandits.study.words import describe_waiting, format_result
 
 if TYPE_CHECKING:
     from kernelbandits.insight import PartialDependence
-    from kernelbandits.study import Best, Check
+    from kernelbandits.study import Check
     from kernelbandits.study.values import Waiting
 
 OPEN, LISTED = 60, 5000
@@ -127,7 +127,7 @@ def columns_table(check: Check) -> dict[str, Any]:
 def curve_table(curve: PartialDependence) -> dict[str, Any]:
     """Return the partial dependence on a column as a table."""
     rows = [
-        (format_exact(value), format_interval(mean, low, high))
+        (format_cell(value), format_interval(mean, low, high))
         for value, mean, low, high in zip(
             curve.values, curve.mean, curve.low, curve.high, strict=True
         )
@@ -139,7 +139,7 @@ def curve_table(curve: PartialDependence) -> dict[str, Any]:
 def status_table(view: View) -> dict[str, Any]:
     rows = [
         ("results", describe_progress(view)),
-        ("likely best", describe_best(view)),
+        ("likely best", view.status.best.sentence if view.status.best else "not known yet"),
         ("may I stop?", view.status.stop.sentence),
     ]
     rows += [(one.name, one.sentence) for one in view.status.targets]
@@ -157,48 +157,10 @@ def describe_progress(view: View) -> str:
     )
 
 
-def describe_best(view: View) -> str:
-    best = view.status.best
-    if best is None:
-        return "not known yet"
-    x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
-    estimate = format_interval(best.mean, best.low, best.high)
-    named = x if best.row is None else f"{name_row(view, best.row)} ({x})"
-    row = f"{named}: {view.target} {estimate}"
-    often = f"measured {format_times(best.results)}{best.luck}{describe_equal_rows(view, best)}"
-    if best.early:
-        return f"too early to say: {best.early}. Best estimate so far: {row}; {often}"
-    chance = f"best with probability {best.probability:.2g}{best.comparison}"
-    more = [best.untested.sentence] if best.untested else []
-    more += [best.caution] if best.caution else []
-    sentence = f"{row}, {chance}; {often}"
-    return ". ".join([sentence, " ".join(more)]) if more else sentence
-
-
-def name_row(view: View, row: int) -> str:
-    """Return the labels of a row, if it has any, and its number."""
-    labels = view.row_name(row)
-    return f"{labels}, row {row}" if labels else f"row {row}"
-
-
-def describe_equal_rows(view: View, best: Best) -> str:
-    together = int(view.estimates.results[view.place_of(best.row, best.x)])
-    if together == best.results:
-        return ""
-    return f", {format_times(together)} together with equal rows"
-
-
 def describe_pending(view: View) -> str:
     waiting = view.status.waiting
-    shown = "; ".join(describe_waiting(view, one) for one in waiting[:TOP])
+    shown = "; ".join(describe_waiting(one, view.label(one.row)) for one in waiting[:TOP])
     return f"{shown}; ... and {len(waiting) - TOP} more" if len(waiting) > TOP else shown
-
-
-def describe_waiting(view: View, one: Waiting) -> str:
-    worker = f" with {one.worker}" if one.worker else ""
-    overdue = " (overdue)" if one.overdue else ""
-    named = describe_point(one.x) if one.row is None else name_row(view, one.row)
-    return f"trial {one.trial}, {named}{worker}{overdue}"
 
 
 def candidates_table(view: View) -> dict[str, Any]:
@@ -225,13 +187,13 @@ def candidate_cells(view: View, i: int) -> list[str]:
         format_interval(estimates.mean[i], estimates.low[i], estimates.high[i]),
         format_brief(estimates.sd[i]),
         str(estimates.results[i]),
-        format_exact(estimates.average[i]),
+        format_result(estimates.average[i]),
     ]
 
 
 def row_cells(view: View, row: int) -> list[str]:
     """Return the labels of a row and its values in the columns used."""
-    values = map(format_exact, view.candidates.x(row).values())
+    values = map(format_cell, view.candidates.x(row).values())
     return [*view.candidates.label(row).values(), *values]
 
 
@@ -282,8 +244,8 @@ def trial_cells(view: View, i: int) -> list[str]:
         *row_number(view, row),
         *row_cells(view, row),
         str(trials.state[i]),
-        format_exact(trials.value[i]),
-        *(format_exact(one.values[i]) for one in view.targets),
+        format_result(trials.value[i]),
+        *(format_result(one.values[i]) for one in view.targets),
         format_brief(trials.mean[i]),
         format_brief(trials.sd[i]),
         format_brief(trials.weight[i]),
@@ -319,11 +281,6 @@ def spell_setting(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(spell_setting(one) for one in value)}]"
     return str(value)
-
-
-def format_exact(value: Any) -> str:
-    """Write a number with eight digits; text stays as it is."""
-    return format_number(value, 8, thousands=False)
 
 
 def format_brief(value: float) -> str:

@@ -155,6 +155,10 @@ class View:
         place = self.candidates
         return place.chosen if place.by_similarity else place.varying
 
+    def label(self, row: Row) -> Mapping[str, str]:
+        """Return what the table calls a row; nothing for a point."""
+        return {} if row is None else self.candidates.label(row)
+
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
         labels = self.candidates.label(row).items()
