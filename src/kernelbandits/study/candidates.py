@@ -387,12 +387,10 @@ class Candidates(Place):
         return f"A table of {rows}{different}, described by {', '.join(self.chosen)}."
 
     def introduce_in_methods(self) -> str:
-        different = self.count_candidates()["different"]
-        size = format_count(different, "candidate")
-        return f"The candidates were {size} of a given table; {self.describe()}"
+        return f"The candidates were {self.describe_size()} of a given table; {self.describe()}"
 
     def describe_size(self) -> str:
-        return format_count(self.distinct, "candidate")
+        return format_count(self.count_candidates()["different"], "candidate")
 
     def describe_repeats(self, settings: Settings) -> str:
         return settings.repeats_sentence

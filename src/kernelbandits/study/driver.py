@@ -371,6 +371,16 @@ class Driver:
             given["costs"] = self.candidates.costs
         return policy.ask(t, self.streams, **given)
 
+    def remark_budget(self, results: int = 0) -> list[str]:
+        """Say so if the budget ends before the policy can choose by any of the results known."""
+        rounds, size = self.settings.rounds, self.policy.initial_size
+        if rounds is None or max(rounds, results) > size:
+            return []
+        return [
+            f"{format_count(rounds, 'measurement')} planned, and the initial design has {size}: "
+            "all of them will be spread out, and none is chosen by the results of others"
+        ]
+
     def estimates(self) -> tuple[Array, Array]:
         """Return mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()

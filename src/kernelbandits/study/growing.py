@@ -80,6 +80,14 @@ def read_additions(
     return Additions(body, (*notices, *remark_additions(candidates, body)))
 
 
+def list_cells(source: Any) -> Any:
+    """Return the cells of rows to add: a file is the same again if its cells are."""
+    table = read_table(source)
+    if table is None:
+        return source
+    return {name: list(column.texts) for name, column in table.columns.items()}
+
+
 def refuse_growth(candidates: Candidates, owner: str) -> None:
     """Refuse a new candidate where candidates are known by their similarity only."""
     if candidates.by_similarity:

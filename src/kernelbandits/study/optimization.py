@@ -103,7 +103,7 @@ def check_same(
         for name in there
         if given[name] is not None and given[name] != there[name]
     ]
-    names = [one.name for one in study._targets] or study.target
+    names = [one.name for one in study._targets] or [study.target]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNotice)
         given_place = read_place(listed_points(domain), names, {})

@@ -77,7 +77,7 @@ def stored_place(log: Log, created: Event) -> Place:
         ) from None
 
 
-def read_place(candidates: Any, names: str | list[str], options: Mapping[str, Any]) -> Place:
+def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]) -> Place:
     """Read what may be measured: candidates by their similarity, a table, or the points of a space.
 
     `names` are those of the targets, which are no columns. `options` are those of a table.
@@ -96,7 +96,7 @@ def read_place(candidates: Any, names: str | list[str], options: Mapping[str, An
     for name, given in options.items():
         needed = f"no {name} for a space, whose variables say it themselves"
         checks.needs(given is None, "Study", needed, given)
-    for one in [names] if isinstance(names, str) else names:
+    for one in names:
         free = one not in space.names
         checks.needs(free, "Study", "a target that is no variable of the space", one)
     return Points(space)

@@ -163,7 +163,9 @@ class Points(Place):
         return f"The search space was {self.describe()}"
 
     def describe_size(self) -> str:
-        return f"a space of {format_count(len(self.chosen), 'variable')}"
+        points = self.count_candidates()["different"]
+        count = "" if points is None else f" ({format_count(points, 'point')})"
+        return f"a space of {format_count(len(self.chosen), 'variable')}{count}"
 
     def describe_repeats(self, settings: Settings) -> str:
         if settings.repeats is False:

@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation, several
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
-from kernelbandits.study.growing import read_additions, remark_forbidden
+from kernelbandits.study.growing import list_cells, read_additions, remark_forbidden
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.places import read_place, tasks_of
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     AUTO,
     REVISION,
-    Settings,
     StudySettings,
     check_lease,
 )
@@ -38,11 +36,11 @@ from kernelbandits.study.values import (
     Status,
     Suggestion,
     Told,
+    study_card,
 )
 from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
-from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.target_results import read_target_results
 
 if TYPE_CHECKING:
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
 
     from kernelbandits.domains import MixedBox
     from kernelbandits.insight import PartialDependence
-    from kernelbandits.policies import Policy
     from kernelbandits.storage import Finding
     from kernelbandits.study.dependence import EstimateMap
     from kernelbandits.study.model_check import Check, ColumnRelevance
@@ -59,8 +56,6 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 10_000
 """Rows in one call."""
-MOST_SHOWN = 10
-"""Pending trials that a notebook lists."""
 
 
 class Study:
@@ -194,7 +189,8 @@ class Study:
             "label": label,
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
-        place = read_place(candidates, name_targets(measured), options)
+        names = [one.name for one in measured.get("targets", ())] or [measured["target"]]
+        place = read_place(candidates, names, options)
         chosen = make_settings(**settings, **measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
@@ -213,8 +209,7 @@ class Study:
                 raise
             scales = name_scales(place.columns, "Study", log, linear, Notices())
             return study._check_created(body, scales)
-        planned = budget_notices(chosen, driver.policy)
-        for notice in (*place.notices, *said, *planned):
+        for notice in (*place.notices, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -262,26 +257,7 @@ class Study:
 
         It is read off the events. The likely best needs a fit, which `best()` makes.
         """
-        state, place = self._session.state, self.candidates
-        states = [trial.state for trial in state.trials.values()]
-        counts = {name: states.count(name) for name in ("told", "failed", "pending")}
-        known = [
-            ("target", f"{self.target}, {self.direction}"),
-            ("candidates", place.describe_size()),
-            (place.heading, place.describe()),
-            ("results", counts["told"]),
-            ("failed", counts["failed"]),
-            ("pending", counts["pending"]),
-        ]
-        pending = list(state.pending.values())[:MOST_SHOWN]
-        waiting = [(one.number, place.describe_candidate(one.row)) for one in pending]
-        more = counts["pending"] - len(pending)
-        return html_card(
-            f"Study {self.place}",
-            html_pairs(known),
-            html_table(("pending trial", place.noun), waiting) if waiting else "",
-            html_paragraphs(f"... and {more} more pending" if more > 0 else ""),
-        )
+        return study_card(self.place, self._session.state, self.candidates)
 
     def __enter__(self) -> Study:
         return self
@@ -1014,7 +990,7 @@ class Study:
 
         [event] = self._write_once(call, draft)
         known = len(self._session.state.results)
-        notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
+        notices = driver.remark_budget(known) if "rounds" in settings else []
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
@@ -1222,28 +1198,3 @@ def as_list(given: Any) -> list[Any]:
     if given is None:
         return []
     return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-
-
-def list_cells(candidates: Any) -> Any:
-    """Return the cells of rows to add: a file is the same again if its cells are."""
-    table = read_table(candidates)
-    if table is None:
-        return candidates
-    return {name: list(column.texts) for name, column in table.columns.items()}
-
-
-def name_targets(measured: Mapping[str, Any]) -> str | list[str]:
-    """Return the name of the target, or the names of several, of what `read_measured` returns."""
-    several = measured.get("targets")
-    return measured["target"] if several is None else [one.name for one in several]
-
-
-def budget_notices(settings: Settings, policy: Policy, results: int = 0) -> list[str]:
-    """Say so if the budget ends before the policy can choose by any of the results known."""
-    if settings.rounds is None or max(settings.rounds, results) > policy.initial_size:
-        return []
-    design = f"the initial design has {policy.initial_size}"
-    return [
-        f"{format_count(settings.rounds, 'measurement')} planned, and {design}: all of them will "
-        "be spread out, and none is chosen by the results of others"
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import (
@@ -14,9 +14,15 @@ from kernelbandits.formatting import (
     format_time,
     format_times,
 )
-from kernelbandits.markup import html_card, html_pairs, html_paragraphs
+from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.study.words import describe_candidate, describe_values, format_result
 
+if TYPE_CHECKING:
+    from kernelbandits.study.events import State
+    from kernelbandits.study.place import Place
+
+MOST_SHOWN = 10
+"""Pending trials that a notebook lists."""
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
 Row = int | None
@@ -559,3 +565,26 @@ def plain(value: Any) -> Any:
     """Return a number as JSON has it; inf, -inf and nan as text."""
     number = float(value)
     return number if number - number == 0 else repr(number)
+
+
+def study_card(where: str, state: State, place: Place) -> str:
+    """Return what a notebook shows of a study, as HTML, read off its events."""
+    states = [trial.state for trial in state.trials.values()]
+    counts = {name: states.count(name) for name in ("told", "failed", "pending")}
+    facts = [
+        ("target", f"{state.settings.target}, {state.settings.direction}"),
+        ("candidates", place.describe_size()),
+        (place.heading, place.describe()),
+        ("results", counts["told"]),
+        ("failed", counts["failed"]),
+        ("pending", counts["pending"]),
+    ]
+    pending = list(state.pending.values())[:MOST_SHOWN]
+    waiting = [(one.number, place.describe_candidate(one.row)) for one in pending]
+    more = counts["pending"] - len(pending)
+    return html_card(
+        f"Study {where}",
+        html_pairs(facts),
+        html_table(("pending trial", place.noun), waiting) if waiting else "",
+        html_paragraphs(f"... and {more} more pending" if more > 0 else ""),
+    )
