@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import doctest
-import json
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -21,7 +19,6 @@ from kernelbandits.formatting import (
     format_number,
     format_share,
     mask_password,
-    to_json,
 )
 
 
@@ -110,16 +107,3 @@ def test_chances_are_never_rounded_to_certainty(chance, text):
 )  # fmt: skip
 def test_passwords_are_masked(text, shown):
     assert mask_password(text) == shown
-
-
-@dataclass(frozen=True)
-class Point:
-    x: float
-    tags: tuple[str, ...]
-
-
-def test_json_has_fields_lists_and_null_for_what_is_not_finite():
-    value = {"p": Point(math.nan, ("é",)), 1: np.array([1.0, math.inf]), "n": np.int64(3)}
-    assert json.loads(to_json(value)) == {"p": {"x": None, "tags": ["é"]}, "1": [1.0, None], "n": 3}
-    assert "é" in to_json(value)
-    assert "é" not in to_json(value, ascii_only=True)

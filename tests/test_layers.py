@@ -16,6 +16,7 @@ ROOT = Path(kernelbandits.__file__).parent
 
 LAYER = {
     "checks": 0,
+    "codec": 0,
     "formatting": 0,
     "markup": 0,
     "measuring": 0,

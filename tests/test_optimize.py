@@ -904,7 +904,7 @@ def test_auto_read_back_from_json_or_a_pickle_asks_exactly_the_same(name):
 
 
 def test_an_auto_that_is_no_data_is_refused():
-    with pytest.raises(ValueError, match=r"Auto\.to_dict needs a width of numbers, text"):
+    with pytest.raises(ValueError, match=r"Auto\.to_dict needs width of numbers, text"):
         kb.Auto(ARMS, width=Width("1", lambda t: (1.0, 0.0, 0.0))).to_dict()
     good = kb.Auto(BOX).to_dict()
     for bad in (

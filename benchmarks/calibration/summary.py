@@ -25,7 +25,7 @@ from benchmarks.calibration.rows import (
 from benchmarks.regret_summary import circumstances, lines
 from benchmarks.rows import Goal, Row
 from benchmarks.search import tables
-from kernelbandits.formatting import to_json
+from kernelbandits.codec import to_json
 
 LEAST, GREATEST = 0.90, 0.98
 """The coverage that 95 % intervals should have."""

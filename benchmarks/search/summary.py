@@ -46,7 +46,7 @@ from benchmarks.search.scores import (
     worse_than,
 )
 from benchmarks.search.tasks import BATCHES, BOX_NOISES, BUDGET, MARKS, NOISES
-from kernelbandits.formatting import to_json
+from kernelbandits.codec import to_json
 
 ABOUT = f"""\
 Each contestant measures rows of a real table, one after the other or in batches of four, or

@@ -1,4 +1,4 @@
-"""How values are written for people and for JSON: numbers, intervals, shares, times, addresses.
+"""How values are written for people: numbers, intervals, shares, times, addresses.
 
 Every page, table and sentence of the package uses these functions, so that a number looks the same
 wherever it is shown. What cannot be known, such as the interval of a single run, is written "–".
@@ -7,11 +7,9 @@ wherever it is shown. What cannot be known, such as the interval of a single run
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
@@ -307,42 +305,3 @@ def did_you_mean(name: Any, known: Iterable[str], quote: str = "'") -> str:
 
 def simplify(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")
-
-
-def to_json(value: Any, *, ascii_only: bool = False) -> str:
-    """Return a value as an indented JSON document; numbers that JSON lacks (nan, inf) become null.
-
-    Dataclasses become objects by their fields, numpy numbers and arrays become plain ones.
-
-    >>> print(to_json({"regret": float("inf"), "seeds": (0, 1)}))
-    {
-      "regret": null,
-      "seeds": [
-        0,
-        1
-      ]
-    }
-    """
-    return json.dumps(to_json_value(value), indent=2, allow_nan=False, ensure_ascii=ascii_only)
-
-
-PLAIN = (str, int, bool, type(None))
-
-
-def to_json_value(value: Any) -> Any:
-    """Return the same value made of what JSON has: dicts, lists, text, finite numbers, null."""
-    kind = type(value)
-    # First what is most frequent: a table has a million of them.
-    if kind is float:
-        return value if math.isfinite(value) else None
-    if kind in PLAIN:
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: to_json_value(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): to_json_value(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json_value(item) for item in value]
-    if isinstance(value, (np.generic, np.ndarray)):
-        return to_json_value(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.apps.cli.design import proved_delta, spell_law, spell_policy
-from kernelbandits.catalogue import from_plain, read_law, read_policy
+from kernelbandits.catalogue import CODEC, read_law, read_policy
 from kernelbandits.theory import constants, design
 from kernelbandits.theory.designer import FAMILIES
 
@@ -74,7 +74,7 @@ def test_json_is_one_document_with_the_whole_answer():
     words = ("--family", "categorical", "--values", "7", "--budget", "0.4", "--format", "json")
     document = json.loads(output(*words))
     answer = design(1000, family="categorical", budget=0.4, values=7)
-    assert from_plain(document["law"]) == answer.law
+    assert CODEC.decode(document["law"]) == answer.law
     assert document["factor"] == answer.factor
     assert document["spelled"] == "categorical:0.7/0/0/0/0/0/0.3"
     assert document["constants"]["c1"] == pytest.approx(0.3)

@@ -35,7 +35,7 @@ from kernelbandits.apps.cli import (
 )
 from kernelbandits.apps.cli.arguments import read_duration, read_names
 from kernelbandits.apps.cli.output import retypable_place
-from kernelbandits.formatting import to_json_value
+from kernelbandits.codec import to_json_value
 from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.values import Waiting
 from kernelbandits.tables.workbooks import Sheet, write_workbook

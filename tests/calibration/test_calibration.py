@@ -29,7 +29,7 @@ from kernelbandits.calibration.evidence import Evidence
 from kernelbandits.calibration.fit import WIDENING, check_arguments, random_signs
 from kernelbandits.calibration.fitter import Fit
 from kernelbandits.calibration.standard import Summary
-from kernelbandits.policies.plain_fits import read_fit, write_fit
+from kernelbandits.policies.stored import CODEC
 
 NUS = (1.5, 2.5, math.inf)
 PRIOR = Prior(
@@ -200,7 +200,7 @@ class TestFewEvaluations:
         # A third of the rewards left out moves the scales by less than their uncertainty.
         assert np.abs(np.log(np.divide(mode.lengthscales, whole.lengthscales))).max() < 0.3
         fit = Fit(mode, drawn, (1.0, 1.0), False)
-        assert read_fit(json.loads(json.dumps(write_fit(fit)))) == fit
+        assert CODEC.decode(json.loads(json.dumps(CODEC.encode(fit)))) == fit
 
     def test_few_evaluations_of_all_points_find_the_density_of_many(self, monkeypatch):
         exact = calibrate_members(*self.data(), evaluations=200)[0]

@@ -9,12 +9,14 @@ import pytest
 import kernelbandits as kb
 from kernelbandits import policies
 from kernelbandits.catalogue import (
+    CODEC,
     KERNELS,
     LAWS,
     MOTIONS,
     NOISES,
     POLICIES,
-    from_plain,
+    fingerprint,
+    identify,
     policy_entry,
     read_kernel,
     read_law,
@@ -23,9 +25,7 @@ from kernelbandits.catalogue import (
     read_policy,
     read_problem,
     shared_settings,
-    to_plain,
 )
-from kernelbandits.catalogue.plain import fingerprint
 from kernelbandits.problems import (
     GaussianNoise,
     ParetoNoise,
@@ -242,35 +242,35 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=str)
 def test_a_value_survives_the_way_through_a_file(value):
-    plain = to_plain(value)
-    again = from_plain(json.loads(json.dumps(plain)))
+    plain = CODEC.encode(value)
+    again = CODEC.decode(json.loads(json.dumps(plain)))
     assert again == value or repr(again) == repr(value)
-    assert fingerprint(to_plain(again)) == fingerprint(plain)
+    assert fingerprint(CODEC.encode(again)) == fingerprint(plain)
 
 
 def test_different_values_have_different_fingerprints():
-    prints = [fingerprint(to_plain(value)) for value in VALUES]
+    prints = [fingerprint(CODEC.encode(value)) for value in VALUES]
     assert len(set(prints)) == len(prints)
 
 
 def test_a_fingerprint_depends_on_content_and_not_on_order():
     assert fingerprint({"a": 1, "b": [1.5, None]}) == fingerprint({"b": [1.5, None], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
-    assert to_plain(np.float64(0.5)) == 0.5
-    assert to_plain(np.arange(3)) != to_plain(np.arange(3) + 1)
+    assert CODEC.encode(np.float64(0.5)) == 0.5
+    assert identify(np.arange(3)) != identify(np.arange(3) + 1)
 
 
 @pytest.mark.parametrize(
-    "plain", [{"kind": "os.system"}, {"kind": "object", "repr": "f"}, {"lengthscale": 1.0}]
+    "plain", [{"type": "os.system"}, {"type": "object", "repr": "f"}, {"type": None}]
 )
-def test_only_kinds_of_the_catalogue_can_be_rebuilt(plain):
-    with pytest.raises(ValueError, match=r"needs a kind among .*RBF"):
-        from_plain(plain)
+def test_only_types_of_the_catalogue_can_be_rebuilt(plain):
+    with pytest.raises(ValueError, match=r"needs a type among .*RBF"):
+        CODEC.decode(plain)
 
 
 def test_a_plain_value_is_checked_like_any_other():
     with pytest.raises(ValueError, match="RBF needs lengthscale > 0, got -1"):
-        from_plain({"kind": "RBF", "lengthscale": -1})
+        CODEC.decode({"type": "RBF", "lengthscale": -1})
 
 
 # ---------------------------------------------------------------- values as text
@@ -394,11 +394,11 @@ def test_a_study_takes_its_kernel_and_its_law_as_text(tmp_path):
     given = {"policy": "generic-gp", "kernel": "matern:0.3"}
     settings = {"exploration": "bernoulli:0.5", **KNOWN}
     study = kb.Study.create(tmp_path / "s.db", ARMS, **given, settings=settings)
-    assert study.settings["kernel"] == to_plain(kb.Matern(0.3))
-    assert study.settings["settings"]["exploration"] == to_plain(kb.Bernoulli(0.5))
+    assert study.settings["kernel"] == CODEC.encode(kb.Matern(0.3))
+    assert study.settings["settings"]["exploration"] == CODEC.encode(kb.Bernoulli(0.5))
     study.change(kernel="rbf:0.4", settings={"exploration": "gaussian"})
-    assert study.settings["kernel"] == to_plain(kb.RBF(0.4))
-    assert study.settings["settings"]["exploration"] == to_plain(kb.Gaussian())
+    assert study.settings["kernel"] == CODEC.encode(kb.RBF(0.4))
+    assert study.settings["settings"]["exploration"] == CODEC.encode(kb.Gaussian())
 
 
 @pytest.mark.parametrize(

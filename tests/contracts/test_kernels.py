@@ -13,7 +13,7 @@ import pytest
 import kernelbandits as kb
 from conftest import pairwise, run_command
 from kernelbandits.analysis.calculation import Calculation
-from kernelbandits.catalogue import KERNELS, POLICIES, from_plain, read_kernel, to_plain
+from kernelbandits.catalogue import CODEC, KERNELS, POLICIES, read_kernel
 from kernelbandits.catalogue.values import KERNEL_CLASSES
 from kernelbandits.kernels import Eigendecay, Kernel
 from kernelbandits.policies.paths import count_normals, draw_waves
@@ -125,7 +125,7 @@ def test_gradients_are_those_of_finite_differences(kernel):
 
 @every_own_kernel
 def test_a_kernel_is_a_value_that_json_keeps(kernel):
-    assert from_plain(json.loads(json.dumps(to_plain(kernel)))) == kernel
+    assert CODEC.decode(json.loads(json.dumps(CODEC.encode(kernel)))) == kernel
     assert hash(kernel) == hash(replace(kernel))
 
 

@@ -213,9 +213,9 @@ def test_a_law_warns_if_and_only_if_it_has_no_optimism(law):
 
 @pytest.mark.parametrize("law", [*OWN.values(), *SCHEDULES.values()], ids=[*OWN, *SCHEDULES])
 def test_a_law_is_a_value_that_json_keeps(law):
-    plain = catalogue.to_plain(law)
-    assert catalogue.from_plain(json.loads(json.dumps(plain))) == law
-    assert hash(law) == hash(catalogue.from_plain(plain))
+    plain = catalogue.CODEC.encode(law)
+    assert catalogue.CODEC.decode(json.loads(json.dumps(plain))) == law
+    assert hash(law) == hash(catalogue.CODEC.decode(plain))
 
 
 @every_schedule

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.catalogue import PROBLEMS, read_problem, to_plain
+from kernelbandits.catalogue import PROBLEMS, identify, read_problem
 from kernelbandits.catalogue.problems import named_function
 from kernelbandits.problems import DataUnavailable
 
@@ -91,10 +91,10 @@ def test_equal_seeds_give_equal_instances_and_other_seeds_others(name, problem):
 
 @every_problem
 def test_a_problem_is_known_by_what_it_is_made_of_in_files_and_other_processes(name, problem):
-    plain = to_plain(problem)
+    plain = identify(problem)
     assert plain == json.loads(json.dumps(plain))
-    assert to_plain(pickle.loads(pickle.dumps(problem))) == plain
-    assert to_plain(read_problem(spell(name))) == plain
+    assert identify(pickle.loads(pickle.dumps(problem))) == plain
+    assert identify(read_problem(spell(name))) == plain
 
 
 @every_problem

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
@@ -91,6 +91,7 @@ def test_a_point_encoded_and_decoded_is_the_point(box, rng):
     assert [type(value) for value in x] == [type(value) for value in box.decode(box.encode(x))]
 
 
+@settings(max_examples=15)
 @given(boxes, units)
 def test_the_nearest_admissible_row_is_nearer_than_any_other_that_was_tried(box, rng):
     span = np.subtract(box.upper, box.lower)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
 import kernelbandits as kb
-from kernelbandits.catalogue import read_kernel
-from kernelbandits.catalogue.plain import from_plain, to_plain
+from kernelbandits.catalogue import CODEC, read_kernel
 from kernelbandits.kernels import MATERN_SMOOTHNESS, Product, Scaled, Sum, has_adapted
 
 RNG = np.random.default_rng(5)
@@ -238,7 +237,7 @@ def test_a_callable_on_columns_still_has_to_prove_itself():
 
 def test_a_kernel_on_columns_has_a_plain_form_and_a_spelling():
     kernel = kb.kernels.On(kb.RBF((0.2, 0.5)), (0, 1)) * kb.kernels.On(kb.Matern(1.0, nu=1.5), (2,))
-    assert from_plain(to_plain(kernel)) == kernel
+    assert CODEC.decode(CODEC.encode(kernel)) == kernel
     assert read_kernel("on(rbf(0.2),0/1)*on(matern(1.0,1.5),2)") == kb.kernels.On(
         kb.RBF(0.2), (0, 1)
     ) * kb.kernels.On(kb.Matern(1.0, nu=1.5), (2,))

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import kernelbandits as kb
-from kernelbandits.catalogue import from_plain, read_law, to_plain
+from kernelbandits.catalogue import CODEC, read_law
 
 POINTS = np.random.default_rng(0).random((10, 2))
 RULES = {"noise_scale": 0.7, "norm_bound": 1.5}
@@ -162,7 +162,7 @@ def test_a_root_exponential_that_is_none_is_refused(setting, bad):
     ids=str,
 )
 def test_a_law_survives_the_way_through_a_file(law):
-    assert from_plain(json.loads(json.dumps(to_plain(law)))) == law
+    assert CODEC.decode(json.loads(json.dumps(CODEC.encode(law)))) == law
 
 
 def test_the_laws_can_be_spelled_on_a_command_line():

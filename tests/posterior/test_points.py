@@ -76,7 +76,7 @@ def brute_force(kernel, ridge, points, rewards, where):
 @pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_on_a_finite_set_it_is_the_arm_posterior(kernel, ridge):
-    on_arms, on_points, _ = played(kernel, ridge, 350, seed=1)
+    on_arms, on_points, _ = played(kernel, ridge, 120, seed=1)
     mean, sd = on_points.at(CLOUD)
     np.testing.assert_allclose(mean, on_arms.mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(sd, on_arms.sd, rtol=0, atol=1e-8)

@@ -11,12 +11,12 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.catalogue import (
+    CODEC,
     MOTIONS,
     fingerprint,
-    from_plain,
+    identify,
     read_motion,
     read_problem,
-    to_plain,
 )
 from kernelbandits.experiment import Contender, play_cell
 from kernelbandits.experiment.cells import Cell
@@ -317,13 +317,13 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=str)
 def test_a_motion_survives_the_way_through_a_file(value):
-    again = from_plain(json.loads(json.dumps(to_plain(value))))
+    again = CODEC.decode(json.loads(json.dumps(CODEC.encode(value))))
     assert again == value
-    assert fingerprint(to_plain(again)) == fingerprint(to_plain(value))
+    assert fingerprint(CODEC.encode(again)) == fingerprint(CODEC.encode(value))
 
 
 def test_different_motions_have_different_fingerprints():
-    assert len({fingerprint(to_plain(value)) for value in VALUES}) == len(VALUES)
+    assert len({fingerprint(CODEC.encode(value)) for value in VALUES}) == len(VALUES)
     table_ = TableProblem(
         "t",
         "T",
@@ -331,7 +331,7 @@ def test_different_motions_have_different_fingerprints():
         "y",
         Instance("t", kb.Arms([[0.0], [1.0]]), [1.0, 2.0], GaussianNoise(0.1)),
     )
-    assert to_plain(Drifting(table_))["problem"] == to_plain(table_)
+    assert identify(Drifting(table_))["problem"] == identify(table_)
 
 
 SPELLED = {

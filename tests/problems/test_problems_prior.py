@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.catalogue import from_plain, read_problem, to_plain
+from kernelbandits.catalogue import CODEC, read_problem
 from kernelbandits.problems import Drifting, GaussianNoise, GPFunction, Markov, SampledFunction
 
 
@@ -48,7 +48,7 @@ def test_other_problems_move_about_their_own_mean():
 def test_it_is_known_by_name_and_as_a_plain_dictionary():
     problem = read_problem("gp:kernel=rbf(0.3),dimension=4,candidates=7")
     assert problem == GPFunction(kb.RBF(0.3), 4, 7)
-    assert from_plain(to_plain(problem)) == problem
+    assert CODEC.decode(CODEC.encode(problem)) == problem
     assert (problem.name, problem.dimension) == ("gp4", 4)
     assert problem.noise == GaussianNoise(0.1)
 

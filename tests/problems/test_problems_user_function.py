@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.catalogue import fingerprint, to_plain
+from kernelbandits.catalogue import fingerprint, identify
 from kernelbandits.experiment import process_mapper
 from kernelbandits.problems import Drifting, FunctionProblem, GaussianNoise
 
@@ -184,15 +184,15 @@ def test_on_arms_it_is_known_by_its_values_and_on_a_box_by_this_process_only():
         return float(x[0] == 0.5)
 
     def print_of(function, domain):
-        return fingerprint(to_plain(kb.problem(function, domain, name="mine")))
+        return fingerprint(identify(kb.problem(function, domain, name="mine")))
 
     assert print_of(lambda x: x[0], POINTS) == print_of(lambda x: 1.0 * x[0], POINTS)
     assert print_of(lambda x: x[0], POINTS) != print_of(other, POINTS)
     assert print_of(peak, BOX) != print_of(peak, kb.Box((0.0, 0.0), (1.0, 1.0)))
-    assert "known_to" in to_plain(kb.problem(peak, BOX))
+    assert "known_to" in identify(kb.problem(peak, BOX))
     script = (
         "import sys, kernelbandits as kb; from kernelbandits.catalogue import *;"
-        "print(fingerprint(to_plain(kb.problem(lambda x: x[0], [[0., 1.], [.5, .2], [1., 0.]],"
+        "print(fingerprint(identify(kb.problem(lambda x: x[0], [[0., 1.], [.5, .2], [1., 0.]],"
         " name='mine'))))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

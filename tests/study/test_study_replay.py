@@ -14,7 +14,13 @@ from kernelbandits.catalogue import POLICIES, policy_entry, shared_settings
 from kernelbandits.policies.linear import LinearRule
 
 SHARED = {"noise_scale": 0.5, "norm_bound": 2.0, "horizon": 40}
-NAMES = ("auto", *POLICIES)
+NAMES = tuple(POLICIES)
+FIRST_OF_FAMILY = {policy_entry(name).about.family: name for name in reversed(list(POLICIES))}
+"""Family -> its first policy: one of each is played in `make test`, the others take long."""
+EVERY_NAME = [
+    name if name in FIRST_OF_FAMILY.values() else pytest.param(name, marks=pytest.mark.thorough)
+    for name in NAMES
+]
 
 
 def chosen(name: str) -> dict[str, Any]:
@@ -69,7 +75,7 @@ def told_trial(study: kb.Study) -> int:
     return int(frame[frame.state == "told"].trial.iloc[1])
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=EVERY_NAME)
 def uninterrupted(request, cloud, tmp_path_factory) -> tuple[str, Path, list[tuple[Any, ...]]]:
     """A policy, the file of a study that played it without a stop, and what was asked."""
     place = tmp_path_factory.mktemp("uninterrupted") / "a.db"
@@ -128,7 +134,7 @@ def test_the_log_alone_decides_and_not_which_process_asks(where, cloud):
         alone.tell(one.trial, measured(one.row, one.trial))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_NAME)
 def test_a_study_in_the_policys_own_units_is_the_policy(name, cloud, tmp_path):
     """Notes included: what a choice noted comes back with its result."""
     given = chosen(name)

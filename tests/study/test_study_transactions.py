@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from conftest import run_command, with_long
 from kernelbandits.calibration import Rewards
 from kernelbandits.calibration.fitter import Fitter
 from kernelbandits.checks import StudyConflict
-from kernelbandits.policies.plain_fits import read_fit, write_fit
+from kernelbandits.policies.stored import CODEC
 from kernelbandits.storage import Damaged, Draft, StorageFull, Turn
 from kernelbandits.study import decisions, fits, plausibility, session
 from kernelbandits.study.calls import make_call
@@ -472,9 +473,9 @@ def test_a_fit_comes_back_to_the_last_bit(tmp_path):
     study.ask()
     learner = study._session.updated_driver().policy.learner
     for fit in learner.made_fits.values():
-        assert read_fit(json.loads(json.dumps(write_fit(fit)))) == fit
+        assert CODEC.decode(json.loads(json.dumps(CODEC.encode(fit)))) == fit
     event = [one for one in study.history() if one.kind == "fitted"][-1]
-    assert read_fit(event.body["fit"]) == learner.fit
+    assert CODEC.decode(event.body["fit"]) == learner.fit
 
 
 @pytest.mark.thorough
@@ -532,7 +533,7 @@ def test_the_doctor_makes_the_last_fit_again(tmp_path, made, monkeypatch):
         scaled = kb.calibration.Calibration(
             **{**vars(fit.calibration), "noise_variance": 1.01 * fit.calibration.noise_variance}
         )
-        return fit._replace(calibration=scaled)
+        return replace(fit, calibration=scaled)
 
     monkeypatch.setattr(Fitter, "fit", other)
     (found,) = [one for one in study.doctor() if one.what == "fit"]
@@ -540,7 +541,7 @@ def test_the_doctor_makes_the_last_fit_again(tmp_path, made, monkeypatch):
 
     def fewer(fitter: Fitter, rewards: Rewards) -> Any:
         fit = make(fitter, rewards)
-        return fit._replace(members=fit.members[:1])
+        return replace(fit, members=fit.members[:1])
 
     monkeypatch.setattr(Fitter, "fit", fewer)
     (found,) = [one for one in study.doctor() if one.what == "fit"]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app
-from kernelbandits.catalogue import fingerprint, from_plain, read_problem, to_plain
+from kernelbandits.catalogue import CODEC, fingerprint, read_problem
 from kernelbandits.exploration import Certainty, RootExponential, Step
 from kernelbandits.problems import LowerBound
 
@@ -333,16 +333,16 @@ def test_the_instance_is_in_the_catalogue():
 
 def test_the_instance_goes_to_a_plain_dictionary_and_back():
     problem = LowerBound(4, 900, 0.5, 1.5)
-    plain = to_plain(problem)
+    plain = CODEC.encode(problem)
     assert plain == {
-        "kind": "LowerBound",
+        "type": "LowerBound",
         "d": 4,
         "horizon": 900,
         "noise_scale": 0.5,
         "norm_bound": 1.5,
     }
-    assert from_plain(plain) == problem
-    assert fingerprint(plain) != fingerprint(to_plain(GOLDEN))
+    assert CODEC.decode(plain) == problem
+    assert fingerprint(plain) != fingerprint(CODEC.encode(GOLDEN))
 
 
 def test_the_instance_tells_what_it_is():

@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from kernelbandits import checks
+from kernelbandits.codec import to_json_value
 from kernelbandits.domains import Arms, Box
 from kernelbandits.experiment.cells import Cell, Contender
 from kernelbandits.experiment.premises import (
@@ -20,7 +21,6 @@ from kernelbandits.experiment.premises import (
     check_rule,
 )
 from kernelbandits.exploration import Exploration, Law, Step
-from kernelbandits.formatting import to_json_value
 from kernelbandits.kernels import Linear, as_kernel
 from kernelbandits.problems import LowerBound, Problem
 from kernelbandits.theory import (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,8 @@ Scales = tuple[Calibration, tuple[Calibration, ...]]
 """The most probable scales, and the members drawn about them."""
 
 
-class Fit(NamedTuple):
+@dataclass(frozen=True)
+class Fit:
     """One fit of the scales to rewards."""
 
     calibration: Calibration

@@ -1,7 +1,7 @@
 """Policies, problems, kernels and laws by name, and values as text and as dictionaries."""
 
+from kernelbandits.catalogue.codec import CODEC, fingerprint, identify
 from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.plain import fingerprint, from_plain, to_plain
 from kernelbandits.catalogue.policies import (
     FAMILIES,
     NOT_IMPLEMENTED,
@@ -24,6 +24,7 @@ from kernelbandits.catalogue.user_policy import UserPolicy
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 
 __all__ = [
+    "CODEC",
     "FAMILIES",
     "KERNELS",
     "LAWS",
@@ -36,7 +37,7 @@ __all__ = [
     "ProblemEntry",
     "UserPolicy",
     "fingerprint",
-    "from_plain",
+    "identify",
     "kernel_of",
     "policy",
     "policy_entry",
@@ -49,5 +50,4 @@ __all__ = [
     "read_problem",
     "settings_of",
     "shared_settings",
-    "to_plain",
 ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 from kernelbandits.policies import Policy
 from kernelbandits.policies.about import About
+from kernelbandits.policies.doubling import DOUBLING, Doubling
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,17 @@ class PolicyEntry:
     @property
     def settings(self) -> tuple[str, ...]:
         return tuple(self.parameters)
+
+    def build(self, domain: Any, kernel: Any, settings: Mapping[str, Any]) -> Policy:
+        """Build the policy; one that fits its own kernel is built without one."""
+        constructor = with_horizon(self.constructor, settings)
+        given = (domain, kernel) if self.takes_kernel else (domain,)
+        return constructor(*given, **settings)
+
+
+def with_horizon(
+    constructor: Callable[..., Policy], settings: Mapping[str, Any]
+) -> Callable[..., Policy]:
+    """Return the constructor, or that of its `Doubling` where the horizon is "doubling"."""
+    horizon = settings.get("horizon")
+    return partial(Doubling, constructor) if horizon == DOUBLING else constructor

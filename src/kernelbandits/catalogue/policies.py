@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from kernelbandits import policies
@@ -12,7 +11,6 @@ from kernelbandits.catalogue.lookup import PYTHON_EXAMPLES, check_settings, find
 from kernelbandits.catalogue.spelling import kernel_of, keywords, settings_of, split
 from kernelbandits.policies import Policy
 from kernelbandits.policies.about import FAMILIES as FAMILY_TITLES
-from kernelbandits.policies.doubling import DOUBLING, Doubling
 
 
 def collect_families() -> dict[str, tuple[PolicyEntry, ...]]:
@@ -114,17 +112,6 @@ def policy(
     if exploration is not None:
         given |= settings_of({"exploration": exploration})
     check_settings(name, entry.parameters, given, PYTHON_EXAMPLES)
-    constructor: Callable[..., Policy] = with_horizon(entry.constructor, given)
-    if not entry.takes_kernel:
-        return constructor(domain, **given)
-    if kernel is None:
+    if entry.takes_kernel and kernel is None:
         raise ValueError(f"{name} needs a kernel, such as kb.RBF(0.2) or 'rbf:0.2', got none")
-    return constructor(domain, kernel_of(kernel), **given)
-
-
-def with_horizon(
-    constructor: Callable[..., Any], settings: Mapping[str, Any]
-) -> Callable[..., Any]:
-    """Return the constructor, or that of its `Doubling` where the horizon is "doubling"."""
-    horizon = settings.get("horizon")
-    return partial(Doubling, constructor) if horizon == DOUBLING else constructor
+    return entry.build(domain, kernel_of(kernel), given)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.policies import POLICIES, policy_entry, with_horizon
+from kernelbandits.catalogue.entry import PolicyEntry, with_horizon
+from kernelbandits.catalogue.policies import POLICIES, policy_entry
 from kernelbandits.policies import Policy
 
 Constructor = Callable[..., Policy]
@@ -108,6 +108,21 @@ class UserPolicy:
         return next((name for name, must in self._positional[1:2] if must), "")
 
     @property
+    def takes_kernel(self) -> bool:
+        """Whether it takes a kernel; one that does not fits its own, or has none."""
+        return bool(self.kernel_parameter) and getattr(
+            unwrap(self.constructor), "takes_kernel", True
+        )
+
+    def build(self, domain: Any, kernel: Any, settings: Mapping[str, Any]) -> Policy:
+        """Build the policy, with a kernel if it takes one."""
+        constructor = with_horizon(self.constructor, settings)
+        if self.takes_kernel and self.kernel_parameter == "kernel":
+            return constructor(domain, kernel=kernel, **settings)
+        given = (domain, kernel) if self.takes_kernel else (domain,)
+        return constructor(*given, **settings)
+
+    @property
     def _positional(self) -> list[tuple[str, bool]]:
         parameters = next(iter(signatures(self.constructor))).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -123,21 +138,6 @@ def find_policy(policy: str | Constructor) -> PolicyEntry | UserPolicy:
         return policy_entry(policy)
     known = (entry for entry in POLICIES.values() if entry.constructor is policy)
     return next(known, None) or UserPolicy(policy)
-
-
-def build_policy(entry: PolicyEntry | UserPolicy, domain: Any, kernel: Any, **settings: Any) -> Any:
-    """Build the policy; one that calibrates its own kernel is built without one."""
-    constructor = with_horizon(entry.constructor, settings)
-    if not takes_kernel(entry):
-        return constructor(domain, **settings)
-    if isinstance(entry, UserPolicy) and entry.kernel_parameter == "kernel":
-        return constructor(domain, kernel=kernel, **settings)
-    return constructor(domain, kernel, **settings)
-
-
-def takes_kernel(entry: PolicyEntry | UserPolicy) -> bool:
-    known = not isinstance(entry, UserPolicy) or bool(entry.kernel_parameter)
-    return known and getattr(unwrap(entry.constructor), "takes_kernel", True)
 
 
 def unwrap(constructor: Any) -> Any:

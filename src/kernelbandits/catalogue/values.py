@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
 from typing import Any
 
 from kernelbandits import exploration, kernels, problems
+from kernelbandits.codec import list_values
 
-
-def collect_kernels() -> tuple[type[kernels.Kernel], ...]:
-    """Return the kernels that are values: all of `kernelbandits.kernels` but functions."""
-    classes = [
-        value
-        for value in vars(kernels).values()
-        if isinstance(value, type) and issubclass(value, kernels.Kernel) and is_dataclass(value)
-    ]
-    return tuple(cls for cls in classes if cls is not kernels.Adapted)
-
-
-KERNEL_CLASSES: tuple[type[kernels.Kernel], ...] = collect_kernels()
+KERNEL_CLASSES: tuple[type[kernels.Kernel], ...] = tuple(
+    cls
+    for cls in list_values(kernels)
+    if issubclass(cls, kernels.Kernel) and cls is not kernels.Adapted
+)
+"""The kernels that are values: all of `kernelbandits.kernels` but functions."""
 
 KERNELS: Mapping[str, Callable[..., kernels.Kernel]] = {
     cls.spelling: cls for cls in KERNEL_CLASSES if cls.spelling
@@ -40,7 +34,7 @@ LAWS: Mapping[str, Callable[..., Any]] = {
     "information-directed": exploration.InformationDirected,
 }
 
-NOISES: Mapping[str, Callable[..., problems.Noise]] = {
+NOISES: Mapping[str, type[problems.Noise]] = {
     "gaussian": problems.GaussianNoise,
     "rademacher": problems.RademacherNoise,
     "uniform": problems.UniformNoise,
@@ -48,7 +42,7 @@ NOISES: Mapping[str, Callable[..., problems.Noise]] = {
     "pareto": problems.ParetoNoise,
 }
 
-MOTIONS: Mapping[str, Callable[..., problems.Motion]] = {
+MOTIONS: Mapping[str, type[problems.Motion]] = {
     "markov": problems.Markov,
     "turning": problems.Turning,
     "jumps": problems.Jumps,

@@ -16,7 +16,6 @@ from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.entries import parse_variable
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.parts import Part
-from kernelbandits.domains.plain import domain_from_dict, domain_to_dict
 from kernelbandits.domains.search import Maximum, maximise
 from kernelbandits.domains.space_files import read_space
 from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied_arms
@@ -41,8 +40,6 @@ __all__ = [
     "argmax",
     "as_arms",
     "as_domain",
-    "domain_from_dict",
-    "domain_to_dict",
     "golden_ratio",
     "maximise",
     "parse_constraints",

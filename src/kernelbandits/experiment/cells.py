@@ -18,17 +18,15 @@ from kernelbandits import checks
 from kernelbandits.catalogue import (
     PolicyEntry,
     fingerprint,
+    identify,
     settings_of,
     shared_settings,
-    to_plain,
 )
 from kernelbandits.catalogue.lookup import check_settings
 from kernelbandits.catalogue.user_policy import (
     Constructor,
     UserPolicy,
-    build_policy,
     find_policy,
-    takes_kernel,
 )
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import ENGINES, play, resolve_engine
@@ -91,7 +89,7 @@ class Contender:
     def build(self, instance: Instance, kernel: Any) -> Policy:
         """Build the policy on the arms of an instance."""
         check_settings(self.entry.name, self.entry.parameters, self.settings)
-        rule = build_policy(self.entry, instance.domain, kernel, **self.settings)
+        rule = self.entry.build(instance.domain, kernel, self.settings)
         if not isinstance(rule, Policy):
             raise ValueError(f"{self.entry.name} needs to return a kb.Policy, got {rule!r}")
         return rule
@@ -159,7 +157,7 @@ class Cell:
             "settings": entrant.settings,
         }
         decided = parts | rule | {"engine": resolve_engine(self.engine), "code": code_fingerprint()}
-        plain: dict[str, Any] = to_plain(decided)
+        plain: dict[str, Any] = identify(decided)
         return plain
 
     @cached_property
@@ -306,8 +304,8 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "log_det": rule.played_log_det,
         "settings": {
             "policy": cell.contender.entry.name,
-            **({} if takes_kernel(cell.contender.entry) else {"kernel": OWN_KERNEL}),
-            **to_plain(rule.settings),
+            **({} if cell.contender.entry.takes_kernel else {"kernel": OWN_KERNEL}),
+            **identify(rule.settings),
             "engine": played.engine,
         },
     }

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from kernelbandits.catalogue import to_plain
+from kernelbandits.catalogue import identify
 from kernelbandits.checks import Array
+from kernelbandits.codec import to_json
 from kernelbandits.experiment.cells import CellResult
-from kernelbandits.formatting import to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,7 @@ def save_rounds(results: Results, path: Path) -> None:
 
 def save_settings(results: Results, path: Path, **more: Any) -> None:
     """Write what decides the results, and `more`, as JSON."""
-    document = experiment_settings(results) | {"versions": installed_versions()} | to_plain(more)
+    document = experiment_settings(results) | {"versions": installed_versions()} | identify(more)
     path.write_text(to_json(document) + "\n", encoding="utf-8")
 
 
@@ -124,8 +124,8 @@ def experiment_settings(results: Results) -> dict[str, Any]:
     return {
         "horizon": first.horizon,
         "seeds": list(first.seeds),
-        "kernel": to_plain(first.kernel),
-        "problems": {p.name: to_plain(p) for p in results.problems},
+        "kernel": identify(first.kernel),
+        "problems": {p.name: identify(p) for p in results.problems},
         "policies": {
             c.contender.label: dict(results[c.name].settings)
             for c in results.cells

@@ -13,6 +13,8 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from kernelbandits.codec import write_compact
+
 PREFIX = "kernelbandits"
 MOST_IN_PART = 2000
 """Characters of a part: older databases of Optuna have columns of 2048."""
@@ -24,7 +26,7 @@ CONSTRAINTS = "constraints"
 
 def write_attribute(study: Study, trial: FrozenTrial, name: str, value: Any) -> bool:
     """Store a value with a trial; return False if it is too large."""
-    text = json.dumps(value, separators=(",", ":"))
+    text = write_compact(value)
     if len(text) > MOST_IN_ALL:
         return False
     parts = split_text(text)

@@ -13,10 +13,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from kernelbandits.checks import LARGEST_REWARD, DataNotice
-from kernelbandits.domains import domain_to_dict
 from kernelbandits.optuna.attributes import has_constraints, read_attribute, write_attribute
 from kernelbandits.policies import Auto, Choice
-from kernelbandits.policies.plain_fits import write_fit
+from kernelbandits.policies.stored import CODEC
 
 DIGEST_BYTES = 12
 
@@ -99,7 +98,7 @@ class TrialPolicy:
         made = self.policy.made_fits
         number = max(made, default=0)
         if number and number not in self._stored:
-            write_attribute(study, trial, self._fit_name(number), write_fit(made[number]))
+            write_attribute(study, trial, self._fit_name(number), CODEC.encode(made[number]))
             self._stored.add(number)
 
     def choice(self, place: Any) -> Choice:
@@ -118,7 +117,7 @@ def digest_model(policy: Auto) -> blake2b:
         # Thousands of arms are known by their bytes: as text they would take seconds.
         domain = policy.domain.points.tobytes()
     else:
-        domain = json.dumps(domain_to_dict(policy.domain)).encode()
+        domain = json.dumps(CODEC.encode(policy.domain)).encode()
     return blake2b(settings + domain, digest_size=DIGEST_BYTES)
 
 

@@ -24,8 +24,6 @@ from kernelbandits.domains import (
     MixedBox,
     Part,
     as_domain,
-    domain_from_dict,
-    domain_to_dict,
 )
 from kernelbandits.domains.box import as_row
 from kernelbandits.exploration import PointMass
@@ -60,7 +58,6 @@ from kernelbandits.policies.place import (
     list_arms,
     place_of,
 )
-from kernelbandits.policies.plain_settings import read_setting, write_setting
 from kernelbandits.policies.round import (
     PendingCache,
     PendingView,
@@ -68,6 +65,7 @@ from kernelbandits.policies.round import (
     check_pending,
     view_pending,
 )
+from kernelbandits.policies.stored import CODEC
 from kernelbandits.policies.working_set import WorkingSet, predict_in_blocks
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
@@ -725,12 +723,12 @@ class Auto(IndexPolicy):
         >>> again.ask() == auto.ask()
         True
         """
-        settings = {name: write_setting(name, value) for name, value in self.arguments.items()}
+        given = {name: value for name, value in self.arguments.items() if value is not None}
         return {
             "policy": "auto",
             "revision": self.revision,
-            "domain": domain_to_dict(self.domain),
-            "settings": {name: value for name, value in settings.items() if value is not None},
+            "domain": CODEC.encode(self.domain),
+            "settings": CODEC.encode_settings("Auto.to_dict", given),
             "events": [
                 [
                     result.place if self.finite else result.place.tolist(),
@@ -749,9 +747,9 @@ class Auto(IndexPolicy):
         checks.needs(given, "Auto.from_dict", f"a mapping with {parts}", described)
         known = described["policy"] == "auto" and isinstance(described["settings"], Mapping)
         checks.needs(known, "Auto.from_dict", "the settings of auto", described["policy"])
-        settings = {str(name): read_setting(value) for name, value in described["settings"].items()}
+        domain, settings = CODEC.decode(described["domain"]), CODEC.decode(described["settings"])
         try:
-            policy = cls(domain_from_dict(described["domain"]), **settings)
+            policy = cls(domain, **settings)
         except TypeError as error:
             raise ValueError(f"Auto.from_dict needs the settings of auto, got {error}") from None
         if described["revision"] != cls.revision:

@@ -701,7 +701,7 @@ class Policy:
     def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
         """Take fits that were made before, by their numbers of rewards, in place of new ones.
 
-        They come as they are stored (`plain_fits`), and are read when they are due.
+        They come as they are stored (`policies.stored`), and are read when they are due.
         """
 
     @property

@@ -25,7 +25,7 @@ from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies.observations import Hyperparameters, Observations
-from kernelbandits.policies.plain_fits import read_fit
+from kernelbandits.policies.stored import CODEC
 from kernelbandits.policies.working_set import (
     PoolKnowledge,
     WorkingSet,
@@ -317,7 +317,7 @@ class Learner:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
         last, number = known.fit, known.rewards.events
         if number in self.known_fits:
-            fit = read_fit(self.known_fits[number])
+            fit = CODEC.decode(self.known_fits[number])
         else:
             if number not in self.made_fits:
                 self.made_fits[number] = self.fitter.fit(known.rewards)
@@ -606,7 +606,7 @@ class Learner:
 
     def _most_probable_posterior(self, known: Knowledge) -> RowPosterior:
         """Return the posterior of the points with rewards under the most probable scales alone."""
-        mode = known.fit._replace(members=(known.fit.calibration,))
+        mode = replace(known.fit, members=(known.fit.calibration,))
         scales = mode.calibration
         kernel = self.fitter.kernel_of(scales, mode)
         posterior = RowPosterior(kernel, known.rewards.points, ridge_of(scales))

@@ -312,9 +312,11 @@ class PointPosterior:
 
     def update(self, point: Any, reward: float) -> None:
         """Condition every member on one reward at a point of the domain."""
-        value = checks.reward(reward)
-        slot = self._learn_play(self._check_points("update", [point]), self.counts)
-        self.tally.add(slot, value)
+        value, row = checks.reward(reward), self._check_points("update", [point])
+        if self._weights is None:
+            self.tally.add(self._learn_play(row, self.counts), value)
+        else:
+            self._learn_by_member(row, np.full(len(self.members), value))
         self._report_conditioning()
         due = self.events - self._audited_at >= self.audit_interval
         if due or not math.isfinite(self.log_det):
@@ -342,7 +344,6 @@ class PointPosterior:
 
         With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
         and its value as much in the sum. They may be (M, m) arrays, with a row for each member.
-        Such a posterior is not updated: it is built again for the next reward.
         """
         rows = self._check_points("learn", points)
         weights = events is not None
@@ -393,18 +394,18 @@ class PointPosterior:
         rows = self._check_points("with_pending", points)
         means = self.members_at(rows)[0]
         for place, row in enumerate(rows):
-            self._imagine(row[None], means[:, place])
+            self._learn_by_member(row[None], means[:, place])
 
-    def _imagine(self, row: Array, means: Array) -> None:
-        """Learn the mean of each member at a row as its reward."""
+    def _learn_by_member(self, row: Array, rewards: Array) -> None:
+        """Let each member learn a reward of its own at a row; it counts as one."""
         counts, sums = (part.astype(float) for part in self.member_totals())
         slot = self._learn_play(row, counts)
         if slot == counts.shape[1]:
             counts, sums = (np.pad(part, ((0, 0), (0, 1))) for part in (counts, sums))
         counts[:, slot] += 1
-        sums[:, slot] += means
+        sums[:, slot] += rewards
         self._weights = counts, sums
-        self.tally.add(slot, float(means.mean()))
+        self.tally.add(slot, float(rewards.mean()))
 
     def of_member(self, number: int) -> PointPosterior:
         """Return the posterior of one member alone; nothing may be told to it."""

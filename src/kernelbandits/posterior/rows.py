@@ -258,7 +258,7 @@ class RowPosterior(Posterior):
     @property
     def log_det(self) -> float:  # type: ignore[override]
         """log det(I + K_t / ridge), the average over the members."""
-        return float(self.log_dets.mean())
+        return self.log_dets.item(0) if len(self.log_dets) == 1 else float(self.log_dets.mean())
 
     @property
     def _mixture(self) -> tuple[Array, Array]:
@@ -298,8 +298,8 @@ class RowPosterior(Posterior):
         value = self._check_reward(arm, reward)
         suspicious = self._condition(arm, [value] * len(self.kernels))
         count = self.tally.add(arm, value)
-        for ceilings, ridge in zip(self._ceilings, self._ridges, strict=True):
-            ceilings[arm] = min(ceilings.item(arm), ROUNDING * ridge / count)
+        for i, ridge in enumerate(self._ridges):
+            self._ceilings[i, arm] = min(self._ceilings.item(i, arm), ROUNDING * ridge / count)
         self.audit_if_due(suspicious)
 
     def _condition(self, arm: int, rewards: list[float]) -> bool:
@@ -310,30 +310,37 @@ class RowPosterior(Posterior):
         suspicious = not least >= self._least_variance
         m = self.distinct
         # Member by member, in plain numbers: arrays of few members would take longer.
-        for i, (column, q, ridge) in enumerate(
-            zip(columns, coordinates, self._ridges, strict=True)
-        ):
+        for i, ridge in enumerate(self._ridges):
+            column, q, mean = columns[i], coordinates[i], self.means[i]
             variance = column.item(arm)
-            suspicious = suspicious or not 0.0 <= variance <= self._ceilings[i].item(arm)
+            suspicious = suspicious or not 0.0 <= variance <= self._ceilings.item(i, arm)
             if not variance > 0:
                 self._clamps += variance < 0
                 variance = 0.0
                 column.fill(0.0)
                 q.fill(0.0)
             evidence = variance + ridge
-            means = self.means[i]
             # BLAS works in place: numpy would make a temporary array at every reward.
-            daxpy(column, means, a=(rewards[i] - means.item(arm)) / evidence)
+            daxpy(column, mean, a=(rewards[i] - mean.item(arm)) / evidence)
             daxpy(column * column, self.variances[i], a=-1.0 / evidence)
-            square = np.dot(q[:, None], q[None])
-            square /= evidence
-            self._core[i, :m, :m] += square
+            core = self._core[i, :m, :m]
+            core += np.multiply.outer(q, q / evidence)
             self.log_dets[i] += math.log1p(variance / ridge)
             # c - c c[arm] / e = c ridge / e.
             dscal(ridge / evidence, column)
             q *= ridge / evidence
         self._last, self._moments, self._exact = (arm, columns, coordinates), None, None
+        self._add_to_weights(arm, rewards)
         return suspicious
+
+    def _add_to_weights(self, arm: int, rewards: Sequence[float]) -> None:
+        """Count a reward of each member at an arm as one, if rewards differ in precision."""
+        if self._weights is not None:
+            # Copies share these arrays, so they are replaced and not changed.
+            counts, sums = (part.copy() for part in self._weights)
+            counts[:, arm] += 1
+            sums[:, arm] += rewards
+            self._weights = counts, sums
 
     def _find_column(self, arm: int) -> tuple[Array, Array]:
         """Return cov(., arm) = V' q, and q = (row of L) - S V(arm); both may be changed."""
@@ -343,10 +350,10 @@ class RowPosterior(Posterior):
             return self._last[1:]
         m, slot = self.distinct, self._slot[arm]
         coordinates, columns = self._factor[:, slot, :m].copy(), np.empty(self.means.shape)
-        for i, (q, column) in enumerate(zip(coordinates, columns, strict=True)):
-            rows = self._rows[i, :m]
+        for i in range(len(columns)):
+            rows, q = self._rows[i, :m], coordinates[i]
             q -= self._core[i, :m, :m] @ rows[:, arm]
-            np.dot(q, rows, out=column)
+            np.dot(q, rows, out=columns[i])
         return columns, coordinates
 
     def _add_arm(self, arm: int) -> tuple[Array, Array]:
@@ -355,22 +362,26 @@ class RowPosterior(Posterior):
         With p = V(arm) the row is (k(., arm) - V' p) / l, l^2 = ridge + k(arm, arm) - p' p, and the
         covariance is k(., arm) - V' S p.
         """
-        m, prior = self.distinct, self._prior_rows.of(arm)
+        m, priors = self.distinct, self._prior_rows.of(arm)
         self._grow(m + 1)
-        projection = self._rows[:, :m, arm].copy()
-        explained = (self._core[:, :m, :m] @ projection[..., None])[..., 0]
-        row, column = self._rows[:, m], np.empty(prior.shape)
-        both = np.stack([projection, explained], axis=1)
-        for some in blocks(prior.shape[1], 128):
-            # One product for both combinations of the rows, which are read once.
-            combined = both @ self._rows[:, :m, some]
-            np.subtract(prior[:, some], combined[:, 0], out=row[:, some])
-            np.subtract(prior[:, some], combined[:, 1], out=column[:, some])
-        pivots = np.sqrt(self.ridges + np.maximum(row[:, arm], 0.0))
-        row /= pivots[:, None]
-        self._factor[:, m, :m], self._factor[:, m, m] = projection, pivots
+        columns, coordinates = np.empty(priors.shape), np.empty((len(priors), m + 1))
+        for i, ridge in enumerate(self._ridges):
+            prior, column, q = priors[i], columns[i], coordinates[i]
+            rows, row = self._rows[i, :m], self._rows[i, m]
+            projection = rows[:, arm].copy()
+            explained = self._core[i, :m, :m] @ projection
+            for some in blocks(len(prior), 128):
+                # The second product finds the rows in the cache.
+                part = rows[:, some]
+                np.subtract(prior[some], projection @ part, out=row[some])
+                np.subtract(prior[some], explained @ part, out=column[some])
+            pivot = math.sqrt(ridge + max(row.item(arm), 0.0))
+            row /= pivot
+            self._factor[i, m, :m], self._factor[i, m, m] = projection, pivot
+            np.subtract(projection, explained, out=q[:m])
+            q[m] = pivot
         self._slot[arm] = m
-        return column, np.hstack([projection - explained, pivots[:, None]])
+        return columns, coordinates
 
     @single_threaded
     def _add_pending(self, arms: list[int]) -> None:
@@ -412,6 +423,7 @@ class RowPosterior(Posterior):
         pivots = np.diagonal(factors, axis1=1, axis2=2)
         self.log_dets = self.log_dets + 2 * np.log(pivots).sum(1)
         for arm in arms:
+            self._add_to_weights(arm, self.means[:, arm].tolist())
             self.tally.add(arm, float(self.mean[arm]))
 
     def _imagine(self, arm: int) -> None:
@@ -471,7 +483,6 @@ class RowPosterior(Posterior):
 
         With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
         and its value as much in the sum. They may be (M, n) arrays, with a row for each member.
-        Such a posterior is not updated: it is built again for the next reward.
         """
         if events is None or np.ndim(counts) == 1:
             super().learn(counts, sums, events)

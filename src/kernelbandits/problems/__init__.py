@@ -2,14 +2,20 @@
 
 In reading order: `noise` (laws of the reward noise), `base` (Instance and Problem), `formulas` and
 `functions` (the classical test functions), `user_function` (any Python function), `rkhs` (functions
-of known norm), `prior` (draws from a Gaussian process), `sheet` and `tables` (any CSV file),
+of known norm), `prior` (draws from a Gaussian process), `tables` (any CSV file),
 `perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `bump` (where every policy must
-lose), `drifting` (any of them in motion), `perturbed` (any of them outside the model), `prepared`
-(any of them with fixed arms, or with standardised rewards).
+lose), `derived` (any of them outside the model, with other noise, with fixed arms or standardised
+rewards), `drifting` (any of them in motion).
 """
 
 from kernelbandits.problems.base import Instance, Problem, scale_to_unit
 from kernelbandits.problems.bump import Bump
+from kernelbandits.problems.derived import (
+    FixedArms,
+    Heteroscedastic,
+    Misspecified,
+    Standardised,
+)
 from kernelbandits.problems.drifting import Drifting, Jumps, Markov, Motion, MovingInstance, Turning
 from kernelbandits.problems.functions import (
     SampledFunction,
@@ -35,8 +41,6 @@ from kernelbandits.problems.noise import (
     UniformNoise,
 )
 from kernelbandits.problems.perovskite import DataUnavailable, perovskite, perovskite_file
-from kernelbandits.problems.perturbed import Heteroscedastic, Misspecified
-from kernelbandits.problems.prepared import FixedArms, Standardised
 from kernelbandits.problems.prior import GPFunction
 from kernelbandits.problems.rkhs import KernelSum, RKHSFunction, least_norm
 from kernelbandits.problems.tables import TableProblem, read_table

@@ -14,8 +14,8 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.posterior import LARGEST_JOINT
-from kernelbandits.problems.base import Instance, Problem, freeze_values
-from kernelbandits.problems.noise import Noise
+from kernelbandits.problems.base import Instance, freeze_values
+from kernelbandits.problems.derived import DerivedProblem
 from kernelbandits.problems.prior import KERNEL, GPFunction, prior_root
 from kernelbandits.streams import Streams
 
@@ -199,7 +199,7 @@ class Jumps:
 
 
 @dataclass(frozen=True)
-class Drifting:
+class Drifting(DerivedProblem):
     """Any problem with rewards that change with time.
 
     f_1 is the function of the problem; c and s are its mean and standard deviation over the arms.
@@ -210,12 +210,10 @@ class Drifting:
     round by round, so a longer game begins like a shorter one.
     """
 
-    problem: Problem
     motion: Motion = MARKOV
 
     def __post_init__(self) -> None:
-        at_rest = hasattr(self.problem, "instance") and not isinstance(self.problem, Drifting)
-        checks.needs(at_rest, "Drifting", "a problem at rest", self.problem)
+        super().__post_init__()
         checks.needs(hasattr(self.motion, "path"), "Drifting", "a motion", self.motion)
 
     @property
@@ -230,14 +228,6 @@ class Drifting:
     def description(self) -> str:
         motion = f"{self.motion.description}, regret against the best of each round"
         return f"{self.problem.description}; {motion}"
-
-    @property
-    def dimension(self) -> int:
-        return self.problem.dimension
-
-    @property
-    def noise(self) -> Noise:
-        return self.problem.noise
 
     def instance(self, streams: Streams) -> MovingInstance:
         still = self.problem.instance(streams)

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from kernelbandits import checks
+from kernelbandits.codec import write_compact
 from kernelbandits.storage.checksums import add_check
 from kernelbandits.storage.event import is_storable
 from kernelbandits.storage.statements import Row
@@ -54,7 +55,7 @@ def count_rows(columns: Mapping[str, Column]) -> int:
 def split_columns(columns: Mapping[str, Column]) -> list[Row]:
     """Return the rows of the table `candidates`: id, segment, column, cells, check."""
     size = check_columns(columns)
-    rows = [add_check((0, 0, 0, dump(list(columns))))]
+    rows = [add_check((0, 0, 0, write_compact(list(columns))))]
     for segment, start in enumerate(range(0, size, SEGMENT_ROWS), 1):
         for number, (name, cells) in enumerate(columns.items()):
             text = write_cells(name, cells[start : start + SEGMENT_ROWS], start)
@@ -62,14 +63,10 @@ def split_columns(columns: Mapping[str, Column]) -> list[Row]:
     return rows
 
 
-def dump(cells: Sequence[Any]) -> str:
-    return json.dumps(list(cells), allow_nan=False, separators=(",", ":"))
-
-
 def write_cells(name: str, cells: Column, start: int) -> str:
     """Return a part of a column as JSON; numbers are written so that the same numbers are read."""
     try:
-        text = dump(cells)
+        text = write_compact(list(cells))
     except ValueError:
         raise ValueError(f"column {name!r} needs finite numbers, got others") from None
     if ESCAPED.search(text):

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from kernelbandits import checks
 from kernelbandits.checks import StorageError
+from kernelbandits.codec import write_compact
 from kernelbandits.storage.statements import Row
 
 KINDS = (
@@ -167,19 +166,8 @@ def build_event(row: Row, body: Mapping[str, Any]) -> Event:
 def write_body(body: Mapping[str, Any]) -> str:
     """Return the body as JSON; numbers are written so that the same numbers are read."""
     try:
-        return ENCODER.encode(dict(body))
+        return write_compact(dict(body))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"an event needs a body of finite numbers and text, as JSON has them, got {error}"
         ) from None
-
-
-def plain_value(value: Any) -> Any:
-    """Return a number or an array of numpy as a number or a list of Python."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    raise TypeError(type(value).__name__)
-
-
-ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=plain_value)
-"""Made once: `json.dumps` would make one for every event."""

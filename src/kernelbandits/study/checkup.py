@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits.formatting import format_count
-from kernelbandits.policies.plain_fits import read_fit
+from kernelbandits.policies.stored import CODEC
 from kernelbandits.storage import Finding
 from kernelbandits.study import fits
 from kernelbandits.study.driver import Driver, build_driver
@@ -40,7 +40,7 @@ def check_fit(driver: Driver, state: State) -> list[Finding]:
     made = fresh.policy.made_fits.get(number)
     if made is None:
         return [Finding(False, "fit", f"no fit is due after {format_count(number, 'result')}")]
-    difference = fits.compare_fits(read_fit(known[number]), made)
+    difference = fits.compare_fits(CODEC.decode(known[number]), made)
     same = f"the fit to {format_count(number, 'result')} was made again"
     verdict = difference or "all numbers are the same"
     return [Finding(True, "fit", f"{same}: {verdict}")]

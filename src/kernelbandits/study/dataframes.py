@@ -182,6 +182,18 @@ def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:
     return estimates
 
 
+def list_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one object of JSON for each row; times as text, what is missing as null."""
+    columns = []
+    for name in frame.columns:
+        cells, measured = frame[name].tolist(), frame[name].notna().tolist()
+        if frame[name].dtype.kind == "M":
+            cells = [at.isoformat() for at in cells]
+        columns.append([cell if some else None for cell, some in zip(cells, measured, strict=True)])
+    names = [str(name) for name in frame.columns]
+    return [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
+
+
 def row_estimates(answers: Answers) -> Array:
     """Return mean, sd and the ends of the 95 % interval of every row, in the target's units.
 

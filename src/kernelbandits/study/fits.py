@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.calibration import Calibration
 from kernelbandits.calibration.fitter import Fit
-from kernelbandits.policies.plain_fits import write_fit
+from kernelbandits.policies.stored import CODEC
 from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
 
@@ -58,7 +58,7 @@ def find_valid(
 ) -> dict[int, Mapping[str, Any]]:
     """Return the stored fits to more than `above` values that still count, by numbers of values.
 
-    They are returned as they are stored (`read_fit`): a policy needs one of many.
+    They are returned as they are stored (`policies.stored`): a policy needs one of many.
     """
     stored = {
         (event.body["results"], event.body["digest"]): event
@@ -72,7 +72,7 @@ def find_valid(
 
 def draft_fit(number: int, digest: str, revision: int, fit: Fit) -> Draft:
     """Return the event of a fit to so many values."""
-    body = {"results": number, "digest": digest, "revision": revision, "fit": write_fit(fit)}
+    body = {"results": number, "digest": digest, "revision": revision, "fit": CODEC.encode(fit)}
     return Draft(kind="fitted", body=body)
 
 

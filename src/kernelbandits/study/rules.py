@@ -13,12 +13,11 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.catalogue import (
-    from_plain,
+    CODEC,
     kernel_of,
     policy,
     policy_entry,
     settings_of,
-    to_plain,
 )
 from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.catalogue.spelling import keywords, split
@@ -56,9 +55,9 @@ REFUSED = {
 
 def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
     """Build the policy, knowing nothing yet; it will see results in units of this spread."""
-    own = from_stored(settings.settings)
+    own = CODEC.decode(settings.settings)
     if settings.policy != AUTO:
-        kernel = from_stored(settings.kernel)
+        kernel = CODEC.decode(settings.kernel)
         if isinstance(domain, Arms) and domain.features and kernel not in (None, Linear()):
             needed = "no kernel with a Gram matrix or a graph, which is the kernel"
             raise ValueError(f"Study needs {needed}, got {kernel}")
@@ -110,22 +109,16 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     policy = read_texts(changes).get("policy", before.policy)
     given = read_settings(changes, policy)
     if policy != before.policy:
-        given = {"kernel": None if policy == AUTO else from_stored(before.kernel)} | given
+        given = {"kernel": None if policy == AUTO else CODEC.decode(before.kernel)} | given
         given = {**dict.fromkeys(OF_AUTO), **given, REVISION: revision_of(policy)}
-    given["settings"] = select_settings(policy, from_stored(before.settings)) | dict(
+    given["settings"] = select_settings(policy, CODEC.decode(before.settings)) | dict(
         given.get("settings") or {}
     )
     if policy == AUTO and given.get("goal", before.goal) is None:
         given["goal"] = default_goal(policy, given["settings"])
-    live = {
-        one.name: getattr(before, one.name)
-        if one.name == "targets"
-        else from_stored(getattr(before, one.name))
-        for one in fields(before)
-    }
     if "targets" in given:
         given["targets"] = change_targets(before, given["targets"])
-    return store_settings({**live, **given})
+    return store_settings({**CODEC.decode(before.body), **given})
 
 
 def make_settings(**settings: Any) -> Settings:
@@ -226,22 +219,4 @@ def store_settings(given: Mapping[str, Any]) -> Settings:
     """Check what was given, and return settings as they are stored."""
     live = Settings(**given)
     check_policy(live)
-    return Settings(**{name: to_stored(name, value) for name, value in live.body.items()})
-
-
-def to_stored(name: str, value: Any) -> Any:
-    """Return a value as JSON has it, if the same value comes back."""
-    if name == "targets":
-        return value
-    plain = to_plain(value)
-    try:
-        from_stored(plain)
-    except ValueError:
-        raise ValueError(f"Study needs {name} that can be stored, got {value!r}") from None
-    return plain
-
-
-def from_stored(plain: Any) -> Any:
-    if isinstance(plain, Mapping) and "kind" not in plain:
-        return {name: from_stored(value) for name, value in plain.items()}
-    return from_plain(plain)
+    return Settings(**CODEC.encode_settings("Study", live.body))

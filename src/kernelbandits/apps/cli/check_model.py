@@ -14,7 +14,8 @@ from kernelbandits.apps.cli.arguments import Force, Place, Quiet
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_line, retypable_place
 from kernelbandits.apps.cli.render import cell, command, number, table
-from kernelbandits.formatting import format_count, format_fixed, format_near, to_json_value
+from kernelbandits.codec import to_json_value
+from kernelbandits.formatting import format_count, format_fixed, format_near
 
 if TYPE_CHECKING:
     from kernelbandits.study.model_check import Check

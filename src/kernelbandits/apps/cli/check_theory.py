@@ -17,7 +17,7 @@ from rich.table import Table
 from kernelbandits import checks
 from kernelbandits.apps.cli import progress, screen
 from kernelbandits.apps.cli.options import Form, Format, Quiet, Workers, folder
-from kernelbandits.formatting import to_json
+from kernelbandits.codec import to_json
 
 if TYPE_CHECKING:
     from kernelbandits.verification import CheckedStatement, Effort

@@ -31,6 +31,7 @@ from kernelbandits.apps.cli.options import (
 )
 from kernelbandits.apps.cli.parsing import App
 from kernelbandits.catalogue import POLICIES
+from kernelbandits.codec import to_json
 from kernelbandits.formatting import did_you_mean
 
 if TYPE_CHECKING:
@@ -452,7 +453,7 @@ def list_(
     form: Form = Format.text,
 ) -> None:
     if form is Format.json:
-        typer.echo(listing.as_json(what))
+        typer.echo(to_json(listing.list_document(what)))
     else:
         listing.show(what, screen.out())
 

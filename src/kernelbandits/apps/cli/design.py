@@ -10,9 +10,9 @@ from rich.markup import escape
 from kernelbandits import checks
 from kernelbandits.apps.cli import screen
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.catalogue import LAWS, to_plain
-from kernelbandits.catalogue.plain import arguments
-from kernelbandits.formatting import to_json
+from kernelbandits.catalogue import CODEC, LAWS
+from kernelbandits.catalogue.lookup import parameters_of
+from kernelbandits.codec import to_json
 from kernelbandits.theory.designer import FAMILIES, FORMULAS, DesignedLaw
 from kernelbandits.theory.designer import design as design_law
 
@@ -99,7 +99,7 @@ def print_design(answer: DesignedLaw, delta: float) -> None:
 def answer_json(answer: DesignedLaw, delta: float) -> str:
     names = ("family", "horizon", "objective", "budget", "factor", "mean_abs", "reason", "sentence")
     document = {name: getattr(answer, name) for name in names} | {
-        "law": to_plain(answer.law),
+        "law": CODEC.encode(answer.law),
         "spelled": spell_law(answer.law),
         "policy": spell_policy(answer.law, delta),
         "constants": vars(answer.constants),
@@ -121,8 +121,8 @@ def spell_law(law: Any) -> str:
 def spell_parts(law: Any) -> tuple[str, str]:
     """Return the name of a law in the catalogue, and its arguments."""
     (name,) = (name for name, constructor in LAWS.items() if constructor is type(law))
-    given = (getattr(law, argument) for argument in arguments(LAWS[name]) if argument != "support")
-    return name, ",".join(map(spell_number, given))
+    names = (argument for argument in parameters_of(LAWS[name]) if argument != "support")
+    return name, ",".join(spell_number(getattr(law, argument)) for argument in names)
 
 
 def spell_number(value: Any) -> str:

@@ -9,7 +9,6 @@ import typer
 
 from kernelbandits.apps.cli import progress, render, screen
 from kernelbandits.apps.cli.arguments import Force, Place, Quiet
-from kernelbandits.apps.cli.maintain import records
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
     announce_estimates,
@@ -154,6 +153,8 @@ def estimates(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
+    from kernelbandits.study.dataframes import list_records
+
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
         frame = sort_estimates(study)
@@ -162,7 +163,7 @@ def estimates(
         frame.attrs["caution"],
     )
     print_notes([caution] if caution else [], quiet or form is Format.json)
-    document = [{**one, "caution": caution} for one in records(shown)]
+    document = [{**one, "caution": caution} for one in list_records(shown)]
     print_answer(form, document, lambda console: render.print_estimates(console, shown, len(frame)))
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from kernelbandits.apps.cli.output import facts
 from kernelbandits.catalogue import (
+    CODEC,
     FAMILIES,
     KERNELS,
     LAWS,
@@ -20,10 +21,9 @@ from kernelbandits.catalogue import (
     POLICIES,
     PROBLEMS,
     PolicyEntry,
-    to_plain,
 )
 from kernelbandits.catalogue.problems import FAMILIES as TEST_FAMILIES
-from kernelbandits.formatting import did_you_mean, to_json
+from kernelbandits.formatting import did_you_mean
 
 SHARED = ("noise_scale", "norm_bound", "horizon", "ridge", "delta", "gain", "ties")
 """Settings that `run` gives to every policy that takes them, unless they are the policy's own."""
@@ -54,10 +54,10 @@ def show(what: str | None, console: Console) -> None:
         shown[kind]()
 
 
-def as_json(what: str | None) -> str:
-    """Return what `show` prints as one JSON document."""
+def list_document(what: str | None) -> Any:
+    """Return what `show` prints as values for one JSON document."""
     if entry := POLICIES.get(what or ""):
-        return to_json(plain_policy(entry))
+        return plain_policy(entry)
     found: dict[str, Callable[[], Any]] = {
         "policies": plain_policies,
         "problems": lambda: {entry.name: entry.source for entry in PROBLEMS.values()},
@@ -66,7 +66,7 @@ def as_json(what: str | None) -> str:
         "noises": lambda: spellings(NOISES),
     }
     document = {kind: found[kind]() for kind in select_lists(what)}
-    return to_json(document if what is None else document[what])
+    return document if what is None else document[what]
 
 
 def select_lists(what: str | None) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def plain_policy(entry: PolicyEntry) -> dict[str, Any]:
     by_name = [name for name in entry.settings if mark_by_name(entry, name) != name]
     settings = {
         "needs": required_settings(entry),
-        "options": to_plain(optional_settings(entry)),
+        "options": CODEC.encode(optional_settings(entry)),
         "only_by_name": by_name,
     }
     return about | settings

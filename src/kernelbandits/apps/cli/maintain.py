@@ -20,8 +20,6 @@ from kernelbandits.apps.cli.output import open_study, print_answer, print_senten
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from kernelbandits.storage import Finding
     from kernelbandits.study import Study
 
@@ -99,18 +97,12 @@ def write_trials(study: Study, path: str, form: Format, force: bool) -> Any:
         study.export(path, force=force)
         return {"path": path, "trials": len(study.to_dataframe())}
     if form is Format.json:
-        return records(study.to_dataframe())
+        from kernelbandits.study.dataframes import list_records
+
+        return list_records(study.to_dataframe())
     with TemporaryDirectory() as folder:
         study.export(Path(folder) / "trials.csv")
         return (Path(folder) / "trials.csv").read_text("utf-8")
-
-
-def records(frame: pd.DataFrame) -> list[Any]:
-    """Return one object for each row; times as text, what is missing as null."""
-    times = frame.select_dtypes("datetimetz").columns
-    texts = {name: frame[name].map(lambda at: at.isoformat(), na_action="ignore") for name in times}
-    found = frame.assign(**texts).astype(object)
-    return found.where(frame.notna(), None).to_dict("records")
 
 
 def doctor(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:

@@ -16,7 +16,8 @@ from rich.table import Table
 
 from kernelbandits.apps.cli import screen
 from kernelbandits.apps.cli.options import Format
-from kernelbandits.formatting import mask_password, to_json
+from kernelbandits.codec import to_json
+from kernelbandits.formatting import mask_password
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study

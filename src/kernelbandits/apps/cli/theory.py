@@ -15,8 +15,9 @@ from rich.table import Table
 from kernelbandits import checks
 from kernelbandits.apps.cli import progress, screen
 from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
+from kernelbandits.codec import to_json
 from kernelbandits.domains import Arms, Box
-from kernelbandits.formatting import format_number, to_json
+from kernelbandits.formatting import format_number
 from kernelbandits.problems import LowerBound
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
@@ -102,7 +103,7 @@ def theory(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    from kernelbandits.analysis.calculation import Calculation
+    from kernelbandits.analysis.calculation import Calculation, calculation_document
     from kernelbandits.catalogue import read_kernel, read_law
 
     screen.listen(quiet)
@@ -129,8 +130,10 @@ def theory(
         compute_answers(calculation, plot)
         if files:
             write_files(calculation, files, plot)
-    if not quiet:
-        typer.echo(as_json(calculation)) if form is Format.json else show(calculation, files)
+    if not quiet and form is Format.json:
+        typer.echo(to_json(calculation_document(calculation)))
+    elif not quiet:
+        show(calculation, files)
 
 
 def compute_answers(calculation: Calculation, plot: bool) -> None:
@@ -348,18 +351,14 @@ def describe_useful_horizon(calculation: Calculation) -> Iterator[str]:
         yield f"No T up to 10^{calculation.searched_decades} with an informative bound was found."
 
 
-def as_json(calculation: Calculation) -> str:
-    """Return a calculation as one JSON document."""
-    from kernelbandits.analysis.calculation import calculation_document
-
-    return to_json(calculation_document(calculation))
-
-
 def write_files(calculation: Calculation, files: Path, plot: bool) -> None:
     """Write theory.json, and with `plot` theory.png and theory.svg."""
+    from kernelbandits.analysis.calculation import calculation_document
     from kernelbandits.report import figures
 
     files.mkdir(parents=True, exist_ok=True)
-    (files / "theory.json").write_text(as_json(calculation) + "\n", encoding="utf-8")
+    (files / "theory.json").write_text(
+        to_json(calculation_document(calculation)) + "\n", encoding="utf-8"
+    )
     if plot and figures.available():
         figures.calculation_figure(calculation, files / "theory")

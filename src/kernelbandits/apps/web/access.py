@@ -88,7 +88,7 @@ class Access:
     def find_token(self, given: str) -> Visitor | None:
         """Return the visitor who shows this token; None if it is no token of this server."""
         for role in ROLES:
-            if hmac.compare_digest(given.encode(), self.token(role).encode()):
+            if is_same(given, self.token(role)):
                 return Visitor(role)
         return None
 
@@ -96,15 +96,14 @@ class Access:
 
     def make_cookie(self, role: str) -> str:
         end = int(time.time() + COOKIE_SECONDS)
-        said = f"{role}.{end}.{secrets.token_urlsafe(12)}"
-        return f"{said}.{self._sign('cookie', said)}"
+        return self.sign("cookie", f"{role}.{end}.{secrets.token_urlsafe(12)}")
 
     def find_cookie(self, given: str) -> Visitor | None:
         """Return the visitor who shows this cookie; None if it is not one of ours, or has ended."""
-        said, _, signature = given.rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign("cookie", said).encode()):
+        text = self.unsign("cookie", given)
+        if text is None:
             return None
-        role, end, _ = said.split(".")
+        role, end, _ = text.split(".")
         return Visitor(role, given) if time.time() < int(end) else None
 
     def form_token(self, visitor: Visitor) -> str:
@@ -112,14 +111,16 @@ class Access:
         return self._sign("csrf", visitor.cookie)
 
     def is_form_token(self, visitor: Visitor, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.form_token(visitor).encode())
+        return is_same(given, self.form_token(visitor))
 
-    def sign_text(self, text: str) -> str:
-        """Return a signature by which a text that a browser keeps is known to be ours."""
-        return self._sign("text", text)
+    def sign(self, purpose: str, text: str) -> str:
+        """Return a text for a browser to keep, with a signature by which it is known to be ours."""
+        return f"{text}.{self._sign(purpose, text)}"
 
-    def is_signed(self, text: str, signature: str) -> bool:
-        return hmac.compare_digest(signature.encode(), self.sign_text(text).encode())
+    def unsign(self, purpose: str, given: str) -> str | None:
+        """Return the text that was signed for this purpose; None if it was not."""
+        text, _, signature = given.rpartition(".")
+        return text if is_same(signature, self._sign(purpose, text)) else None
 
     # ------------------------------------------------------------------ links
 
@@ -175,6 +176,11 @@ class Access:
     def _sign(self, *parts: str) -> str:
         digest = hmac.new(self._secret, "\0".join(parts).encode(), hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def is_same(given: str, expected: str) -> bool:
+    """Compare two texts in a time that does not tell how much of them is equal."""
+    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def read_secret(path: Path) -> bytes:

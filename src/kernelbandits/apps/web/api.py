@@ -32,9 +32,10 @@ from kernelbandits.apps.web.messages import (
 )
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
+from kernelbandits.codec import to_json_value
 from kernelbandits.domains.space_files import space_from_file
-from kernelbandits.formatting import to_json_value
 from kernelbandits.study import Study
+from kernelbandits.study.dataframes import list_records
 from kernelbandits.study.targets import Target, parse_target
 
 ERROR = {
@@ -98,19 +99,6 @@ def answer(value: Any, status: int = 200) -> Response:
     return JSONResponse(to_json_value(value), status)
 
 
-def records(frame: pd.DataFrame) -> list[Any]:
-    """Return one object for each row; times as text, what is missing as null."""
-    columns = []
-    for name in frame.columns:
-        cells, there = frame[name].tolist(), frame[name].notna().tolist()
-        if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
-            cells = [at.isoformat() for at in cells]
-        pairs = zip(cells, there, strict=True)
-        columns.append([cell if known else None for cell, known in pairs])
-    names = [str(name) for name in frame.columns]
-    return [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
-
-
 # ---------------------------------------------------------------------- reading
 
 
@@ -156,12 +144,12 @@ def candidates(snapshot: Snapshot) -> Any:
 @question("/estimates", "The estimate of each candidate")
 def estimates(snapshot: Snapshot) -> Any:
     frame = snapshot.estimates
-    return {"estimates": records(frame), "caution": frame.attrs["caution"]}
+    return {"estimates": list_records(frame), "caution": frame.attrs["caution"]}
 
 
 @question("/trials", "All trials")
 def trials(snapshot: Snapshot) -> Any:
-    return records(snapshot.trials)
+    return list_records(snapshot.trials)
 
 
 @question("/check", "Can the model be trusted?")

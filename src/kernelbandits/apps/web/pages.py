@@ -119,7 +119,7 @@ def go_to(request: Request, address: str, *sentences: str) -> Response:
     value = base64.urlsafe_b64encode(text.encode()).decode()
     answer.set_cookie(
         notice_cookie(lab),
-        f"{value}.{lab.access.sign_text(value)}",
+        lab.access.sign("notice", value),
         max_age=NOTICE_SECONDS,
         secure=lab.secure,
         httponly=True,
@@ -134,8 +134,8 @@ def notice_cookie(lab: Lab) -> str:
 
 def read_notices(lab: Lab, request: Request) -> tuple[list[str], str]:
     """Return what the last form has to say, and its key."""
-    value, _, signature = request.cookies.get(notice_cookie(lab), "").partition(".")
-    if not value or not lab.access.is_signed(value, signature):
+    value = lab.access.unsign("notice", request.cookies.get(notice_cookie(lab), ""))
+    if value is None:
         return [], ""
     found = json.loads(base64.urlsafe_b64decode(value))
     return found["said"], found["key"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.catalogue import from_plain, read_problem, to_plain
+from kernelbandits.catalogue import CODEC, read_problem
 from kernelbandits.problems import Bump, Heteroscedastic, Misspecified
 
 
@@ -20,7 +20,9 @@ def test_a_misspecified_problem_is_off_by_its_error_and_knows_its_optimum():
     np.testing.assert_allclose(np.abs(moved.values - still.values), 0.1)
     assert moved.optimum == moved.values.max()
     assert {-1, 1} == set(np.sign(moved.values - still.values))
-    assert from_plain(to_plain(problem)) == problem == Misspecified(kb.problem("hartmann6"), 0.1)
+    assert (
+        CODEC.decode(CODEC.encode(problem)) == problem == Misspecified(kb.problem("hartmann6"), 0.1)
+    )
 
 
 @pytest.mark.parametrize("where", ["high", "low", "random"])

@@ -1,4 +1,4 @@
-"""Problems that break an assumption: a function outside the model, and noise that differs."""
+"""Any problem with one thing changed: its function, its noise, its arms or its units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,34 @@ PLACES = ("high", "low", "random")
 
 
 @dataclass(frozen=True)
-class Misspecified:
+class DerivedProblem:
+    """A problem that is made from another one, and is called as it unless it says otherwise."""
+
+    problem: Problem
+
+    def __post_init__(self) -> None:
+        at_rest = hasattr(self.problem, "instance") and not hasattr(self.problem, "motion")
+        checks.needs(at_rest, type(self).__name__, "a problem at rest", self.problem)
+
+    @property
+    def name(self) -> str:
+        return self.problem.name
+
+    @property
+    def title(self) -> str:
+        return self.problem.title
+
+    @property
+    def dimension(self) -> int:
+        return self.problem.dimension
+
+    @property
+    def noise(self) -> Noise:
+        return self.problem.noise
+
+
+@dataclass(frozen=True)
+class Misspecified(DerivedProblem):
     """Any problem whose values are off by +-error, arm by arm, at random.
 
     f = g + h, where g is the function of the problem and |h| = error. No kernel fits h, so that
@@ -32,12 +59,11 @@ class Misspecified:
     0.05
     """
 
-    problem: Problem
     error: float = 0.1
     """The size of the deviations, in the units of the rewards."""
 
     def __post_init__(self) -> None:
-        check_problem("Misspecified", self.problem)
+        super().__post_init__()
         checks.nonnegative("Misspecified", "error", self.error)
 
     @property
@@ -52,14 +78,6 @@ class Misspecified:
     def description(self) -> str:
         return f"{self.problem.description}; each value is off by +-{self.error:g} at random"
 
-    @property
-    def dimension(self) -> int:
-        return self.problem.dimension
-
-    @property
-    def noise(self) -> Noise:
-        return self.problem.noise
-
     def instance(self, streams: Streams) -> Instance:
         still = self.problem.instance(streams)
         signs = streams.generator(SIGNS).choice((-1.0, 1.0), len(still.domain))
@@ -72,7 +90,7 @@ class Misspecified:
 
 
 @dataclass(frozen=True)
-class Heteroscedastic:
+class Heteroscedastic(DerivedProblem):
     """Any problem with more noise at some arms than at others.
 
     The noise of an arm is that of the problem times a share between 1/ratio and 1, evenly spaced
@@ -86,14 +104,13 @@ class Heteroscedastic:
     (0.25, 1.0)
     """
 
-    problem: Problem
     ratio: float = 10.0
     """The largest by the smallest standard deviation."""
     where: str = "high"
     """Which arms have the most noise: "high" or "low", by their values, or "random"."""
 
     def __post_init__(self) -> None:
-        check_problem("Heteroscedastic", self.problem)
+        super().__post_init__()
         checks.needs(
             checks.positive("Heteroscedastic", "ratio", self.ratio) >= 1,
             "Heteroscedastic",
@@ -118,14 +135,6 @@ class Heteroscedastic:
             f"and is largest at {most[self.where]}"
         )
 
-    @property
-    def dimension(self) -> int:
-        return self.problem.dimension
-
-    @property
-    def noise(self) -> Noise:
-        return self.problem.noise
-
     def instance(self, streams: Streams) -> Instance:
         still = self.problem.instance(streams)
         checks.needs(
@@ -147,6 +156,49 @@ class Heteroscedastic:
         return np.asarray(1 / self.ratio + (1 - 1 / self.ratio) * ranks / max(1, n - 1))
 
 
-def check_problem(owner: str, problem: Problem) -> None:
-    still = hasattr(problem, "instance") and not hasattr(problem, "motion")
-    checks.needs(still, owner, "a problem at rest", problem)
+@dataclass(frozen=True)
+class FixedArms(DerivedProblem):
+    """The arms and mean rewards of one seed, whatever the seed that plays them.
+
+    >>> import kernelbandits as kb
+    >>> fixed = FixedArms(kb.problem("branin"), seed=7)
+    >>> one, other = (fixed.instance(kb.Streams(seed)) for seed in (0, 1))
+    >>> bool((one.values == other.values).all())
+    True
+    """
+
+    seed: int = 0
+    """The seed whose arms are played."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.whole("FixedArms", "seed", self.seed, 0)
+
+    @property
+    def description(self) -> str:
+        return f"{self.problem.description}; the arms of seed {self.seed} in every run"
+
+    def instance(self, streams: Streams) -> Instance:
+        return self.problem.instance(Streams(self.seed))
+
+
+@dataclass(frozen=True)
+class Standardised(DerivedProblem):
+    """(f - mean) / sd over the arms. The noise stays as it is.
+
+    >>> import kernelbandits as kb
+    >>> values = Standardised(kb.problem("branin")).instance(kb.Streams(0)).values
+    >>> bool(abs(values.mean()) < 1e-9), float(values.std().round(9))
+    (True, 1.0)
+    """
+
+    @property
+    def description(self) -> str:
+        return f"{self.problem.description}; rewards with mean 0 and sd 1 over the arms"
+
+    def instance(self, streams: Streams) -> Instance:
+        plain = self.problem.instance(streams)
+        needed = "a problem without replicates"
+        checks.needs(plain.replicates is None, "Standardised", needed, plain.name)
+        spread = float(plain.values.std()) or 1.0
+        return replace(plain, values=(plain.values - plain.values.mean()) / spread)
