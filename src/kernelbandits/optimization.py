@@ -258,12 +258,12 @@ def read_aim(target: str | None, direction: str | None) -> tuple[str | None, str
     if target is None:
         return None, checks.direction("optimize", "maximize" if direction is None else direction)
     # Imported here, because most runs have no target, and a study imports much.
-    from kernelbandits.study.targets import read_measured
+    from kernelbandits.study.targets import is_combined, read_measured
 
     measured = read_measured("optimize", target, direction)
     needed = "NAME or NAME:minimize as target; for more give a kb.Study as study="
-    checks.needs("target" in measured, "optimize", needed, target)
-    return measured["target"], measured["direction"]
+    checks.needs(not is_combined(measured), "optimize", needed, target)
+    return measured[0].name, measured[0].direction
 
 
 def report_failures(

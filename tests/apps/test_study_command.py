@@ -514,7 +514,7 @@ def test_all_options_of_create_reach_the_study(films):
         2.0,
         0.5,
     )
-    assert settings["direction"] == "minimize"
+    assert [one["direction"] for one in settings["targets"]] == ["minimize"]
 
 
 def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):

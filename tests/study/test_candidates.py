@@ -621,10 +621,10 @@ def test_cells_without_one_common_unit_stay_text(table, cells):
 
 def test_results_in_another_unit_than_that_of_the_study_are_refused(table):
     found = read_candidates(table("a,y\n10 mM,\n20 mM,\n"), target="y")
-    [told] = read_results(table("a,y\n20 mM,0.5\n"), found, "y")
-    assert (told.row, told.value) == (1, 0.5)
+    [told] = read_results(table("a,y\n20 mM,0.5\n"), found, ["y"])
+    assert (told.row, told.values) == (1, {"y": 0.5})
     with pytest.raises(ValueError, match=r"in the unit of the study, got 'a \(µM\)'; convert"):
-        read_results(table("a,y\n20 µM,0.5\n"), found, "y")
+        read_results(table("a,y\n20 µM,0.5\n"), found, ["y"])
 
 
 def test_very_many_words_are_noticed():

@@ -14,7 +14,7 @@ import kernelbandits as kb
 from commands import document, said, study
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Log
-from kernelbandits.study import decisions
+from kernelbandits.study import edits
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State
 from kernelbandits.study.places import PlaceHistory, drop_lost_rows
@@ -169,7 +169,7 @@ def test_a_point_off_the_table_stays_under_rows_that_were_added_later(lab):
     lab.tell(x={"Cs": 0.21, "solvent": "DMF", "T": 100}, value=0.4)
     [result] = [event for event in lab.history() if event.kind == "told"]
     lab.add(MORE)
-    drafts = decisions.undo(lab._session.state, [result], "call")
+    drafts = edits.undo(lab._session.state, [result], "call")
     assert [draft.body["kind"] for draft in drafts] == ["told"]
 
 
@@ -289,7 +289,8 @@ def test_changes_on_the_command_line(tmp_path, monkeypatch):
     said("create", "films.db", "--candidates", "films.csv", "--target", "y", "--label", "sample")
     assert document("add", "films.db", "--candidates", "more.csv")["rows"] == [8, 9]
     text = said("forbid", "films.db", "--label", "A4", "--line", "3", "--reason", "no precursor")
-    assert "Row 4 (sample A4), row 1 (sample A1) will not be suggested any more" in text
+    assert "Row 4 (sample A4, Cs 0.571429, solvent DMF, T 100), row 1 (sample A1, " in text
+    assert "will not be suggested any more" in text
     assert document("status", "films.db")["allowed"] == 8
     assert "can be suggested again" in said("allow", "films.db", "--row", "1")
     point = ("--at", "Cs=0.55", "--at", "solvent=DMF", "--at", "T=100")

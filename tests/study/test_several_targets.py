@@ -212,7 +212,7 @@ def test_a_file_may_be_filled_in_and_told_again(lab, tmp_path):
         (lambda lab: lab.tell(row=1, value={"stability": 1}, sem={"stability": 0}), "> 0"),
         (lambda lab: lab.tell(row=1, value={"stability": 1}, sem={"efficiency": 1}), "has a value"),
         (lambda lab: lab.tell(row=1, value={"stability": 1}, missing="stability"), "not both"),
-        (lambda lab: lab.correct(1, {"stability": 1}), "a trial with a value"),
+        (lambda lab: lab.correct(1, {"stability": 1}), "a trial with a result"),
         (lambda lab: lab.change(targets={"colour": "minimize"}), "targets among"),
         (lambda lab: lab.tell_all([{"sample": "A1", "colour": 1}]), "columns of targets"),
     ],
@@ -287,18 +287,14 @@ def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
 
 
 SPELLED = {
-    "cost": {"target": "cost", "direction": "maximize"},
-    "cost:minimize": {"target": "cost", "direction": "minimize"},
-    " cost : min ": {"target": "cost", "direction": "minimize"},
-    "cost:Minimize": {"target": "cost", "direction": "minimize"},
-    "cost:max": {"target": "cost", "direction": "maximize"},
-    "pH:aim=7": {
-        "target": "desirability",
-        "direction": "maximize",
-        "targets": [{"name": "pH", "direction": "aim", "aim": 7.0}],
-    },
+    "cost": ("cost", "maximize", Target("cost")),
+    "cost:minimize": ("cost", "minimize", Target("cost", "minimize")),
+    " cost : min ": ("cost", "minimize", Target("cost", "minimize")),
+    "cost:Minimize": ("cost", "minimize", Target("cost", "minimize")),
+    "cost:max": ("cost", "maximize", Target("cost")),
+    "pH:aim=7": ("desirability", "maximize", Target("pH", "aim", aim=7.0)),
 }
-"""The text of a target, and the settings that it means."""
+"""The text of a target, what the policy sees, and the target."""
 
 
 @pytest.mark.parametrize("text", SPELLED)
@@ -306,10 +302,10 @@ def test_a_target_is_spelled_in_python_as_on_the_command_line(text, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     with kb.Study.create("python.db", {"x": (0.0, 1.0)}, target=text) as made:
         settings = made.settings
+        assert (made.target, made.direction, *made.targets) == SPELLED[text]
     document("create", "command.db", "--real", "x=0:1", "--target", text)
     with kb.Study.open("command.db") as made:
         assert made.settings == settings
-    assert {name: settings[name] for name in SPELLED[text]} == SPELLED[text]
 
 
 def test_the_direction_of_a_target_is_said_once(tmp_path, monkeypatch):
@@ -448,7 +444,8 @@ def test_gaps_of_a_file_of_several_targets_are_filled_in_under_its_key(lab, tmp_
     assert lab.status().told == 3
     file.write_text("sample,stability,efficiency\nA1,0.1,1.5\nA2,0.2,2\nA3,0.3,3\n")
     with pytest.raises(
-        AlreadyTold, match=r"trial 1 \(results.csv, line 2\), which .* efficiency 1;"
+        AlreadyTold,
+        match=r"1 \(results.csv, line 2\): stored .* efficiency 1, now .* efficiency 1\.5",
     ):
         lab.tell_all(file, key=key)
 
@@ -462,5 +459,5 @@ def test_a_line_with_a_key_of_its_own_is_filled_in_later(lab, tmp_path):
     assert (told.trial, told.accepted, told.needs) == (1, True, ())
     assert not lab.tell_all(file)[0].accepted
     file.write_text("sample,stability,efficiency,key\nA1,0.1,2,a\n")
-    with pytest.raises(AlreadyTold, match=r"trial 1 \(results.csv, line 2\), which .* 1;"):
+    with pytest.raises(AlreadyTold, match=r"\(results.csv, line 2\): stored .* efficiency 1, now"):
         lab.tell_all(file)

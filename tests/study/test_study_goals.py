@@ -23,9 +23,9 @@ from kernelbandits.study.cautions import NO_BETTER
 from kernelbandits.study.plausibility import (
     Expected,
     expect_result,
-    find_slip,
     intended_value,
     is_unusual,
+    undo_slip,
 )
 
 GRID = np.array([(a / 5, b / 4) for a in range(6) for b in range(5)])
@@ -600,7 +600,7 @@ def test_nothing_is_expected_of_rows_that_nobody_asked_for_or_that_began_the_stu
 @pytest.mark.parametrize("value", [0.0, 1e150, -1e150, 5e-324])
 def test_any_value_can_be_compared_with_what_was_expected(value):
     for expected in (Expected(1.0, 1e-300), Expected(1e150, 0.5), Expected(1.0, 0.0)):
-        assert find_slip(value, expected) != value
+        assert undo_slip(value, expected) != value
 
 
 @pytest.mark.thorough
@@ -611,7 +611,7 @@ def test_a_slip_is_much_more_probable_with_its_point_moved():
             for sd in (1.0, 3.0, 8.0, 12.0, 20.0, 50.0):
                 law = norm(mean, sd)
                 gains = [law.logpdf(move * value) - law.logpdf(value) for move in moves]
-                meant = find_slip(value, Expected(mean, sd))
+                meant = undo_slip(value, Expected(mean, sd))
                 one_way = meant is not None and (meant < value) == (moves[0] < 1)
                 assert one_way == (max(gains) > limit)
 

@@ -128,7 +128,7 @@ def twins(request, tmp_path):
 
 
 def value_for(study: kb.Study, number: float):
-    return number if not study.settings.get("targets") else {"y": number, "z": -number}
+    return {"y": number, "z": -number} if len(study.targets) == 2 else number
 
 
 def stored_samples(study: kb.Study) -> dict[str, list[float]]:
@@ -137,8 +137,7 @@ def stored_samples(study: kb.Study) -> dict[str, list[float]]:
     for event in study.history():
         if event.kind == "told":
             name = study.candidates.label(event.row)["sample"]
-            number = event.body["values"]["y"] if "values" in event.body else event.value
-            found.setdefault(name, []).append(number)
+            found.setdefault(name, []).append(event.body["values"]["y"])
     return found
 
 

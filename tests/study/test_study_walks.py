@@ -13,7 +13,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.checks import StudyConflict
 from kernelbandits.policies import working_set
-from kernelbandits.study import checkup, decisions
+from kernelbandits.study import asks, checkup
 from kernelbandits.study.calls import make_call
 from kernelbandits.study.driver import Driver
 
@@ -75,8 +75,8 @@ def describe(study: kb.Study, now: float) -> dict[str, Any]:
     session = study._session
     table = study.estimates()
     state, driver = session.state, session.updated_driver()
-    plan = decisions.plan_ask(
-        state, driver, decisions.Asker(2, None, None, make_call("ask", None), None), now
+    plan = asks.plan_ask(
+        state, driver, asks.Asker(2, None, None, make_call("ask", None), None), now
     )
     return {
         "state": repr(checkup.summarise_state(state)),

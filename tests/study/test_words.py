@@ -8,6 +8,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.storage import Event
 from kernelbandits.storage.event import KINDS
+from kernelbandits.study.settings import Settings
 from kernelbandits.study.words import (
     describe_correction,
     describe_event,
@@ -17,7 +18,8 @@ from kernelbandits.study.words import (
     name_rows,
 )
 
-SETTINGS = {"direction": "maximize", "target": "yield", "policy": "auto", "revision": 2}
+SETTINGS = Settings(targets=({"name": "yield"},), revision=2).body
+TOLD = {"values": {"yield": 0.83}, "sems": {"yield": 0.02}, "note": "wet", "by": "AB"}
 SENTENCES = {
     "created": (
         {"body": {"settings": SETTINGS, "candidates": {"log": ["conc"]}}},
@@ -25,12 +27,17 @@ SENTENCES = {
     ),
     "asked": ({"trial": 4, "row": 3, "body": {"note": {"mean": 1.0}}}, "trial 4 (row 3) suggested"),
     "told": (
-        {"trial": 4, "row": 3, "value": 0.83, "body": {"sem": 0.02, "note": "wet", "by": "AB"}},
+        {"trial": 4, "row": 3, "value": 0.83, "body": TOLD},
         "trial 4 (row 3): result 0.83 ± 0.02 (wet), by AB",
     ),
     "failed": ({"trial": 4, "body": {"x": {"heat": 20.5}}}, "trial 4 (heat = 20.5): failed"),
     "corrected": (
-        {"trial": 4, "row": 3, "value": 1234567.0, "body": {"reason": "misread", "was": 0.8}},
+        {
+            "trial": 4,
+            "row": 3,
+            "value": 1234567.0,
+            "body": {"reason": "misread", "was": {"yield": 0.8}},
+        },
         "trial 4 (row 3): corrected to 1234567 (misread)",
     ),
     "withdrawn": ({"trial": 4, "row": 3}, "trial 4 (row 3): result withdrawn"),

@@ -86,8 +86,8 @@ def test_candidates_and_results_come_back_from_an_export(tmp_path):
         [[*row, -i] for i, row in enumerate(rows)],
         force=True,
     )
-    results = read_results(tmp_path / "results.csv", candidates, "y")
-    assert [(one.row, one.value) for one in results] == [(0, 0.0), (1, -1.0), (2, -2.0)]
+    results = read_results(tmp_path / "results.csv", candidates, ["y"])
+    assert [(one.row, one.values["y"]) for one in results] == [(0, 0.0), (1, -1.0), (2, -2.0)]
 
 
 def test_every_row_has_a_cell_for_each_column(tmp_path):

@@ -104,7 +104,7 @@ def test_the_command_refuses_it_and_makes_no_study(write, cell):
 def test_a_result_is_refused_in_the_same_way(write, cell):
     candidates = read_candidates(np.eye(3))
     with pytest.raises(ValueError, match="in line 3, column 'y'") as caught:
-        read_results(write(f"row,y\n0,1\n1,{cell}\n"), candidates, "y")
+        read_results(write(f"row,y\n0,1\n1,{cell}\n"), candidates, ["y"])
     assert MEANT[cell] in str(caught.value)
 
 
@@ -213,7 +213,7 @@ def test_guesses_about_a_file_are_said(write):
     found = read_candidates(write("name,a\nx,1\ny,2\nTotal:,3\n"))
     assert any("the last row has 'Total:'" in notice for notice in found.notices)
     with pytest.warns(kb.DataNotice, match="is read as Windows-1252"):
-        read_results(write("row,y,Größe\n0,1,2\n".encode("cp1252")), found, "y")
+        read_results(write("row,y,Größe\n0,1,2\n".encode("cp1252")), found, ["y"])
 
 
 # Candidates that look alike to the model

@@ -35,13 +35,18 @@ def read(tmp_path, films):
     ) -> list[Result]:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_results(path, films, target)
+        return read_results(path, films, [target])
 
     return results
 
 
+def only(values):
+    """Return the value of the only target; None if it has none."""
+    return next(iter(values.values()), None)
+
+
 def said(results: list[Result]) -> list[tuple]:
-    return [(one.trial, one.row, one.value, one.failed, one.line) for one in results]
+    return [(one.trial, one.row, only(one.values), one.failed, one.line) for one in results]
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +113,7 @@ def test_a_number_and_a_description_that_disagree_are_refused(read):
 
 def test_a_failure_has_no_value(read):
     content = "trial,value,failed\n1,,yes\n2,3,no\n3,4,\n4,,X\n"
-    assert [(one.trial, one.value, one.failed) for one in read(content)] == [
+    assert [(one.trial, only(one.values), one.failed) for one in read(content)] == [
         (1, None, True), (2, 3.0, False), (3, 4.0, False), (4, None, True),
     ]  # fmt: skip
     assert said(read("trial,failed\n1,1\n")) == [(1, None, None, True, 2)]
@@ -295,9 +300,9 @@ def test_a_dataframe_and_a_list_tell_without_keys(films):
     frame = pd.DataFrame({"trial": [1, 2], "stability": [0.5, -1]})
     items = [{"trial": 1, "stability": 0.5}, {"trial": np.int64(2), "stability": np.float32(-1)}]
     for source in (frame, items, iter(items)):
-        assert read_results(source, films, "stability") == [
-            Result(trial=1, value=0.5, line=0),
-            Result(trial=2, value=-1.0, line=1),
+        assert read_results(source, films, ["stability"]) == [
+            Result(trial=1, values={"stability": 0.5}, line=0),
+            Result(trial=2, values={"stability": -1.0}, line=1),
         ]
 
 
@@ -307,8 +312,8 @@ def test_a_list_may_mix_what_its_mappings_have(films):
         {"trial": 4, "failed": True},
         {"Cs": 0.25, "solvent": "DMF", "T": 100, "value": 3, "key": "k"},
     ]
-    found = read_results(items, films, "stability")
-    assert [(one.trial, one.row, one.value, one.failed, one.key) for one in found] == [
+    found = read_results(items, films, ["stability"])
+    assert [(one.trial, one.row, only(one.values), one.failed, one.key) for one in found] == [
         (None, 1, 2.0, False, None), (4, None, None, True, None), (None, 0, 3.0, False, "k"),
     ]  # fmt: skip
 
@@ -316,38 +321,38 @@ def test_a_list_may_mix_what_its_mappings_have(films):
 def test_a_gap_in_a_dataframe_is_not_measured_yet(films):
     frame = pd.DataFrame({"row": [0, 1, None], "value": [0.5, np.nan, None]})
     with pytest.warns(DataNotice, match="the DataFrame: 2 rows have no value yet"):
-        assert said(read_results(frame, films, "y")) == [(None, 0, 0.5, False, 0)]
+        assert said(read_results(frame, films, ["y"])) == [(None, 0, 0.5, False, 0)]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, True, "1,5", 1j, "abc", 1e200, [1]])
 def test_a_value_of_a_list_that_is_no_number_is_refused(films, value):
     with pytest.raises(ValueError, match=r"needs a (number|value)") as caught:
-        read_results([{"row": 0, "value": 1}, {"row": 0, "value": value}], films, "y")
+        read_results([{"row": 0, "value": 1}, {"row": 0, "value": value}], films, ["y"])
     assert "item 1" in str(caught.value)
 
 
 @pytest.mark.parametrize("source", [[1, 2], 3, None, [("row", 1)], {"row": 1}])
 def test_what_is_no_list_of_mappings_is_refused(films, source):
     with pytest.raises(ValueError, match="results needs"):
-        read_results(source, films, "y")
+        read_results(source, films, ["y"])
 
 
 def test_a_table_without_rows_tells_nothing(films):
-    assert read_results([], films, "y") == read_results(pd.DataFrame(), films, "y") == []
+    assert read_results([], films, ["y"]) == read_results(pd.DataFrame(), films, ["y"]) == []
 
 
 def test_a_column_of_the_candidates_called_row_is_not_a_row_number(tmp_path):
     plate = read_candidates(pd.DataFrame({"row": [1, 2], "col": [1, 1]}), columns=["row", "col"])
-    found = read_results([{"row": 2, "col": 1, "value": 5}], plate, "value")
+    found = read_results([{"row": 2, "col": 1, "value": 5}], plate, ["value"])
     assert found[0].row == 1
     with pytest.raises(ValueError, match="needs a column 'trial', a column 'row' or all of"):
-        read_results([{"row": 1, "value": 5}], plate, "value")
+        read_results([{"row": 1, "value": 5}], plate, ["value"])
 
 
 def test_a_target_of_other_case_is_not_taken_for_a_column_of_the_candidates(films):
     items = [{"T (°C)": 140, "Cs": 0.75, "solvent": "DMF", "value": 3.5}]
-    assert said(read_results(items, films, "t")) == [(None, 2, 3.5, False, 0)]
-    assert said(read_results([{"row": 2, "T": 140, "VALUE": 3.5}], films, "value")) == [
+    assert said(read_results(items, films, ["t"])) == [(None, 2, 3.5, False, 0)]
+    assert said(read_results([{"row": 2, "T": 140, "VALUE": 3.5}], films, ["value"])) == [
         (None, 2, 3.5, False, 0)
     ]
 
@@ -357,7 +362,7 @@ def test_the_table_of_candidates_tells_what_it_holds(tmp_path):
     path.write_text("film;Cs;stability\nu;0,25;1,5\nv;0,5;\nw;0,25;2\n")
     candidates = read_candidates(path, target="stability")
     with pytest.warns(DataNotice, match="1 row has no value yet"):
-        found = read_results(path, candidates, "stability")
+        found = read_results(path, candidates, ["stability"])
     assert said(found) == [(None, 0, 1.5, False, 2), (None, 2, 2.0, False, 4)]
 
 
@@ -393,28 +398,28 @@ def numbered():
 
 @pytest.mark.parametrize("text", ["010", "10", "10.0", "10,0", "0010", 10, 10.0])
 def test_a_number_of_a_row_is_found_as_a_spreadsheet_writes_it(numbered, text):
-    assert read_results([{"nr.": text, "y": 5}], numbered, "y")[0].row == 2
+    assert read_results([{"nr.": text, "y": 5}], numbered, ["y"])[0].row == 2
 
 
 def test_numbers_that_differ_by_zeros_only_are_found_as_they_stand():
     table = read_candidates(pd.DataFrame({"id": ["1", "01", "3"], "a": [1, 2, 3]}), target="y")
     assert [
-        one.row for one in read_results([{"id": "01", "y": 5}, {"id": "1", "y": 5}], table, "y")
+        one.row for one in read_results([{"id": "01", "y": 5}, {"id": "1", "y": 5}], table, ["y"])
     ] == [1, 0]
     with pytest.raises(
         StudyConflict,
         match="results needs a label of a candidate in item 0, column 'id', got '001'",
     ):
-        read_results([{"id": "001", "y": 5}], table, "y")
+        read_results([{"id": "001", "y": 5}], table, ["y"])
 
 
 def test_all_labels_of_a_line_agree(numbered):
     both = [{"Nr.": "2", "Probe": "P2", "y": 5}, {"Probe": "P10", "y": 6}]
-    assert [one.row for one in read_results(both, numbered, "y")] == [1, 2]
+    assert [one.row for one in read_results(both, numbered, ["y"])] == [1, 2]
     with pytest.raises(
         StudyConflict, match="needs 'P2' in item 0, column 'Probe', as row 1 has it, got 'P10'"
     ):
-        read_results([{"Nr.": "2", "Probe": "P10", "y": 5}], numbered, "y")
+        read_results([{"Nr.": "2", "Probe": "P10", "y": 5}], numbered, ["y"])
 
 
 def test_a_column_without_a_name_in_results_numbers_the_results(tmp_path):
@@ -422,7 +427,7 @@ def test_a_column_without_a_name_in_results_numbers_the_results(tmp_path):
     pd.DataFrame({"a": [5, 6, 7]}).to_csv(path)
     candidates = read_candidates(path, target="y")
     pd.DataFrame({"a": [7, 5], "y": [1, 2]}).to_csv(path)
-    assert [one.row for one in read_results(path, candidates, "y")] == [2, 0]
+    assert [one.row for one in read_results(path, candidates, ["y"])] == [2, 0]
 
 
 def test_every_result_knows_where_it_stands(read, films):
@@ -435,7 +440,7 @@ def test_every_result_knows_where_it_stands(read, films):
     ]
     frame = pd.DataFrame({"trial": [1, 2], "value": [None, 5.0]}, index=[8, 9])
     with pytest.warns(DataNotice, match="1 row has no value yet"):
-        assert [(one.line, one.place) for one in read_results(frame, films, "y")] == [
+        assert [(one.line, one.place) for one in read_results(frame, films, ["y"])] == [
             (1, "the DataFrame, row 1")
         ]
-    assert read_results([{"trial": 1, "value": 5}], films, "y")[0].place == "results, item 0"
+    assert read_results([{"trial": 1, "value": 5}], films, ["y"])[0].place == "results, item 0"

@@ -357,8 +357,8 @@ def test_parquet_and_numpy_files_are_tables(tmp_path):
     assert read_candidates(tmp_path / "films.npy").x(1) == {"x1": 2.0, "x2": 3.0}
     assert read_candidates(tmp_path / "films.npy", columns=["a", "b"]).chosen == ("a", "b")
     np.save(tmp_path / "results.npy", np.array([(1, 0.5)], dtype=[("row", int), ("y", float)]))
-    [result] = read_results(tmp_path / "results.npy", found, "y")
-    assert (result.row, result.value, result.key is not None) == (1, 0.5, True)
+    [result] = read_results(tmp_path / "results.npy", found, ["y"])
+    assert (result.row, result.values, result.key is not None) == (1, {"y": 0.5}, True)
 
 
 class Dangerous:

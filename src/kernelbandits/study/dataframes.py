@@ -57,8 +57,8 @@ def add_targets(
     frame: pd.DataFrame, state: State, trials: Sequence[Trial], described: Iterable[str]
 ) -> None:
     """Add a column for each of several targets, and which trials are on the front."""
-    targets = state.settings.several
-    if not targets:
+    targets = state.settings.wanted
+    if not state.settings.combined:
         return
     names = name_targets(described, [one.name for one in targets])
     for one in targets:
@@ -161,7 +161,7 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 
 def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[int]) -> None:
     """Add the estimates of each of several targets, by a model of its own."""
-    if not answers.state.settings.several:
+    if not answers.state.settings.combined:
         return
     from kernelbandits.study.target_models import TargetModels
 

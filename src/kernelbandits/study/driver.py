@@ -83,7 +83,6 @@ class Driver:
         self._fits_seen = 0
         self._choices: dict[int, tuple[Trial, Choice]] = {}
         self._waiting: tuple[list[Trial], list[Choice]] = [], []
-        self._last_round: tuple[int, list[Choice], Indices] | None = None
         """The last round of a choice among free arms: its number, what was pending, these arms."""
         self.streams = Streams(settings.seed)
         with self._listening():
@@ -180,7 +179,7 @@ class Driver:
         ]
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
-        self._begun_with = self._left_out = self.reasons = self._last_round = None
+        self._begun_with = self._left_out = self.reasons = None
         with self._listening():
             self.policy.tell_in_blocks([*self.pairs(fresh, scale)])
 
@@ -234,40 +233,20 @@ class Driver:
         pending: Sequence[Trial],
         state: State,
         batch: Batch | None = None,
-        taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
         """Return row and choice of round t, with these results pending.
 
         Of a batch that shares a value only rows with this value are chosen, and of one that is
-        spread only rows that are far from those before. Rows that were `taken` by others before
-        the choice was written are left out.
+        spread only rows that are far from those before.
         """
         free = self._free_arms(pending, state)
         if batch is not None:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.candidates, there)
-        self._last_round = t, self._choices_of(pending), free
-        chosen = self.choose_without(taken)
-        assert chosen is not None
-        return chosen[:2]
-
-    def choose_without(self, taken: Iterable[int]) -> tuple[int, Choice, list[int]] | None:
-        """Return row and choice of the last round, without rows that others have taken since.
-
-        The policy knows what it knew then, and a policy that keeps its scores chooses again in
-        little time. The last part of the answer are the rows that were free before. None if no
-        other row was.
-        """
-        if self._last_round is None:
-            return None
-        t, waiting, free = self._last_round
-        left_out = self._alike_arms(list(taken))[free]
-        if left_out.all():
-            return None
         with self._listening():
-            choice = self._ask(t, waiting, free[~left_out])
+            choice = self._ask(t, self._choices_of(pending), free)
         assert choice.arm is not None
-        return int(self.rows[choice.arm]), choice, self.rows[free[left_out]].tolist()
+        return int(self.rows[choice.arm]), choice
 
     def _free_arms(self, pending: Sequence[Trial], state: State) -> Indices:
         """Return the arms that may be suggested.
@@ -460,9 +439,8 @@ class SpaceDriver(Driver):
         pending: Sequence[Trial],
         state: State,
         batch: Batch | None = None,
-        taken: Sequence[int] = (),
     ) -> tuple[int, Choice]:
-        """Return point and choice of round t, with these results pending; none is ever `taken`."""
+        """Return point and choice of round t, with these results pending."""
         used = {trial.row for trial in pending}
         used |= set(state.counts) if self.settings.repeats is False else set()
         part = None

@@ -39,11 +39,13 @@ class Trial:
     """None where a result came that nobody had asked for."""
     told: Event | None = None
     value: float | None = None
+    """What the policy learns, once all targets are measured: the value of one target, or the
+    desirability."""
     sem: float | None = None
     """The standard error of the value, where it is known."""
-    values: dict[str, float] = field(default_factory=dict)
-    """Of several targets those that were measured; `value` is their desirability."""
-    sems: dict[str, float] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Target -> its value, of those that were measured."""
+    sems: Mapping[str, float] = field(default_factory=dict)
     missing: Set[str] = frozenset()
     """Targets whose values will not come."""
     offers: int = 1
@@ -214,9 +216,9 @@ class State:
 
         It depends on all results where a target has no range of its own, and is never stored.
         """
-        targets = self.settings.several
-        if not targets:
+        if not self.settings.combined:
             return
+        targets = self.settings.wanted
         self.ranges = find_ranges(targets, (trial.values for trial in self.trials.values()))
         for trial in self.results:
             if trial.value is None:
@@ -286,58 +288,49 @@ class State:
             self.abandoned.pop(trial.again, None)
 
     def _apply_told(self, event: Event) -> None:
-        if "values" in event.body:
-            self._apply_values(event)
-            return
         number, row = trial_and_row(event)
-        trial = self._open_trial(number, row)
-        self.pending.pop(number, None)
-        self.abandoned.pop(number, None)
+        # A result that nobody had asked for makes a trial of its own.
+        trial = self.trials.setdefault(number, Trial(number, row, "pending"))
         if trial.state in RESULTS and not self.salvaged:
             raise ValueError(f"trial {number} has a result already")
-        self._settle(trial, event)
-        self._count(trial, event.kind, event.value, event.body.get("sem"))
+        self._take_result(trial, event)
 
-    _apply_failed = _apply_told
+    _apply_failed = _apply_missing = _apply_told
 
-    def _open_trial(self, number: int, row: int) -> Trial:
-        """Return the trial of a result; a result that nobody had asked for makes one of its own."""
-        trial = self.trials.get(number)
-        if trial is None:
-            trial = self.trials[number] = Trial(number, row, "pending")
-        return trial
-
-    def _apply_values(self, event: Event) -> None:
-        """Add some values of several targets: the trial has a result when all of them are there."""
-        number, row = trial_and_row(event)
-        trial = self._open_trial(number, row)
-        trial.values |= event.body["values"]
-        trial.sems |= event.body.get("sems", {})
-        trial.missing = (trial.missing | {*event.body.get("missing", ())}) - {*trial.values}
-        names = {one.name for one in self.settings.several}
-        if names <= {*trial.values}:
-            self.pending.pop(number, None)
-            self.abandoned.pop(number, None)
+    def _take_result(self, trial: Trial, event: Event) -> None:
+        """Take a failure, or some values: the trial has a result when all targets are there."""
+        body, names = event.body, {one.name for one in self.settings.wanted}
+        if "values" not in body:
             self._settle(trial, event)
-            # Its desirability is computed when all events are applied.
-            self._count(trial, "told", math.nan)
+            self._count(trial, "failed", None)
+            return
+        trial.values = {**trial.values, **body["values"]}
+        trial.sems = {**trial.sems, **body.get("sems", {})}
+        trial.missing = (trial.missing | {*body.get("missing", ())}) - {*trial.values}
+        if names <= {*trial.values}:
+            self._settle(trial, event)
+            if self.settings.combined:
+                # Its desirability is computed when all events are applied.
+                self._count(trial, "told", math.nan)
+            else:
+                name = self.settings.target
+                self._count(trial, "told", trial.values[name], trial.sems.get(name))
         elif names <= {*trial.values, *trial.missing}:
-            self.pending.pop(number, None)
+            # Without a value and without a failure: its row may be asked for again.
+            self._end(trial)
             trial.told, trial.state = trial.told or event, "missing"
         elif trial.state not in RESULTS:
             trial.told, trial.state = trial.told or event, "pending"
-            self.pending[number] = trial
+            self.pending[trial.number] = trial
 
-    def _apply_missing(self, event: Event) -> None:
-        """End a trial without a value and without a failure: its row may be asked for again."""
-        trial = self._find_trial(*trial_and_row(event))
+    def _end(self, trial: Trial) -> None:
+        """Let a trial be pending, or abandoned, no longer."""
         self.pending.pop(trial.number, None)
         self.abandoned.pop(trial.number, None)
-        if trial.state not in RESULTS:
-            trial.state = "missing"
 
     def _settle(self, trial: Trial, event: Event) -> None:
         """Insert a trial among the results; its place is that of its first result."""
+        self._end(trial)
         if trial.state in RESULTS:
             return
         trial.told = event
@@ -358,14 +351,9 @@ class State:
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*trial_and_row(event))
-        if "values" in event.body:
-            self._apply_values(event)
-            self.version += 1
-            return
-        trial.values, trial.sems, trial.missing = {}, {}, frozenset()
-        self._settle(trial, event)
-        error = event.body.get("sem", trial.sem)
-        self._count(trial, "failed" if event.value is None else "told", event.value, error)
+        if "values" not in event.body:
+            trial.values, trial.sems, trial.missing = {}, {}, frozenset()
+        self._take_result(trial, event)
         self.version += 1
 
     def _apply_withdrawn(self, event: Event) -> None:

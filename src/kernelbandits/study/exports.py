@@ -9,7 +9,6 @@ from kernelbandits.checks import needs
 from kernelbandits.outputs import check_output
 from kernelbandits.runtime import require
 from kernelbandits.study.dataframes import with_labels
-from kernelbandits.study.targets import Target
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.parquet_files import write_parquet
 from kernelbandits.tables.results import SHEETS
@@ -56,12 +55,11 @@ def export_study(study: Study, path: str | Path, force: bool) -> None:
 def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
     """List the sheets of a workbook: trials, candidates or space, estimates, and what they are."""
     place, estimates = study.candidates, study.estimates()
-    wanted = [Target(**body) for body in study.settings["targets"] or ()]
-    targets = {f"target {one.name}": one.sentence for one in wanted}
+    wanted = {f"target {one.name}": one.sentence for one in study.targets}
     about = {
         "target": study.target,
         "direction": study.direction,
-        **targets,
+        **(wanted if study.combined else {}),
         "trials": len(trials),
         "times": "UTC",
         "interval (low, high)": "95 % interval of the estimate, not of a new measurement",

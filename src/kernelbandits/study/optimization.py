@@ -28,7 +28,7 @@ from kernelbandits.measuring import (
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
-from kernelbandits.study import decisions, several
+from kernelbandits.study import tells
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
 from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
@@ -103,10 +103,9 @@ def check_same(
         for name in there
         if given[name] is not None and given[name] != there[name]
     ]
-    names = [one.name for one in study._targets] or [study.target]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNotice)
-        given_place = read_place(listed_points(domain), names, {})
+        given_place = read_place(listed_points(domain), [one.name for one in study.targets], {})
     if given_place.fingerprint != study.candidates.fingerprint:
         place = study.candidates
         kind = "table" if place.row_columns else f"space ({place.describe()})"
@@ -255,25 +254,23 @@ class StudyRun:
         """Store a result, also if Ctrl-C comes meanwhile: its key makes it count once."""
         measured, failure = result
         remark: dict[str, Any] = {IN_ORDER: True}
-        reward = None
+        value = None if measured is None else self._check_values(measured)
         if measured is None:
             remark["reason"] = failure
-        elif self._state.settings.several:
-            remark |= self._check_values(measured)
-        else:
-            reward = single_reward(measured)
-        told = decisions.check_result(trial, reward, None, reward is None, self.study.candidates)
-        keyed = decisions.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
+        targets, place = self._state.settings.wanted, self.study.candidates
+        told = tells.check_result(targets, place, trial, value=value, failed=measured is None)
+        keyed = tells.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
             self._write(keyed)
         except KeyboardInterrupt:
             self._write(keyed)
             raise
 
-    def _check_values(self, measured: Measured) -> dict[str, Any]:
-        """Return the values of several targets as an event has them: one of each is needed."""
-        targets = self._state.settings.several
-        names = [one.name for one in targets]
+    def _check_values(self, measured: Measured) -> Any:
+        """Return a reward, or the values of several targets: one of each is needed."""
+        if not self._state.settings.combined:
+            return single_reward(measured)
+        names = [one.name for one in self._state.settings.wanted]
         told = list(measured) if isinstance(measured, dict) else []
         if {*told} != {*names}:
             got = f"values of {told}" if told else checks.describe_value(measured)
@@ -281,14 +278,11 @@ class StudyRun:
                 "optimize needs an objective that returns a dictionary with a number for each of "
                 f"the targets {names}, got {got}"
             )
-        return several.check_values(targets, measured, None, None, None, None)
+        return measured
 
-    def _write(self, keyed: decisions.Keyed) -> None:
+    def _write(self, keyed: tells.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
-            place = self.study.candidates
-            if state.settings.several:
-                return several.tell_values(state, place, [keyed], WORKER)[0], None
-            return decisions.tell(state, place, [TellStep(keyed)], WORKER)[0], None
+            return tells.tell(state, self.study.candidates, [TellStep(keyed)], WORKER)[0], None
 
         try:
             self.study._session.write(decide)

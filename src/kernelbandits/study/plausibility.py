@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.formatting import format_near
@@ -55,53 +55,68 @@ class Measured(NamedTuple):
     value: float
 
 
-Remembered = list[tuple[Trial, float | None]]
+Remembered = list[tuple[Trial, Mapping[str, float]]]
 """Trials with the values that they had."""
 
 
 def remember_latest(state: State) -> Remembered:
-    """Return the last results of a study as they are now.
+    """Return the last trials with results, and those that have some of their values, as they are.
 
-    A tell does this while nobody else can write, so it is quick. `list_values` makes the values of
-    it that `remark_results` compares with.
+    A tell does this while nobody else can write, so it is quick. `remark_results` compares with it.
     """
-    return [(trial, trial.value) for trial in state.results[-LATEST:]]
+    begun = [trial for trial in state.pending.values() if trial.values]
+    return [(trial, trial.values) for trial in (*state.results[-LATEST:], *begun)]
 
 
-def list_values(latest: Remembered) -> list[Measured]:
-    """List the values among some results."""
+def list_values(latest: Remembered, name: str) -> list[Measured]:
+    """List the values of a target among some trials."""
     return [
-        Measured(trial.number, trial.row, value) for trial, value in latest if value is not None
+        Measured(trial.number, trial.row, values[name])
+        for trial, values in latest
+        if name in values
     ]
 
 
 def latest_values(state: State) -> list[Measured]:
-    """Return the last values of a study, in the order in which they were told."""
-    return list_values(remember_latest(state))
+    """Return the last values of a study, in the order in which they were told.
+
+    With several targets these are the desirabilities.
+    """
+    return [
+        Measured(trial.number, trial.row, trial.value)
+        for trial in state.results[-LATEST:]
+        if trial.value is not None
+    ]
 
 
 def remark_results(
-    earlier: Sequence[Measured], told: Sequence[Told], state: State, place: Place
+    before: Remembered, told: Sequence[Told], state: State, place: Place
 ) -> list[str]:
     """Return what is worth a word about the results just told, beside those known before."""
-    settings = state.settings
-    before = {one.trial for one in earlier}
-    fresh = [
-        Measured(one.trial, one.row or 0, one.value)
-        for one in told
-        if one.accepted and one.value is not None and one.trial not in before
-    ]
-    return [
-        *remark_unusual(earlier, fresh, state, place),
-        *remark_equal(earlier, fresh, settings),
-        *remark_noise(earlier, fresh, settings.noise, place),
-    ]
+    remarks: list[str] = []
+    for target in state.settings.wanted:
+        earlier = list_values(before, target.name)
+        known = {one.trial for one in earlier}
+        fresh = [
+            Measured(trial.number, trial.row, trial.values[target.name])
+            for trial in (state.trials[one.trial] for one in told if one.accepted)
+            if target.name in trial.values and trial.number not in known
+        ]
+        remarks += remark_unusual(earlier, fresh, state, place, target.name)
+        if not state.settings.combined:
+            remarks += remark_equal(earlier, fresh, state.settings)
+            remarks += remark_noise(earlier, fresh, state.settings.noise, place)
+    return remarks
 
 
 def remark_unusual(
-    earlier: Sequence[Measured], fresh: Sequence[Measured], state: State, place: Place
+    earlier: Sequence[Measured],
+    fresh: Sequence[Measured],
+    state: State,
+    place: Place,
+    target: str,
 ) -> Iterator[str]:
-    """Name values that are far from all others, or from what was expected of them.
+    """Name values of a target that are far from all others, or from what was expected of them.
 
     With few results an earlier one may turn out to be the unusual one, so all are looked at.
     """
@@ -115,9 +130,13 @@ def remark_unusual(
     for i in news:
         others = other_values(every, i)
         fresh_of_many = i >= len(earlier) and len(others) >= ENOUGH
-        slip = describe_slip(every[i], state, place) if fresh_of_many else ""
-        if slip or is_unusual(every[i].value, others):
-            yield slip or describe_unusual(every[i], others, place)
+        found = find_slip(every[i], state) if fresh_of_many else None
+        if found is None and is_unusual(every[i].value, others):
+            what = f"the other results ({min(others):g} to {max(others):g})"
+            found = what, intended_value(every[i].value, others)
+        if found is not None:
+            name = target if state.settings.combined else None
+            yield describe_mistake(every[i], *found, place, name)
 
 
 def other_values(every: Sequence[Measured], place: int) -> list[float]:
@@ -189,19 +208,22 @@ def move_point(value: float, digits: int) -> float:
     return float(f"{value * 10.0**digits:.12g}")
 
 
-def describe_slip(result: Measured, state: State, place: Place) -> str:
-    """Name a value that fits what was expected of it much better with its decimal point moved.
+def find_slip(result: Measured, state: State) -> tuple[str, float | None] | None:
+    """Return what a value is far from, and what was meant, if its decimal point has slipped.
 
-    "" if it does not. The estimate with which the row was suggested is stored with the ask, so no
-    model is needed.
+    It has if the value fits what was expected of it much better with its decimal point moved. The
+    estimate with which the row was suggested is stored with the ask, so no model is needed. Of
+    several targets it is an estimate of their desirability, and nothing is known.
     """
+    if state.settings.combined:
+        return None
     expected = expect_result(state.trials[result.trial], state.settings.sign)
-    meant = None if expected is None else find_slip(result.value, expected)
+    meant = None if expected is None else undo_slip(result.value, expected)
     if expected is None or meant is None:
-        return ""
+        return None
     predicted = format_near(expected.mean, expected.sd)
     what = f"what the other results predicted for it ({predicted}, sd {expected.sd:.2g})"
-    return describe_mistake(result, what, meant, place)
+    return what, meant
 
 
 def expect_result(trial: Trial, sign: float) -> Expected | None:
@@ -216,10 +238,10 @@ def expect_result(trial: Trial, sign: float) -> Expected | None:
     return Expected(float(scale.outward(note["mean"])), float(scale.length(sd)))
 
 
-def find_slip(value: float, expected: Expected) -> float | None:
+def undo_slip(value: float, expected: Expected) -> float | None:
     """Return the value with its decimal point moved, if that is much more probable; else None.
 
-    >>> find_slip(6.8, Expected(mean=70.0, sd=15.0)), find_slip(48.0, Expected(70.0, 15.0))
+    >>> undo_slip(6.8, Expected(mean=70.0, sd=15.0)), undo_slip(48.0, Expected(70.0, 15.0))
     (68.0, None)
     """
     mean, sd = expected
@@ -236,21 +258,23 @@ def find_slip(value: float, expected: Expected) -> float | None:
     return max(gains, key=lambda moved: gains[moved], default=None)
 
 
-def describe_unusual(result: Measured, others: Sequence[float], place: Place) -> str:
-    """Name the trial, its row, the others, and how to correct the value."""
-    what = f"the other results ({min(others):g} to {max(others):g})"
-    return describe_mistake(result, what, intended_value(result.value, others), place)
+def describe_mistake(
+    result: Measured, what: str, meant: float | None, place: Place, target: str | None
+) -> str:
+    """Say from what a value is far, what was probably meant, and how to correct it.
 
-
-def describe_mistake(result: Measured, what: str, meant: float | None, place: Place) -> str:
-    """Say from what a value is far, what was probably meant, and how to correct it."""
+    target: the name of the target, if there are several.
+    """
     question = "." if meant is None else f"; did you mean {meant:g}?"
     right = "VALUE" if meant is None else f"{meant:g}"
+    value = f"{result.value:g}" if target is None else f"{target} {result.value:g}"
+    call = right if target is None else f'{{"{target}": {right}}}'
+    option = right if target is None else f"--value {target}={right}"
     return (
-        f"trial {result.trial} ({place.name(result.row)}): {result.value:g} is far from {what}"
+        f"trial {result.trial} ({place.name(result.row)}): {value} is far from {what}"
         f"{question} It counts as it is. If it was mistyped, correct it: "
-        f"study.correct({result.trial}, {right}), "
-        f"or kernelbandits study correct PLACE {result.trial} {right}"
+        f"study.correct({result.trial}, {call}), "
+        f"or kernelbandits study correct PLACE {result.trial} {option}"
     )
 
 

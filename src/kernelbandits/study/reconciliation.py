@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.calls import show_key
+from kernelbandits.study.events import RESULTS
 from kernelbandits.study.values import AlreadyTold
-from kernelbandits.study.words import describe_values, format_result
+from kernelbandits.study.words import format_result
 from kernelbandits.tables.results import MADE, is_close
 
 if TYPE_CHECKING:
-    from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
     from kernelbandits.study.place import Place
+    from kernelbandits.study.settings import Settings
+    from kernelbandits.study.tells import Keyed
     from kernelbandits.study.values import Told
     from kernelbandits.tables.results import Result
 
@@ -40,6 +42,8 @@ class TellStep:
     stored: Trial | None = None
     """The trial whose result it is already, or which it corrects; None if it is to be told."""
     corrects: bool = False
+    by_value: bool = False
+    """Whether it is known as a stored result by its values alone, which is said."""
     other_error: bool = False
     """Whether it has the stored value and another standard error, which is not stored."""
 
@@ -47,16 +51,22 @@ class TellStep:
 class ResultsDiffer(AlreadyTold):
     """A table has other values than those stored; nothing was stored."""
 
-    def __init__(self, differences: Sequence[tuple[Keyed, Sequence[Trial]]], place: Place) -> None:
-        stored = differences[0][1]
-        self.trial, self.value = stored[0].number, stored[0].value
-        listed = "; ".join(describe_difference(*one, place) for one in differences[:LISTED])
+    def __init__(
+        self,
+        differences: Sequence[tuple[Keyed, Sequence[Trial]]],
+        place: Place,
+        settings: Settings,
+    ) -> None:
+        first = differences[0][1][0]
+        listed = "; ".join(
+            describe_difference(*one, place, settings) for one in differences[:LISTED]
+        )
         more = len(differences) - LISTED
         rest = f"; and {more} more" if more > 0 else ""
-        # The message of AlreadyTold speaks of one trial.
-        Exception.__init__(
-            self,
-            f"tell needs results that are new or stored already, got other values in "
+        super().__init__(
+            first.number,
+            settings.result(first.values),
+            message=f"tell needs results that are new or stored already, got other values in "
             f"{format_count(len(differences), 'line')}: {listed}{rest}. Nothing was stored. If the "
             "table is right and what is stored is wrong, tell it with --corrected "
             "(corrected=True); if these are further measurements, with --replicates "
@@ -64,16 +74,45 @@ class ResultsDiffer(AlreadyTold):
         )
 
 
-def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> str:
+def describe_difference(
+    line: Keyed, stored: Sequence[Trial], place: Place, settings: Settings
+) -> str:
     """Say what differs: row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
-    values = ", ".join(format_result(trial.value) for trial in stored)
+    told = line.result.values
+    results = [
+        {name: y for name, y in trial.values.items() if name in told or not told}
+        for trial in stored
+    ]
+    before = ", ".join(format_result(settings.result(values)) for values in results)
     where = f" ({line.result.place})" if line.result.place else ""
     return (
-        f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {values}, "
-        f"now {format_result(line.result.value)}"
+        f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {before}, "
+        f"now {format_result(settings.result(told))}"
     )
+
+
+def differs(result: Result, trial: Trial) -> bool:
+    """Tell whether a trial has another result: another value of a target, or a failure, or none."""
+    if trial.state in RESULTS and (result.failed or trial.state == "failed"):
+        return result.failed != (trial.state == "failed")
+    return any(trial.values.get(name, y) != y for name, y in result.values.items())
+
+
+def overlaps(result: Result, trial: Trial) -> bool:
+    """Tell whether a result says something of which a trial has a result too."""
+    if result.failed or trial.state == "failed":
+        return trial.state in RESULTS
+    return any(name in trial.values for name in result.values)
+
+
+def adds(result: Result, trial: Trial) -> bool:
+    """Tell whether a result that does not differ has something that a trial lacks."""
+    if result.failed:
+        return trial.state not in RESULTS
+    lacking = {*result.values, *result.missing} - {*trial.values}
+    return any(name in result.values or name not in trial.missing for name in lacking)
 
 
 def reconcile(
@@ -115,7 +154,7 @@ def reconcile(
         given = found.compare_rows([lines[i] for i in places], alike, stored)
         steps |= dict(zip(places, given, strict=True))
     if found.differences:
-        raise ResultsDiffer(found.differences, place)
+        raise ResultsDiffer(found.differences, place, state.settings)
     return [found.compare_error(steps[i]) for i in range(len(lines))]
 
 
@@ -139,20 +178,23 @@ class ResultComparison:
 
     def compare_trial(self, line: Keyed, stored: Trial) -> TellStep:
         """Decide what becomes of a line whose trial is known, by its number or by its key."""
-        check_candidate(line.result, stored, self.place)
+        result, before = line.result, self.state.keys.get(line.key)
+        check_candidate(result, stored, self.place)
         self.matched.add(stored.number)
-        before, value = self.state.keys.get(line.key), line.result.value
-        if stored.state in ("told", "failed"):
-            values = {stored.value} if before is None else {stored.value, before.value}
-            if value not in values:
-                return self._take_other_value(line, stored)
-            if before is not None and value != before.value:
-                # The value of this key was corrected since, to the one that the line has now.
-                return TellStep(line, stored)
-        if before is None or line.named:
+        values = None if result.failed else result.values
+        if before is not None and before.body.get("values") == values:
+            # The same line again. Its result may have been stored as a trial of its own.
+            again = result if line.named else replace(result, trial=None, row=stored.row)
+            return TellStep(replace(line, result=again))
+        if differs(result, stored):
+            return self._take_other_value(line, stored)
+        if not adds(result, stored):
+            return TellStep(line, stored)
+        if before is None or not overlaps(result, stored):
             return TellStep(line)
-        # The same line again. Its result may have been stored as a trial of its own.
-        return TellStep(replace(line, result=replace(line.result, trial=None, row=stored.row)))
+        # The line of this key was filled in, and its trial has what is new of it.
+        again = replace(result, trial=stored.number)
+        return TellStep(replace(line, key=f"{line.key}/{line.table}", result=again))
 
     def _take_other_value(self, line: Keyed, stored: Trial) -> TellStep:
         if self.repeats == REPLICATES and line.key not in self.state.keys:
@@ -167,24 +209,37 @@ class ResultComparison:
     ) -> list[TellStep]:
         """Decide what becomes of the lines of a candidate or sample that name no trial.
 
-        A line with the value of a stored result is that result. Others settle trials that are
-        pending. If then both lines and stored results are left, they differ.
+        A line with the values of a stored result is that result, and may fill in what it lacks.
+        Others settle trials that are pending. If then both lines and stored results are left, they
+        differ.
         """
         if not stored or self.repeats == REPLICATES:
             return [TellStep(line) for line in lines]
         steps: dict[int, TellStep] = {}
         for i, line in enumerate(lines):
-            same = next((one for one in stored if one.value == line.result.value), None)
-            if same is not None:
-                stored.remove(same)
-                self.matched.add(same.number)
-                steps[i] = TellStep(line, same)
-        left = [i for i in range(len(lines)) if i not in steps]
+            result = line.result
+            same = next(
+                (one for one in stored if overlaps(result, one) and not differs(result, one)), None
+            )
+            if same is None:
+                continue
+            stored.remove(same)
+            self.matched.add(same.number)
+            steps[i] = TellStep(line, same, by_value=True)
+            if adds(result, same):
+                steps[i] = TellStep(replace(line, result=replace(result, trial=same.number)))
+        other: list[int] = []
         # A table of corrections brings no results of pending trials.
-        waiting = 0 if self.repeats == CORRECTED else self._count_pending(alike)
-        other = left[waiting:] if stored else []
+        pending = [] if self.repeats == CORRECTED else self._list_pending(alike)
+        for i in (i for i in range(len(lines)) if i not in steps):
+            told = {*lines[i].result.values}
+            settled = next((one for one in pending if not told & {*one.values}), None)
+            if settled is not None:
+                pending.remove(settled)
+            elif any(overlaps(lines[i].result, one) for one in stored):
+                other.append(i)
         if self.repeats == CORRECTED and other:
-            check_pairs([lines[i] for i in other], stored, self.place)
+            self._check_pairs([lines[i] for i in other], stored)
             pairs = zip(other, stored, strict=True)
             steps |= {i: TellStep(lines[i], trial, corrects=True) for i, trial in pairs}
             self.matched |= {trial.number for trial in stored}
@@ -193,29 +248,50 @@ class ResultComparison:
         return [steps.get(i, TellStep(line)) for i, line in enumerate(lines)]
 
     def compare_error(self, step: TellStep) -> TellStep:
-        """Return the step; if the standard error of its line alone is new, it says so.
+        """Return the step; if standard errors of its line alone are new, it says so.
 
-        Where corrections are told, the line then corrects the stored result.
+        They are stored by a correction, which lets the policy learn the result again: where
+        corrections are told, and where several targets are filled in one after the other.
         """
-        line, error = step.line, step.line.remark.get("sem")
+        line, result = step.line, step.line.result
         known = step.stored or (None if line.table is None else stored_trial(self.state, line))
-        if step.corrects or known is None or error is None:
+        if step.corrects or known is None or differs(result, known) or adds(result, known):
             return step
-        same = known.state == "told" and known.value == line.result.value
-        if not same or known.sem == error or self.repeats == REPLICATES:
+        errors = {name: sem for name, sem in result.sems.items() if known.sems.get(name) != sem}
+        if not errors or self.repeats == REPLICATES:
             return step
-        if self.repeats == CORRECTED:
+        late = self.state.settings.combined and not {*errors} & {*known.sems}
+        if self.repeats == CORRECTED or late:
             return TellStep(line, known, corrects=True)
+        if self.state.settings.combined:
+            name = next(name for name in errors if name in known.sems)
+            where = f" ({result.place})" if result.place else ""
+            raise StudyConflict(
+                f"tell needs the standard error {known.sems[name]:g} of {name}, which trial "
+                f"{known.number} has, got {errors[name]:g}{where}; tell the table with "
+                "--corrected (corrected=True) if it is right"
+            )
         return replace(step, other_error=True)
 
-    def _count_pending(self, alike: Alike) -> int:
-        """Count the pending trials of a candidate that a result may settle by its row alone."""
-        return sum(
-            trial.worker is None
+    def _list_pending(self, alike: Alike) -> list[Trial]:
+        """List the pending trials of a candidate that a result may settle by its row alone."""
+        return [
+            trial
+            for trial in self.state.pending.values()
+            if trial.worker is None
             and trial.number not in self.matched
             and self.find_alike(alike[0], trial.row) == alike
-            for trial in self.state.pending.values()
-        )
+        ]
+
+    def _check_pairs(self, lines: Sequence[Keyed], stored: Sequence[Trial]) -> None:
+        """Check that corrections have one stored result for each new value."""
+        if len(lines) != len(stored):
+            difference = describe_difference(lines[0], stored, self.place, self.state.settings)
+            raise StudyConflict(
+                f"corrected needs as many new values as stored ones for each candidate, got "
+                f"{len(lines)} for {len(stored)}: {difference}; correct these trials by their "
+                "number"
+            )
 
 
 def with_own_trial(state: State, place: Place, line: Keyed) -> Keyed:
@@ -243,12 +319,14 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
 
 
 def find_results(state: State, call: str | None) -> list[Trial]:
-    """Return the results that count: all, or those told by tables under the key of a call."""
+    """Return the trials with values or a failure: all, or those told under the key of a call."""
+    begun = [trial for trial in state.trials.values() if trial.values]
+    found = [*state.results, *(trial for trial in begun if trial.state not in RESULTS)]
     if call is None:
-        return state.results
+        return found
     start = f"{call}/{MADE}"
     told = {event.trial for key, event in state.keys.items() if key.startswith(start)}
-    return [trial for trial in state.results if trial.number in told]
+    return [trial for trial in found if trial.number in told]
 
 
 def check_call(
@@ -267,7 +345,7 @@ def check_call(
     if left:
         listed = "; ".join(
             f"{place.name(trial.row)}, trial {trial.number}: "
-            f"{describe_values(trial.values) if trial.values else format_result(trial.value)}"
+            f"{format_result(state.settings.result(trial.values))}"
             for trial in left[:LISTED]
         )
         rest = f"; and {len(left) - LISTED} more" if len(left) > LISTED else ""
@@ -290,19 +368,9 @@ def check_candidate(result: Result, trial: Trial, place: Place) -> None:
         )
 
 
-def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -> None:
-    """Check that corrections have one stored result for each new value."""
-    if len(lines) != len(stored):
-        raise StudyConflict(
-            f"corrected needs as many new values as stored ones for each candidate, got "
-            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored, place)}; "
-            "correct these trials by their number"
-        )
-
-
 def remark_stored(steps: Sequence[TellStep]) -> list[str]:
     """Say which lines were not counted because their value is stored already."""
-    known = [step for step in steps if step.stored is not None and not step.corrects]
+    known = [step for step in steps if step.by_value]
     errors = [step for step in steps if step.other_error]
     remarks = []
     if errors:

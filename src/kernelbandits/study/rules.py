@@ -30,14 +30,12 @@ from kernelbandits.study.settings import (
     AUTO,
     EARN,
     FIND,
-    FIXED,
     GOALS,
     OF_AUTO,
     REVISION,
     Settings,
 )
-from kernelbandits.study.targets import CENTRE, SPREAD, check_names, read_targets
-from kernelbandits.tables.export import COMBINED
+from kernelbandits.study.targets import CENTRE, SPREAD, check_names, is_combined, read_targets
 
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
@@ -103,7 +101,7 @@ def check_policy(settings: Settings) -> None:
 
 def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return settings with some of them changed; of the policy's own, those stay that it takes."""
-    known = [one.name for one in fields(before) if one.name not in (*FIXED, REVISION)]
+    known = [one.name for one in fields(before) if one.name != REVISION]
     for name in changes:
         checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
     policy = read_texts(changes).get("policy", before.policy)
@@ -131,22 +129,27 @@ def make_settings(**settings: Any) -> Settings:
     given = read_settings(stated, policy)
     given = {"goal": default_goal(policy, given.get("settings") or {})} | given
     given[REVISION] = revision_of(policy)
-    if given.get("targets") is not None:
-        bodies = [one.body for one in read_targets(given["targets"])]
-        units = {"centre": CENTRE, "spread": SPREAD}
-        given = {**units, **given, "targets": bodies, "target": COMBINED, "direction": "maximize"}
-    if isinstance(given.get("direction"), str):
-        given["direction"] = checks.DIRECTIONS.get(given["direction"], given["direction"])
+    if "targets" in given:
+        targets = read_targets(given["targets"])
+        units = {"centre": CENTRE, "spread": SPREAD} if is_combined(targets) else {}
+        given = {**units, **given, "targets": [one.body for one in targets]}
     return store_settings(given)
 
 
 def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
-    """Return the targets with other ranges, weights or limits; those that are not named stay."""
-    known = {one.name: one for one in before.several}
-    checks.needs(bool(known), "change", "a study of several targets", "one of a single target")
+    """Return the targets with other ranges, weights or limits; those that are not named stay.
+
+    What the values of a single target mean is settled once and for all.
+    """
+    needed = "a study of several targets"
+    checks.needs(before.combined, "change", needed, "one of a single target")
+    known = {one.name: one for one in before.wanted}
     fresh = {one.name: one for one in read_targets(given)}
-    check_names("change", before.several, fresh)
-    return [{**known, **fresh}[name].body for name in known]
+    check_names("change", before.wanted, fresh)
+    targets = [{**known, **fresh}[name] for name in known]
+    needed = "an aim, a range, a weight or a limit of a single target"
+    checks.needs(is_combined(targets), "change", needed, targets[0].sentence)
+    return [one.body for one in targets]
 
 
 def default_goal(policy: str, settings: Mapping[str, Any]) -> str | None:

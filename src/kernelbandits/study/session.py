@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernelbandits.runtime import gc_paused
 from kernelbandits.storage import Draft, Event, Log, StorageBusy
-from kernelbandits.study import decisions
-from kernelbandits.study.decisions import Asker, AskPlan
+from kernelbandits.study import asks, tells
+from kernelbandits.study.asks import Asker, AskPlan
 from kernelbandits.study.events import State
 from kernelbandits.study.places import PlaceHistory, drop_lost_rows, stored_place
 
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-QUICK = 0.02
-"""Seconds of the processor: a choice that took no longer is made again with the lock."""
-ATTEMPTS = 3
-"""How often rows are chosen without the lock; then with it, if that does not take long."""
 MOST_ATTEMPTS = 50
+"""How often rows are chosen, where others are always faster and the lock would be held too long."""
 LONGEST_HOLD = 0.5
-"""Seconds for which the lock may be held to choose rows."""
+"""Seconds: rows whose choice took longer are not chosen with the lock."""
 FIT_PATIENCE = 0.5
 """Seconds for which a worker waits for a fit that another one is making; then it makes it too."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.04
@@ -110,7 +107,7 @@ class StudySession:
                     drafts, answer = decide(self.state, turn.now)
                     stored = turn.append(self.places.created.to_stored(drafts))
                     events = list(self._with_rows(stored))
-                    events += turn.append(decisions.rescale(self.state, events))
+                    events += turn.append(tells.rescale(self.state, events))
             self.read(events)
             self.lock.notify_all()
             return events, answer
@@ -118,30 +115,24 @@ class StudySession:
     def ask(self, asker: Asker) -> list[Event]:
         """Write the asks of a call, and return them.
 
-        Rows are chosen without the lock, so that nobody waits for them.
+        Rows are chosen without the lock, so that nobody waits for them. If somebody else takes one
+        of them before they are written, the rows from this one on are chosen once more, and then
+        with the lock.
         """
         with self.lock:
             plan: AskPlan | None = None
-            for attempt in range(1, MOST_ATTEMPTS):
-                now, start, spent = self._await_fit(asker), time.monotonic(), time.thread_time()
+            for attempt in range(MOST_ATTEMPTS):
+                now, start = self._await_fit(asker), time.monotonic()
                 if written := asker.find_written(self.state):
                     # A call that is repeated with its key.
                     return [*asker.find_held(self.state, now), *written][: asker.n]
                 # Others may have written since the plan met its conflict.
-                plan = plan and decisions.keep_plan(self.state, plan, asker, self.first_rows, now)
-                known = len(plan.asks) if plan else 0
-                plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
-                each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
-                # By the clock, a processor that is shared by many workers is never quick.
-                quick = time.thread_time() - spent < QUICK
-                held, plan = plan.held, self._write_plan(asker, plan, quick)
-                if asker.find_written(self.state) or (plan and len(held) >= asker.n):
-                    return [*held, *asker.find_written(self.state)][: asker.n]
-                left = asker.n - (len(plan.asks) if plan else 0)
-                if attempt >= ATTEMPTS and left * each < LONGEST_HOLD:
-                    found = self._ask_with_lock(asker, plan)
-                    if found:
-                        return found
+                plan = plan and asks.keep_plan(self.state, plan, asker, self.first_rows, now)
+                plan = asks.plan_ask(self.state, self.updated_driver(), asker, now, plan)
+                quick = time.monotonic() - start < LONGEST_HOLD
+                plan, complete = self._write_plan(asker, plan, attempt > 0 and quick)
+                if plan and complete:
+                    return [*plan.held, *asker.find_written(self.state)][: asker.n]
             raise StorageBusy(
                 f"{self.log.place}: others kept asking for the same rows; nothing was written"
             )
@@ -162,42 +153,28 @@ class StudySession:
             now, pause = self.refresh(), min(2 * pause, LONGEST_PAUSE)
         return now
 
-    def _write_plan(self, asker: Asker, plan: AskPlan, quick: bool) -> AskPlan | None:
-        """Write the asks of a plan if its rows are still free; return what holds of the plan.
+    def _write_plan(
+        self, asker: Asker, plan: AskPlan, with_lock: bool
+    ) -> tuple[AskPlan | None, bool]:
+        """Write the asks of a plan if its rows are still free; return what holds of it.
 
-        A single row that somebody else took is chosen again if that is `quick`.
+        The second part of the answer tells whether that is all, and written.
+        `with_lock` chooses other rows for those that somebody else took, while nobody can write. A
+        fit that is due would keep the others waiting too long, and is made without the lock.
         """
 
-        def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
+        def decide(state: State, now: float) -> tuple[list[Draft], tuple[AskPlan | None, bool]]:
             if asker.find_written(state):
-                return [], plan
-            kept = decisions.keep_plan(state, plan, asker, self.first_rows, now)
-            if kept is not None and len(kept.asks) == len(plan.asks):
-                return decisions.draft_asks(state, plan, asker), kept
-            other = decisions.choose_instead(state, plan, self.driver) if kept and quick else None
-            return (
-                ([], kept) if other is None else (decisions.draft_asks(state, other, asker), other)
-            )
+                return [], (plan, True)
+            kept = asks.keep_plan(state, plan, asker, self.first_rows, now)
+            complete = kept is not None and len(kept.asks) == len(plan.asks)
+            if not complete and with_lock and not self.driver.find_due_fit(state):
+                kept = asks.plan_ask(state, self.updated_driver(), asker, now, kept)
+                complete = True
+            drafts = asks.draft_asks(state, kept, asker) if kept and complete else []
+            return drafts, (kept, complete)
 
         return self.write(decide)[1]
-
-    def _ask_with_lock(self, asker: Asker, plan: AskPlan | None) -> list[Event]:
-        """Choose while nobody else can write, because others were faster too often.
-
-        Nothing is returned if a fit is due, which would keep the others waiting.
-        """
-
-        def decide(state: State, now: float) -> tuple[list[Draft], list[Event]]:
-            if asker.find_written(state):
-                return [], asker.find_held(state, now)
-            if self.driver.find_due_fit(state):
-                return [], []
-            kept = plan and decisions.keep_plan(state, plan, asker, self.first_rows, now)
-            made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
-            return decisions.draft_asks(state, made, asker), made.held
-
-        held = self.write(decide)[1]
-        return [*held, *asker.find_written(self.state)][: asker.n]
 
     @property
     def first_rows(self) -> Any:

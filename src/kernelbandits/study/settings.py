@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.study.targets import Target, check_target_name, read_targets
+from kernelbandits.study.targets import MAXIMIZE, UNNAMED, Target, is_combined, read_targets
+from kernelbandits.tables.export import COMBINED
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
 
-DIRECTIONS = ("maximize", "minimize")
 AUTO = "auto"
 FIND, EARN = "find", "earn"
 GOALS = (FIND, EARN)
@@ -26,8 +26,6 @@ OF_AUTO = ("goal", "noise", "rounds")
 """Settings of a study that only auto takes."""
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
-FIXED = ("target", "direction")
-"""What the results mean is settled once and for all."""
 REVISION = "revision"
 """The setting that a study writes itself; nobody gives it."""
 
@@ -55,8 +53,6 @@ class StudySettings(TypedDict, total=False):
 class Settings:
     """The policy and what surrounds it."""
 
-    target: str = "value"
-    direction: str = "maximize"
     policy: str = AUTO
     kernel: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -84,14 +80,13 @@ class Settings:
     """The sd of one result in the target's units, where it is known; only auto takes it."""
     rounds: int | None = None
     """How many results there will be, where that is known; only auto takes it."""
-    targets: Sequence[Mapping[str, Any]] | None = None
-    """Several targets, whose desirability the policy sees; None for one target."""
+    targets: Sequence[Mapping[str, Any]] = ({"name": UNNAMED},)
+    """What is measured, mostly one target; each as `Target.body` has it."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
 
     def __post_init__(self) -> None:
-        check_target_name(self.target)
-        checks.one_of("Study", "direction", self.direction, DIRECTIONS)
+        read_targets(self.wanted)
         checks.whole("Study", "seed", self.seed, least=0)
         check_lease(self.lease)
         said = self.repeats is None or isinstance(self.repeats, bool)
@@ -111,8 +106,6 @@ class Settings:
         if self.rounds is not None:
             checks.whole("Study", "rounds", self.rounds)
         checks.whole("Study", "revision", self.revision)
-        if self.targets is not None:
-            read_targets(self.several)
         mapping = isinstance(self.settings, Mapping)
         checks.needs(mapping, "Study", "settings as a mapping of names", self.settings)
 
@@ -146,14 +139,39 @@ class Settings:
         return "whenever the policy chooses a row again"
 
     @cached_property
-    def several(self) -> tuple[Target, ...]:
-        """The targets of a study that has several; () for one."""
-        return tuple(Target(**body) for body in self.targets or ())
+    def wanted(self) -> tuple[Target, ...]:
+        """The targets."""
+        return tuple(Target(**body) for body in self.targets)
+
+    @cached_property
+    def combined(self) -> bool:
+        """Whether the policy sees the desirability of the targets, and not the values of one."""
+        return is_combined(self.wanted)
+
+    @property
+    def target(self) -> str:
+        """The name of what the policy sees."""
+        return COMBINED if self.combined else self.wanted[0].name
+
+    @property
+    def direction(self) -> str:
+        return MAXIMIZE if self.combined else self.wanted[0].direction
+
+    def single_value(self, values: Mapping[str, float]) -> float | None:
+        """Return the value of a single target; None without one, and for several."""
+        return None if self.combined else values.get(self.target)
+
+    def result(self, values: Mapping[str, float]) -> float | dict[str, float] | None:
+        """Return a result as users know it: the value of one target, or those of several by name.
+
+        None if there is no value, because the measurement failed.
+        """
+        return (dict(values) or None) if self.combined else self.single_value(values)
 
     @property
     def sign(self) -> float:
         """Policies maximise."""
-        return 1.0 if self.direction == "maximize" else -1.0
+        return 1.0 if self.direction == MAXIMIZE else -1.0
 
     @property
     def body(self) -> dict[str, Any]:

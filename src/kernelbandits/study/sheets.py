@@ -25,7 +25,7 @@ from kernelbandits.runtime import require
 from kernelbandits.study.values import Suggestion
 from kernelbandits.tables.cells import NUMBER, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
-from kernelbandits.tables.results import ROUNDED, Result, value_of, whole_number
+from kernelbandits.tables.results import ROUNDED, Result, read_errors, value_of, whole_number
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import Table
 from kernelbandits.tables.workbooks import Sheet, write_workbook
@@ -114,7 +114,7 @@ class SheetLayout:
 
     @classmethod
     def of(cls, place: Place, settings: Settings) -> SheetLayout:
-        names = [one.name for one in settings.several] or [settings.target]
+        names = [one.name for one in settings.wanted]
         own = {STUDY, TRIAL, FAILED, *place.row_columns}
         targets = {name: f"{name} (result)" if name in own else name for name in names}
         described = {
@@ -122,7 +122,7 @@ class SheetLayout:
             for name in (*place.labels, *place.chosen)
         }
         taken = {*own, *targets.values(), *described.values()}
-        plain_names = {name: f"{name} {SEM}" if settings.several else SEM for name in names}
+        plain_names = {name: f"{name} {SEM}" if settings.combined else SEM for name in names}
         errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
         note, by = (rename_taken(name, taken) for name in (NOTE, BY))
         return cls(bool(place.row_columns), described, targets, errors, note, by)
@@ -141,7 +141,7 @@ class SheetLayout:
         used = list(trials)
         columns = []
         for name, column in self.targets.items():
-            known = any(name in trial.sems or trial.sem is not None for trial in used)
+            known = any(name in trial.sems for trial in used)
             columns += [column, *([self.errors[name]] if known else [])]
         told = [trial.told.body for trial in used if trial.told]
         details = {NOTE: self.note, BY: self.by}
@@ -289,11 +289,11 @@ class TrialSheetReader:
             return None
         line = self.table.lines[i]
         place = f"{self.table.source}, {self.table.unit} {line}"
-        found = Result(trial=trial.number, failed=failed, line=line, place=place)
+        found = Result(trial=trial.number, line=line, place=place)
         details = self._read_details(i)
         if failed:
             self._refuse_values(i, trial, written)
-            return replace(found, details=details)
+            return replace(found, failed=True, details=details)
         absent = [name for name, c in written.items() if self._cell(i, c).casefold() == MISSING]
         values = {
             name: self._read_value(i, column, trial.values.get(name))
@@ -301,15 +301,7 @@ class TrialSheetReader:
             if name not in absent
         }
         sems = self._read_errors(i, values)
-        if self.state.settings.several:
-            more = {"sems": sems, MISSING: absent}
-            told = {"values": values, **{name: part for name, part in more.items() if part}}
-            return replace(found, details=details | told)
-        [name] = written
-        if absent:
-            return self._read_missing(i, trial, replace(found, details={**details, MISSING: True}))
-        details |= {SEM: sems[name]} if sems else {}
-        return replace(found, value=values[name], details=details)
+        return replace(found, values=values, sems=sems, missing=tuple(absent), details=details)
 
     def _read_value(self, i: int, column: str, stored: float | None) -> float:
         """Read the value in a cell; the stored one if the cell has that up to rounding."""
@@ -319,38 +311,19 @@ class TrialSheetReader:
 
     def _read_errors(self, i: int, values: Mapping[str, float]) -> dict[str, float]:
         """Read target -> the standard error of its value, where one was written."""
-        sems: dict[str, float] = {}
         for name, column in self.layout.errors.items():
-            if not self._cell(i, column):
-                continue
-            sem, at = self.table.number(i, column), self._at(i, column)
-            if sem <= 0:
+            if name not in values and self._cell(i, column):
                 raise ValueError(
-                    f"{self.table.source} needs a standard error > 0 {at}, got {sem:g}"
+                    f"{self.table.source} needs a standard error {self._at(i, column)} only beside "
+                    f"a value, got {self._cell(i, column)}"
                 )
-            if name not in values:
-                raise ValueError(
-                    f"{self.table.source} needs a standard error {at} only beside a value, "
-                    f"got {sem:g}"
-                )
-            sems[name] = sem
-        return sems
+        columns = {name: c for name, c in self.layout.errors.items() if c in self.table.columns}
+        return read_errors(self.table, columns, values, i)
 
     def _read_details(self, i: int) -> dict[str, Any]:
         columns = {NOTE: self.layout.note, BY: self.layout.by}
         found = {name: self._cell(i, column) for name, column in columns.items()}
         return {name: text for name, text in found.items() if text}
-
-    def _read_missing(self, i: int, trial: Trial, result: Result) -> Result | None:
-        """Return the end of a trial of one target without a value; None if it ended so already."""
-        if trial.state == MISSING:
-            return None
-        if trial.state != "pending":
-            at = self._at(i, next(iter(self.layout.targets.values())))
-            self._refuse(
-                f"a value {at}, because trial {trial.number} is {trial.state}", repr(MISSING)
-            )
-        return result
 
     def _refuse_values(self, i: int, trial: Trial, written: Mapping[str, str]) -> None:
         """Refuse values of a measurement that failed, except those that were told before."""

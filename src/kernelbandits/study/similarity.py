@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kernelbandits import checks
@@ -25,11 +25,11 @@ def name_arms(arms: Arms) -> Candidates:
     return name_candidates(arms.points, [text_of(one) for one in arms.values or range(len(arms))])
 
 
-def refuse_table_options(options: Mapping[str, Any], names: Sequence[str]) -> None:
+def refuse_table_options(options: Mapping[str, Any], targets: Iterable[str]) -> None:
     """Refuse what belongs to the columns of a table."""
     for name, given in options.items():
         needed = f"no {name} with a Gram matrix or a graph, which has no columns"
         checks.needs(given is None, "Study", needed, given)
-    for one in names:
+    for one in targets:
         needed = f"a target that is not called {NAME!r}, as the names of the candidates are"
         checks.needs(one != NAME, "Study", needed, one)

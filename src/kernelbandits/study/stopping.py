@@ -45,7 +45,7 @@ def stop(answers: Answers) -> Stop:
         return Stop("none", f"Yes: {reason}.", True, 0.0)
     # The units of a desirability are known, but not what the model of a few results is worth.
     settings = answers.state.settings
-    known = settings.centre is not None and not settings.several
+    known = settings.centre is not None and not settings.combined
     if not known and (len(first) < FIRST or len(values) == 1):
         reason = "all results are equal"
         if len(first) < FIRST:

@@ -13,7 +13,7 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import decisions, plausibility, reconciliation, several
+from kernelbandits.study import asks, edits, plausibility, reconciliation, tells
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
@@ -24,6 +24,7 @@ from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     AUTO,
     REVISION,
+    Settings,
     StudySettings,
     check_lease,
 )
@@ -41,7 +42,6 @@ from kernelbandits.study.values import (
 from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
-from kernelbandits.tables.target_results import read_target_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 10_000
 """Rows in one call."""
+AIM = ("target", "direction")
+"""What the policy sees, by the names of settings."""
 
 
 class Study:
@@ -189,9 +191,8 @@ class Study:
             "label": label,
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
-        names = [one.name for one in measured.get("targets", ())] or [measured["target"]]
-        place = read_place(candidates, names, options)
-        chosen = make_settings(**settings, **measured)
+        place = read_place(candidates, [one.name for one in measured], options)
+        chosen = make_settings(**settings, targets=measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
         driver = build_driver(place, chosen)
@@ -231,10 +232,12 @@ class Study:
         not among the named `scales` keep the scale that they have.
         """
         there = self._session.state.events[0].body
-        wanted = body["settings"].items()
-        other = [
-            name for name, one in wanted if name != REVISION and one != there["settings"][name]
-        ]
+        wanted, known = (Settings.of(one["settings"]) for one in (body, there))
+        names = [name for name in wanted.body if name != REVISION]
+        other = [name for name in names if getattr(wanted, name) != getattr(known, name)]
+        if "targets" in other:
+            aim = [one for one in AIM if getattr(wanted, one) != getattr(known, one)]
+            other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
         other += [self.candidates.stored_as] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []
         for name in differing_scales(scales, self.candidates.log):
@@ -299,7 +302,18 @@ class Study:
         return self._session.state.settings.direction
 
     @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is measured: mostly one target."""
+        return self._session.state.settings.wanted
+
+    @property
+    def combined(self) -> bool:
+        """Whether the policy sees the desirability of the targets, and not the values of one."""
+        return self._session.state.settings.combined
+
+    @property
     def settings(self) -> Mapping[str, Any]:
+        """All settings by name, as they are stored."""
         return self._session.state.settings.body
 
     def ask(
@@ -338,21 +352,21 @@ class Study:
         seconds = None if lease is None else check_lease(lease)
         batch, session = check_batch(same, spread, size, self.candidates), self._session
         demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
-        asker = decisions.Asker(size, name, seconds, make_call("ask", key, demand), batch)
+        asker = asks.Asker(size, name, seconds, make_call("ask", key, demand), batch)
         with session.lock:
             events = session.ask(asker)
             state = session.state
             revised = state.keys.get(asker.settings_key)
-            notices = [] if revised is None else [decisions.revision_notice(revised)]
+            notices = [] if revised is None else [asks.revision_notice(revised)]
             if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
                 # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
-        notices += decisions.count_notices([event.row or 0 for event in events], self.candidates)
-        notices += decisions.exhaustion_notices(state, self.candidates)
+        notices += asks.count_notices([event.row or 0 for event in events], self.candidates)
+        notices += asks.exhaustion_notices(state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
-        found = [decisions.make_suggestion(event, self.candidates, *more) for event in events]
+        found = [asks.make_suggestion(event, self.candidates, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -444,30 +458,21 @@ class Study:
         said: dict[str, Any] = {"trial": trial, "row": where, "x": x, "note": note, "by": by}
         said |= {"value": value, "failed": failed, "missing": missing, "sem": sem, "worker": name}
         call = make_call("tell", key, said)
-        if self._targets and not failed:
-            body = several.check_values(self._targets, value, sem, missing, note, by)
-            empty = decisions.check_result(trial, None, where, True, self.candidates, x)
-            result = replace(empty, failed=False)
-            keyed = decisions.Keyed(result, call.key, call.given is not None, remark=body)
-            return self._tell([keyed], name, call, x=x)[0]
-        checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
-        checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
-        checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
-        values: list[Any] = as_list(value) if is_list(value) else [value]
-        checks.needs(len(values) > 0, "tell", "at least one value", value)
-        details = decisions.check_details(sem, note, by, len(values))
-        if missing:
-            bare = values == [None] and not failed and sem is None and x is None
-            needed = "no value, sem or failed for a missing one, and a trial or row"
-            checks.needs(bare, "tell", needed, value)
-            return self._tell_missing(trial, where, details, call, name)
-        checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
-        first = decisions.check_result(trial, values[0], where, failed, self.candidates, x)
+        details = tells.check_details(note, by)
+        values: list[Any] = [value]
+        if is_list(value) and len(self.targets) == 1:
+            values = as_list(value)
+            checks.needs(len(values) > 0, "tell", "at least one value", value)
+            single = sem is None or len(values) == 1
+            checks.needs(single, "tell", "sem with one value, not with replicates", sem)
+        which = {"trial": trial, "row": where, "x": x, "failed": failed}
+        given = {"value": values[0], "sem": sem, "missing": missing}
+        first = tells.check_result(self.targets, self.candidates, **which, **given)
         results = [first, *self._replicates(first, values[1:])]
         names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
             [
-                decisions.Keyed(one, own, call.given is not None, remark=details)
+                tells.Keyed(one, own, call.given is not None, remark=details)
                 for one, own in zip(results, names, strict=True)
             ],
             name,
@@ -485,27 +490,8 @@ class Study:
             row = None if known is None else known.row
         # A trial that does not exist is refused with the first value.
         rewards = [checks.reward(value) + 0.0 for value in values]
-        return [replace(first, trial=None, row=row, value=reward) for reward in rewards]
-
-    def _tell_missing(
-        self, trial: Any, row: Any, details: Mapping[str, Any], call: Call, worker: str | None
-    ) -> Told:
-        """End a pending trial without a value and without a failure."""
-        single = (trial is None) != (row is None)
-        checks.needs(single, "tell", "a trial or a row, one of them", (trial, row))
-        number = None if trial is None else checks.whole("tell", "trial", trial)
-        place = None if row is None else self.candidates.check_row(row, "tell")
-
-        def draft(state: State) -> list[Draft]:
-            found = decisions.find_pending_trial(state, self.candidates.samples, number, place)
-            said: Any = {"trial": found.number, "row": found.row, "worker": worker}
-            return [Draft(kind="missing", key=call.key, body=details, **said)]
-
-        self._write_once(call, draft)
-        event = self._session.state.keys[call.key]
-        said = (event.trial or 0, event.row or 0, None, True, call.given, event.seq)
-        told = Told(*said, missing=True)
-        return self._with_candidate(told)
+        [name] = first.values if rewards else [""]
+        return [replace(first, trial=None, row=row, values={name: reward}) for reward in rewards]
 
     def tell_all(
         self,
@@ -539,16 +525,13 @@ class Study:
         name, call = check_name("worker", worker), make_call("tell", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
-        if self._targets:
-            names = [one.name for one in self._targets]
-            results = read_target_results(source, self.candidates, names, worksheet, off_table)
-        else:
-            results = read_results(source, self.candidates, self.target, worksheet, off_table)
+        names = [one.name for one in self.targets]
+        results = read_results(source, self.candidates, names, worksheet, off_table)
         if call.given is not None:
             results = add_keys("results", results, self.candidates)
         fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key
         return self._tell(
-            [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
+            [tells.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
             call,
             repeats,
@@ -578,12 +561,12 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         fresh = uuid.uuid4().hex
-        lines = [decisions.with_key(one, None, i, fresh) for i, one in enumerate(results)]
+        lines = [tells.with_key(one, None, i, fresh) for i, one in enumerate(results)]
         return self._tell(lines, name, make_call("tell", None), repeats)
 
     def _tell(
         self,
-        results: Sequence[decisions.Keyed],
+        results: Sequence[tells.Keyed],
         worker: str | None,
         call: Call,
         repeats: str | None = None,
@@ -595,26 +578,22 @@ class Study:
         remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            place, lines, before = self.candidates, list[decisions.Keyed](), list[Draft]()
+            place, lines, before = self.candidates, list[tells.Keyed](), list[Draft]()
             remarks.clear()
             # A key of another call is refused; a line that is stored already is known by its key.
             call.find_written(state)
             for one in results:
                 given = one.result.x if x is None else x
                 if given is not None and one.result.row is None:
-                    place, row, drafts, said = decisions.add_point(place.table, given, one.key)
+                    place, row, drafts, said = tells.add_point(place.table, given, one.key)
                     before += drafts
                     remarks.extend(said)
                     unnamed = bool(place.labels)
                     result = replace(one.result, row=row, any_sample=unnamed, x=None)
                     one = replace(one, result=result)
                 lines.append(one)
-            if self._targets:
-                drafts, told = several.tell_values(state, place, lines, worker, before, repeats)
-                reconciliation.check_call(state, place, lines, told, repeats)
-                return call.sign(drafts), (several.latest_targets(state), told)
             steps[:] = reconciliation.reconcile(state, place, lines, repeats)
-            drafts, told = decisions.tell(state, place, steps, worker, before)
+            drafts, told = tells.tell(state, place, steps, worker, before)
             reconciliation.check_call(state, place, lines, told, repeats)
             return call.sign(drafts), (plausibility.remember_latest(state), told)
 
@@ -623,26 +602,18 @@ class Study:
             _, (known, told) = session.write(decide)
             notices = [*remarks, *reconciliation.remark_stored(steps)]
             notices += self._remark_errors(told)
-            if self._targets:
+            if session.state.settings.combined:
                 told = [self._with_values(one) for one in told]
-                notices += several.remark_values(known, told, self.candidates)
-            else:
-                values = plausibility.list_values(known)
-                notices += plausibility.remark_results(values, told, session.state, self.candidates)
+            notices += plausibility.remark_results(known, told, session.state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
         return [self._with_candidate(one) for one in told]
 
-    @property
-    def _targets(self) -> tuple[Target, ...]:
-        """The targets of a study that has several; () for one."""
-        return self._session.state.settings.several
-
     def _with_values(self, told: Told) -> Told:
         """Return a tell with all values that its trial has now, and their desirability."""
         trial = self._session.state.trials[told.trial]
-        left = [one.name for one in self._targets if one.name not in trial.values]
+        left = [one.name for one in self.targets if one.name not in trial.values]
         needs = tuple(name for name in left if name not in trial.missing)
         return replace(
             told,
@@ -694,7 +665,7 @@ class Study:
         if label is None:
             return checks.whole(owner, "trial", trial)
         row = self._find_row(owner, None, label, None)
-        return decisions.find_trial_of_row(owner, self._session.state, row, label)
+        return edits.find_trial_of_row(owner, self._session.state, row, label)
 
     def add(
         self,
@@ -789,7 +760,7 @@ class Study:
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
 
         def draft(state: State) -> list[Draft]:
-            return [decisions.permit(self.candidates.table, rows, permitted, why, call.key)]
+            return [edits.permit(self.candidates.table, rows, permitted, why, call.key)]
 
         [event] = self._write_once(call, draft)
         for notice in self.notices_of(event):
@@ -848,16 +819,9 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         number = self._find_trial("correct", trial, label)
-        if self._targets and not failed:
-            body = several.check_values(self._targets, value, sem, None, "", None)
-            return self._write_once(
-                call, lambda state: [several.correct_values(state, number, body, why, call.key)]
-            )[0]
-        details = decisions.check_details(sem, "", None)
-        right = decisions.check_result(number, value, None, failed, self.candidates).value
-        return self._write_once(
-            call, lambda state: [decisions.correct(state, number, right, why, call.key, details)]
-        )[0]
+        given = {"value": value, "failed": failed, "sem": sem}
+        right = tells.check_result(self.targets, self.candidates, number, **given)
+        return self._write_once(call, lambda state: [edits.correct(state, right, why, call.key)])[0]
 
     def withdraw(
         self,
@@ -873,9 +837,9 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         number = self._find_trial("withdraw", trial, label)
-        return self._write_once(
-            call, lambda state: [decisions.withdraw(state, number, why, call.key)]
-        )[0]
+        return self._write_once(call, lambda state: [edits.withdraw(state, number, why, call.key)])[
+            0
+        ]
 
     def release(self, trial: int, *, key: str | None = None) -> Event:
         """Give up a pending trial: its row can be suggested again."""
@@ -907,7 +871,7 @@ class Study:
 
             def draft(state: State) -> list[Draft]:
                 left = [range(trial, trial + 1) for trial in found if trial in state.pending]
-                return decisions.release(state, left if spans is None else spans, call.key)
+                return edits.release(state, left if spans is None else spans, call.key)
 
             return self._write_once(call, draft)
 
@@ -938,9 +902,9 @@ class Study:
                 return written
             session.refresh()
             if wanted is not None:
-                decisions.check_last_step(session.state, wanted)
-            chosen = decisions.choose_undone(session.state, size)
-            return self._write_once(call, lambda state: decisions.undo(state, chosen, call.key))
+                edits.check_last_step(session.state, wanted)
+            chosen = edits.choose_undone(session.state, size)
+            return self._write_once(call, lambda state: edits.undo(state, chosen, call.key))
 
     def last_step(self) -> list[Event]:
         """Return the events that `undo` would take back now, the last first; [] if none is left."""
@@ -948,7 +912,7 @@ class Study:
             self._session.refresh()
             state = self._session.state
             left = next(state.undoable(), None) is not None
-            return self._show_events(decisions.choose_undone(state, 1)) if left else []
+            return self._show_events(edits.choose_undone(state, 1)) if left else []
 
     def _find_written(self, call: Call) -> list[Event]:
         """Return the events of a call that is repeated with its user's key; [] if it is new."""
@@ -986,7 +950,7 @@ class Study:
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
-            return [decisions.change(with_changes(state.settings, settings).body, call.key)]
+            return [edits.change(with_changes(state.settings, settings).body, call.key)]
 
         [event] = self._write_once(call, draft)
         known = len(self._session.state.results)
@@ -1126,12 +1090,12 @@ class Study:
         from kernelbandits.study.dataframes import front_frame
         from kernelbandits.study.target_models import find_front_points
 
-        if not self._targets:
+        if not self._session.state.settings.combined:
             raise StudyConflict("front needs a study of several targets, got one of a single one")
         with self._session.lock:
             self._session.refresh()
             points = find_front_points(self._session.state, self.candidates)
-            return front_frame(points, self.candidates, self._targets)
+            return front_frame(points, self.candidates, self.targets)
 
     def estimates(self) -> pd.DataFrame:
         """Return a DataFrame of mean, sd and 95 % interval, with a row for each candidate.

@@ -11,7 +11,6 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import Batch
-from kernelbandits.study.decisions import TAKEN, describe_taken
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
@@ -63,8 +62,8 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         log=candidates.log,
         scales=candidates.describe(),
         space=candidates.summarise().get("space"),
-        targets=describe_targets(answers) if state.settings.several else (),
-        front=find_front_points(state, candidates) if state.settings.several else (),
+        targets=describe_targets(answers) if state.settings.combined else (),
+        front=find_front_points(state, candidates) if state.settings.combined else (),
     )
 
 
@@ -163,10 +162,13 @@ def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver
 
 
 def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explained:
-    """Return the explanation with what restricted the choice: its batch, rows taken by others."""
-    batch, taken = Batch.of(body), describe_taken(body.get(TAKEN, ()))
-    said = [explained.sentence, batch.sentence if batch else "", taken]
-    return replace(explained, sentence=" ".join(filter(None, said)))
+    """Return the explanation with what restricted the choice: its batch."""
+    batch = Batch.of(body)
+    return (
+        replace(explained, sentence=f"{explained.sentence} {batch.sentence}")
+        if batch
+        else explained
+    )
 
 
 def policy_inputs(state: State) -> tuple[Any, ...]:
@@ -191,8 +193,7 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     waiting = list(before.pending.values())
     body, row = trial.asked.body, trial.row
     if trial.again is None:
-        taken = body.get(TAKEN, ())
-        row = driver.choose(body["round"], waiting, before, Batch.of(body), taken)[0]
+        row = driver.choose(body["round"], waiting, before, Batch.of(body))[0]
     explained = with_restrictions(Reasons(driver, before).explain(trial, len(waiting)), body)
     same = (
         f"the same {candidates.noun}"

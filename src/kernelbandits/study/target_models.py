@@ -13,7 +13,7 @@ from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State, Trial, add_count
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, FIND
-from kernelbandits.study.targets import AIM, Range, Target, find_front
+from kernelbandits.study.targets import AIM, MAXIMIZE, Range, Target, find_front
 from kernelbandits.study.units import fit_scale
 from kernelbandits.study.values import FrontPoint, TargetStatus
 
@@ -28,9 +28,9 @@ def state_of_target(state: State, target: Target) -> State:
     """
     settings = replace(
         state.settings,
-        target=target.name,
-        direction="maximize" if target.direction == AIM else target.direction,
-        targets=None,
+        targets=(
+            Target(target.name, MAXIMIZE if target.direction == AIM else target.direction).body,
+        ),
         centre=None,
         spread=None,
         policy=AUTO,
@@ -64,8 +64,8 @@ class TargetModels:
     @classmethod
     def of(cls, state: State, place: Place) -> TargetModels:
         return cls(
-            state.settings.several,
-            tuple(answer_target(state, place, one) for one in state.settings.several),
+            state.settings.wanted,
+            tuple(answer_target(state, place, one) for one in state.settings.wanted),
         )
 
     def __iter__(self) -> Iterator[tuple[Target, Answers]]:
@@ -123,7 +123,7 @@ def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
     These are the candidates that no other one exceeds in all targets. A candidate that was measured
     several times has the means of its values. The most desirable one comes first.
     """
-    targets, first_rows = state.settings.several, place.first_rows
+    targets, first_rows = state.settings.wanted, place.first_rows
     groups: dict[int, list[Trial]] = {}
     for trial in state.results:
         if trial.value is not None:

@@ -1,4 +1,6 @@
-"""Several targets of one study: how desirable their values are, and one number for the policy.
+"""The targets of a study: how desirable their values are, and one number for the policy.
+
+Of one target of which nothing but its direction is given, the number is its value. Otherwise it is
 
     D = (prod_i max(d_i, 0.01)^w_i)^(1 / sum w_i),   0 if a hard limit is broken,
 
@@ -36,7 +38,7 @@ RANGE = re.compile(f"({NUMBER})\\.\\.({NUMBER})")
 
 @dataclass(frozen=True)
 class Target:
-    """One of several measured quantities, and how desirable its values are.
+    """A measured quantity, and how desirable its values are.
 
     The desirability d of a value y rises from 0 at `low` to 1 at `high` ("maximize"), falls from 1
     at `low` to 0 at `high` ("minimize"), or is 1 at the value `aim` and falls to 0 at both ends.
@@ -153,6 +155,14 @@ class Target:
         return ", ".join(parts)
 
 
+def is_combined(targets: Sequence[Target]) -> bool:
+    """Tell whether the policy sees a desirability, and not the values of a single target.
+
+    It does with several targets, and with one of which more than its direction is given.
+    """
+    return len(targets) > 1 or not {*targets[0].body} <= {"name", "direction"}
+
+
 def check_target_name(name: Any) -> None:
     """Check that a target can be called so.
 
@@ -219,30 +229,28 @@ def parse_part(text: str, word: str) -> dict[str, Any]:
     )
 
 
-def read_measured(owner: str, target: Any, direction: Any, targets: Any = None) -> dict[str, Any]:
-    """Return what is measured: a target and its direction, or several targets.
+def read_measured(
+    owner: str, target: Any, direction: Any, targets: Any = None
+) -> tuple[Target, ...]:
+    """Return the targets that are given as a target and its direction, or as several.
 
-    The direction may stand in the text of the target, as on the command line. A target of which
-    more is said, such as a value to be met, is one of several, even if it is the only one.
+    The direction may stand in the text of the target, as on the command line.
 
-    >>> read_measured("Study", "cost:minimize", None)
-    {'target': 'cost', 'direction': 'minimize'}
+    >>> read_measured("Study", "cost:minimize", None)[0].direction
+    'minimize'
     """
     if targets is not None:
         checks.needs(target is None, owner, "target or targets, not both", target)
         needed = "the direction of several targets with each of them, as in stability:minimize"
         checks.needs(direction is None, owner, needed, direction)
-        return {"targets": read_targets(targets)}
+        return read_targets(targets)
     given = None if direction is None else checks.direction(owner, direction)
     if not isinstance(target, str) or not split_target(target)[1]:
-        name = UNNAMED if target is None else target
-        return {"target": name, "direction": given or MAXIMIZE}
+        return (Target(UNNAMED if target is None else target, given or MAXIMIZE),)
     wanted = parse_target(target)
     agreed = given is None or given == wanted.direction
     checks.needs(agreed, owner, f"one direction, and {target!r} has its own", given)
-    if {*wanted.body} <= {"name", "direction"}:
-        return {"target": wanted.name, "direction": wanted.direction}
-    return {"targets": (wanted,)}
+    return (wanted,)
 
 
 UNNAMED = "value"
@@ -268,7 +276,8 @@ def read_targets(given: Any) -> tuple[Target, ...]:
     alike = Counter(map(loose, names))
     for name in names:
         checks.needs(alike[loose(name)] == 1, "Study", "each target once", name)
-    checks.needs(COMBINED not in names, "Study", f"targets not called {COMBINED}", names)
+    free = COMBINED not in names or not is_combined(items)
+    checks.needs(free, "Study", f"targets not called {COMBINED}", names)
     return tuple(items)
 
 

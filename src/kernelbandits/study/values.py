@@ -74,21 +74,31 @@ class LazyText:
 class AlreadyTold(StudyConflict):
     """A second result came for a trial that has one; the stored result is kept."""
 
-    def __init__(self, trial: int, value: float | None, where: str = "") -> None:
-        self.trial, self.value = trial, value
-        stored = (
-            "is stored as failed" if value is None else f"has the result {format_result(value)}"
-        )
+    def __init__(
+        self,
+        trial: int,
+        stored: float | Mapping[str, float] | None,
+        where: str = "",
+        message: str = "",
+    ) -> None:
+        self.trial, self.stored = trial, stored
+        """The result that is kept: a value, those of several targets, or None for a failure."""
+        several = isinstance(stored, Mapping)
+        known = f"has {'' if several else 'the result '}{format_result(stored)}"
+        known = "is stored as failed" if stored is None else known
+        which = "targets without a value" if several else "a trial without a result"
+        row = "candidate" if several else "row"
         super().__init__(
-            f"tell needs a trial without a result, got trial {trial}{where}, which already "
-            f"{stored}. If that is wrong, correct the trial; if the row was measured again, tell "
-            "the row instead of the trial."
+            message
+            or f"tell needs {which}, got trial {trial}{where}, which already {known}. If that is "
+            f"wrong, correct the trial; if the {row} was measured again, tell the {row} instead "
+            "of the trial."
         )
 
     @property
-    def stored(self) -> float | Mapping[str, float] | None:
-        """The result that is kept: a value, those of several targets, or None for a failure."""
-        return self.value
+    def value(self) -> float | None:
+        """The value of a single target; None for a failure, and with several targets."""
+        return None if isinstance(self.stored, Mapping) else self.stored
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,7 +176,7 @@ class Told(Readable):
     replicates: tuple[int, ...] = ()
     """The trials of further values of the same candidate that the same call told."""
     values: Mapping[str, float] | None = field(default=None, hash=False)
-    """Of several targets all values that the trial has now; `value` is their desirability, and
+    """With several targets all values that the trial has now; `value` is their desirability, and
     None until all are there."""
     needs: tuple[str, ...] = ()
     """Targets whose values have not come."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.formatting import format_age, format_cell, format_count, format_number
 from kernelbandits.storage import Event
+from kernelbandits.study.settings import Settings
 
 if TYPE_CHECKING:
     from kernelbandits.study.values import Waiting
@@ -24,12 +25,14 @@ FEWEST_SUMMARISED = 3
 """From so many results or suggestions on, those that were undone are counted."""
 
 
-def format_result(value: float | None) -> str:
-    """Write a measured value as it was typed; a failure has none.
+def format_result(value: float | Mapping[str, float] | None) -> str:
+    """Write a measured value, or those of several targets, as typed; a failure has none.
 
     >>> format_result(140.0), format_result(None)
     ('140', 'a failure')
     """
+    if isinstance(value, Mapping):
+        return describe_values(value)
     return "a failure" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
 
 
@@ -89,7 +92,8 @@ def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
 def describe_event(event: Event) -> str:
     """Say what happened: trial 4 (row 3): result 0.83 ± 0.02 (second batch), by AB.
 
-    >>> event = Event(kind="told", trial=4, row=3, value=0.83, seq=9, at=0.0, check="")
+    >>> told = {"values": {"stability": 0.83}}
+    >>> event = Event(kind="told", trial=4, row=3, value=0.83, body=told, seq=9, at=0.0, check="")
     >>> describe_event(event)
     'trial 4 (row 3): result 0.83'
     """
@@ -127,11 +131,11 @@ def describe_trial(event: Event) -> str:
 
 
 def describe_result(event: Event) -> str:
-    """Return the value of an event, or those of several targets, with their standard errors."""
+    """Return the values of an event with their standard errors; a single target has no name."""
     body = event.body
-    if not body.get("values") and not isinstance(body.get("missing"), list):
-        return format_result(event.value) + describe_error(body.get("sem"))
     errors = body.get("sems", {})
+    if event.value is not None or "values" not in body:
+        return format_result(event.value) + "".join(map(describe_error, errors.values()))
     parts = [
         f"{name} {format_result(value)}{describe_error(errors.get(name))}"
         for name, value in body.get("values", {}).items()
@@ -147,10 +151,10 @@ def describe_error(sem: float | None) -> str:
 def describe_creation(body: Mapping[str, Any]) -> str:
     """Say what was created: the aim, the policy, and the columns taken by their logarithms."""
     # A space has no table of candidates.
-    settings, log = body["settings"], body.get("candidates", {}).get("log")
+    settings, log = Settings.of(body["settings"]), body.get("candidates", {}).get("log")
     scales = f", log10 of {', '.join(log)}" if log else ""
-    aim = f"{settings['direction']} {settings['target']}"
-    return f"study created: {aim}, policy {settings['policy']}{scales}"
+    aim = f"{settings.direction} {settings.target}"
+    return f"study created: {aim}, policy {settings.policy}{scales}"
 
 
 def describe_settings(body: Mapping[str, Any]) -> str:
@@ -233,15 +237,15 @@ def describe_undo(event: Event) -> str:
 def describe_state_before(event: Event) -> str:
     """Say what holds once an event is undone."""
     if event.kind not in ("corrected", "withdrawn"):
-        if event.kind == "told" and event.body.get("values"):
+        if event.kind == "told" and event.value is None:
             return "The trial has only those of its values that were told before."
         return AFTER_UNDO[event.kind]
-    if event.body.get("values"):
-        return "Its values before apply again."
-    before = event.body.get("was")
+    before, several = event.body.get("was"), event.value is None and "values" in event.body
     if before is None:
         return "It counts as failed again."
-    return f"Its result is {format_result(before)} again."
+    if several or len(before) != 1:
+        return "Its values before apply again."
+    return f"Its result is {format_result(*before.values())} again."
 
 
 def describe_undos(undone: Sequence[Event]) -> list[str]:

@@ -1,4 +1,7 @@
-"""Results in a file or a table: which trial or row each belongs to, and its value."""
+"""Results in a file or a table: which trial or row each belongs to, and its values.
+
+Each target has a column, and some cells may be blank.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -17,12 +20,13 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import (
-    DETAILS,
+    COMBINED,
+    FRONT,
     TIMES,
     TRIALS,
     is_export,
-    name_details,
     name_in_export,
+    name_targets,
 )
 from kernelbandits.tables.headers import bare, find, find_strictly, loose, unit_of
 from kernelbandits.tables.sources import mapping_table, read_table
@@ -79,6 +83,8 @@ EXPORTED_WITHIN = 0.002
 """Seconds by which the time of an exported trial may be rounded."""
 ROUNDED = 1e-8
 """By which share of themselves numbers may be rounded when a spreadsheet saves them."""
+SEM = ("sem (result)", "sem")
+"""What the column of the standard errors of a single target is called."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -97,7 +103,12 @@ class Result:
     its first one, and any other row of it may be meant as well."""
     x: Mapping[str, Any] | None = None
     """In place of a row: the values of a candidate that is not in the table."""
-    value: float | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Target -> its value, of those that were measured; empty for a failure."""
+    sems: Mapping[str, float] = field(default_factory=dict)
+    """Target -> the standard error of its value, where it is known."""
+    missing: tuple[str, ...] = ()
+    """Targets whose values will not come."""
     failed: bool = False
     key: str | None = None
     """By which the same line is known again."""
@@ -108,7 +119,7 @@ class Result:
     exported: Exported | None = None
     """Of a line of an export: how its trial is known again."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else is known of it: its standard error (sem), a note, and who measured it (by)."""
+    """What else is known of it: a note, and who measured it (by)."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,10 @@ class Exported:
 class Layout:
     """The columns of a table in which the parts of a result stand."""
 
-    value: str | None
+    values: dict[str, str]
+    """Target -> the column of its values, as far as they are there."""
+    errors: dict[str, str]
+    """Target -> the column of their standard errors."""
     trial: str | None
     row: str | None
     failed: str | None
@@ -145,8 +159,9 @@ class Layout:
     """Whether a line may describe a candidate that is not in the table."""
 
     @property
-    def used_columns(self) -> set[str | None]:
-        own = {self.value, self.trial, self.row, self.failed, self.key}
+    def used_columns(self) -> set[str]:
+        own = {*self.values.values(), *self.errors.values()}
+        own |= {name for name in (self.trial, self.row, self.failed, self.key) if name}
         if self.state is not None:
             own |= {*TRIALS}
         return own | {*self.described.values(), *self.labels.values()}
@@ -165,11 +180,14 @@ def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
 def read_results(
     source: Source | pd.DataFrame,
     candidates: Described,
-    target: str,
+    targets: Sequence[str],
     worksheet: str | None = None,
     off_table: bool = False,
 ) -> list[Result]:
     """Read the results of a table and check them all; rows that are not measured yet are left out.
+
+    The values are those of the named targets, mostly one. The column of a single target may also be
+    called "value", and the column of its standard errors "sem".
 
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that
@@ -178,32 +196,32 @@ def read_results(
     table = read_lines(source, worksheet)
     if not len(table):
         return []
-    layout = replace(layout_of(table, candidates, target), off_table=off_table)
+    layout = replace(layout_of(table, candidates, targets), off_table=off_table)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
-    results = [
-        replace(one, details=read_details(table, layout, i))
-        for one, i in zip(results, measured, strict=True)
-    ]
     check_keys(table, results)
     return add_keys(table.source, results, candidates) if table.from_file else results
 
 
-def layout_of(table: Table, candidates: Described, target: str) -> Layout:
-    """Find the columns: the target by its exact name, then the candidates', then the others."""
+def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
+    """Find the columns: targets by their exact names, then the candidates', then the others."""
     if is_export(table.columns):
-        return layout_of_export(table, candidates)
-    value = find_strictly(table.columns, target)
-    described = find_described(table, candidates.chosen, {value})
-    free = [name for name in table.columns if name not in (value, *described.values())]
-    value = value or find(free, target)
-    labels = find_described(table, candidates.labels, {value, *described.values()})
-    free = [name for name in free if name not in labels.values()]
-    words = {loose(name): name for name in free if name != value}
+        return layout_of_export(table, candidates, targets)
+    exact = {name: find_strictly(table.columns, name) for name in targets}
+    described = find_described(table, candidates.chosen, {*exact.values()})
+    free = [name for name in table.columns if name not in (*exact.values(), *described.values())]
+    found = {name: column or find(free, name) for name, column in exact.items()}
+    values = {name: column for name, column in found.items() if column is not None}
+    labels = find_described(table, candidates.labels, {*values.values(), *described.values()})
+    others = [name for name in free if name not in (*labels.values(), *values.values())]
+    words = {loose(name): name for name in others}
+    if len(targets) == 1 and not values and "value" in words:
+        values = {targets[0]: words["value"]}
     layout = Layout(
-        value=value or words.get("value"),
+        values=values,
+        errors={},
         trial=words.get("trial"),
         row=words.get("row") if candidates.row_columns else None,
         failed=words.get("failed"),
@@ -213,25 +231,36 @@ def layout_of(table: Table, candidates: Described, target: str) -> Layout:
         labels=labels,
     )
     given = tuple(table.columns)
-    checks.needs(
-        bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
-    )
+    needed = f"columns of targets among {tuple(targets)}"
+    needed = f"a column {targets[0]!r} or 'value'" if len(targets) == 1 else needed
+    checks.needs(bool(layout.values or layout.failed), table.source, needed, given)
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     row = ", a column 'row'" if candidates.row_columns else ""
     who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
         bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
     )
-    return layout
+    return replace(layout, errors=find_errors(table, layout, targets))
 
 
-def layout_of_export(table: Table, candidates: Described) -> Layout:
-    """Return the columns of an export of trials, whose names do not depend on the target."""
+def layout_of_export(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
+    """Return the columns of an export of trials, in which a single target is called "value"."""
     shown = name_in_export([*candidates.labels, *candidates.chosen])
     there = {name: column for name, column in shown.items() if column in table.columns}
     described = {name: there[name] for name in candidates.chosen if name in there}
-    return Layout(
-        value="value",
+    columns = name_targets(shown.values(), targets)
+    values = {name: column for name, column in columns.items() if column in table.columns}
+    if len(targets) == 1 and not values:
+        values = {targets[0]: "value"}
+    checks.needs(
+        bool(values),
+        table.source,
+        f"columns of targets among {tuple(targets)}",
+        tuple(table.columns),
+    )
+    layout = Layout(
+        values=values,
+        errors={},
         trial="trial",
         row="row" if "row" in table.columns and candidates.row_columns else None,
         failed=None,
@@ -241,9 +270,24 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
         labels={name: there[name] for name in candidates.labels if name in there},
         state="state",
     )
+    return replace(layout, errors=find_errors(table, layout, targets))
 
 
-def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
+def find_errors(table: Table, layout: Layout, targets: Sequence[str]) -> dict[str, str]:
+    """Return target -> the column of its standard errors: its name with the word sem behind.
+
+    That of a single target may be called sem alone.
+    """
+    free = {loose(name): name for name in table.columns if name not in layout.used_columns}
+    alone = map(loose, SEM) if len(targets) == 1 else ()
+    words = {name: (loose(f"{column} sem"), *alone) for name, column in layout.values.items()}
+    found = {name: [free[word] for word in known if word in free] for name, known in words.items()}
+    return {name: columns[0] for name, columns in found.items() if columns}
+
+
+def find_described(
+    table: Table, wanted: Iterable[str], taken: Collection[str | None]
+) -> dict[str, str]:
     """Return the column of the table for each column of the candidates that it has."""
     names = [name for name in table.columns if name not in taken]
     matches = ((name, find(names, name) or find(names, bare(name))) for name in wanted)
@@ -258,18 +302,12 @@ def find_described(table: Table, wanted: Iterable[str], taken: set[str | None]) 
     return found
 
 
-def notice_others(
-    table: Table, layout: Layout, candidates: Described, besides: Collection[str] = ()
-) -> None:
-    """Warn of columns that have no meaning here; `besides` are further ones that have."""
-    others = [
-        name
-        for name in table.columns
-        if name not in layout.used_columns
-        and name not in candidates.columns
-        and name not in detail_columns(table, layout).values()
-        and name not in besides
-    ]
+def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
+    """Warn of columns that have no meaning here."""
+    known = {*layout.used_columns, *detail_columns(table, layout).values()}
+    # What an export has of several targets together is computed again.
+    known |= {*SEM, FRONT, COMBINED} if layout.state is not None else set()
+    others = [name for name in table.columns if name not in known | {*candidates.columns}]
     if others:
         warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
 
@@ -285,9 +323,11 @@ def notice_skipped(table: Table, skipped: int) -> None:
 
 
 def is_measured(table: Table, layout: Layout, i: int) -> bool:
-    if layout.state is not None and cell(table, layout.state, i) in ("pending", "withdrawn"):
+    if cell(table, layout.state, i) == "withdrawn":
         return False
-    return has_failed(table, layout, i) or cell(table, layout.value, i) != ""
+    return has_failed(table, layout, i) or any(
+        cell(table, column, i) != "" for column in layout.values.values()
+    )
 
 
 def cell(table: Table, name: str | None, i: int) -> str:
@@ -307,28 +347,48 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
 
 
 def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> Result:
-    failed = has_failed(table, layout, i)
+    """Read the result in one line."""
+    failed, state = has_failed(table, layout, i), cell(table, layout.state, i)
     trial = whole_number(table, layout.trial, i, 1)
-    exported = None if layout.state is None else read_exported(table, i)
     candidate = find_candidate(table, layout, candidates, i, trial)
-    value = None if failed else value_of(table, str(layout.value), i)
-    if failed and cell(table, layout.value, i):
-        place = table.place(i, str(layout.value))
+    filled = {name: c for name, c in layout.values.items() if cell(table, c, i) != ""}
+    if failed and filled and layout.state is None:
+        place = table.place(i, next(iter(filled.values())))
         raise ValueError(
             f"{table.source} needs no value {place}, where the measurement failed, got one"
         )
-    key = cell(table, layout.key, i) or None
-    place = f"{table.source}, {table.unit} {table.lines[i]}"
+    values = {} if failed else {name: value_of(table, c, i) for name, c in filled.items()}
+    absent = [name for name in layout.values if name not in values and state == "missing"]
     return Result(
         trial=trial,
         **candidate,
-        value=value,
+        values=values,
+        sems=read_errors(table, layout.errors, values, i),
+        missing=tuple(absent),
         failed=failed,
-        key=key,
+        key=cell(table, layout.key, i) or None,
         line=table.lines[i],
-        place=place,
-        exported=exported,
+        place=f"{table.source}, {table.unit} {table.lines[i]}",
+        exported=None if layout.state is None else read_exported(table, i),
+        details=read_details(table, layout, i),
     )
+
+
+def read_errors(
+    table: Table, columns: Mapping[str, str], values: Iterable[str], i: int
+) -> dict[str, float]:
+    """Read target -> the standard error of its value in one line, where there is one."""
+    sems: dict[str, float] = {}
+    for name in values:
+        column = columns.get(name)
+        if column is not None and cell(table, column, i):
+            sems[name] = table.number(i, column)
+            if sems[name] <= 0:
+                where = table.place(i, column)
+                raise ValueError(
+                    f"{table.source} needs a standard error > 0 {where}, got {sems[name]:g}"
+                )
+    return sems
 
 
 def read_exported(table: Table, i: int) -> Exported:
@@ -369,18 +429,10 @@ def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
-    """Read standard error, note and name of a result, from columns that have no other meaning."""
+    """Read the note of a result and who measured it, from columns that have no other meaning."""
     columns = detail_columns(table, layout)
-    found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
-    found = {name: text for name, text in found.items() if text}
-    if "sem" in found:
-        column = columns["sem"]
-        error = table.number(i, column)
-        if error <= 0:
-            where = table.place(i, column)
-            raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
-        found["sem"] = error
-    return found
+    found = {name: cell(table, column, i) for name, column in columns.items()}
+    return {name: text for name, text in found.items() if text}
 
 
 def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
@@ -389,11 +441,7 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
     Beside a column of the candidates called note, the note of a result is note (result).
     """
     free = {loose(name): name for name in table.columns if name not in layout.used_columns}
-    words: dict[str, tuple[str, ...]] = {
-        name: (loose(other), name) for name, other in name_details(DETAILS).items()
-    }
-    # As in a study of several targets, where each has its own.
-    words["sem"] = (*words["sem"], loose(f"{layout.value} sem"))
+    words = {name: (loose(f"{name} (result)"), name) for name in ("note", "by")}
     return {
         name: free[found]
         for name, known in words.items()
@@ -557,7 +605,7 @@ def check_keys(table: Table, results: list[Result]) -> None:
 
 
 def add_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
-    """Give results without a key one made of file, trial or row, and value or values.
+    """Give results without a key one made of file, trial or row, and values.
 
     Equal lines are numbered, so that a file told twice is recognised line by line.
     """
@@ -566,9 +614,8 @@ def add_keys(file: str, results: list[Result], candidates: Described) -> list[Re
     for one in results:
         row: Any = None if one.row is None else candidates.key(one.row)
         row = row if one.x is None else dict(one.x)
-        value: Any = None if one.value is None else canonical(one.value)
-        value = one.details.get("values", value)
-        said = json.dumps([file, one.trial, row, value])
+        values = {name: canonical(value) for name, value in one.values.items()}
+        said = json.dumps([file, one.trial, row, values])
         keys.append(
             one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
         )

@@ -150,7 +150,7 @@ def ask(
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error
         candidates = study.candidates
-        targets = [one["name"] for one in study.settings["targets"] or ()]
+        targets = [one.name for one in study.targets] if study.combined else []
     print_answer(
         form,
         found,

@@ -401,8 +401,7 @@ def describe_study(study: Study) -> dict[str, Any]:
 
 def list_targets(study: Study) -> dict[str, Any]:
     """Return the targets of a study that has several, else nothing."""
-    targets = study.settings["targets"]
-    return {} if targets is None else {"targets": list(targets)}
+    return {"targets": list(study.settings["targets"])} if study.combined else {}
 
 
 def print_study(console: Console, created: Mapping[str, Any], place: str, begun: bool) -> None:

@@ -347,7 +347,7 @@ def read_sem(owner: str, texts: Sequence[str]) -> float | dict[str, float]:
 def print_stored_result(form: Format, late: AlreadyTold) -> None:
     """Print the stored value for scripts; the sentence follows on standard error."""
     found: dict[str, Any] = {"trial": late.trial, "value": late.value, "accepted": False}
-    found |= {"values": late.values} if hasattr(late, "values") else {}
+    found |= {"values": late.stored} if isinstance(late.stored, Mapping) else {}
     print_answer(form, found, lambda console: None)
 
 

@@ -23,7 +23,6 @@ from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import NUMBERS, Table
-from kernelbandits.tables.target_results import read_target_results
 
 DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED = (
     "describes the candidate",
@@ -169,9 +168,8 @@ class Aims:
         target = self.first.target
         checks.needs(bool(target), "a new study", "the name of what is measured", target)
         rounds = read_whole("planned measurements", self.rounds) if self.rounds else None
-        one = {"target": target, "direction": self.first.direction}
         return {
-            **(one if self.is_plain else {"targets": [line.read() for line in self.lines]}),
+            "targets": [line.read() for line in self.lines],
             **drop_missing(
                 goal=self.goal,
                 noise=read_optional_number("noise", self.noise),
@@ -397,11 +395,9 @@ def create_from_table(library: Library, upload: Upload, preview: Preview) -> tup
     columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
     settings, told = aims.settings(), preview.tell_results and preview.results > 0
     candidates = read_roles(upload, columns, aims.targets, worksheet)
-    if told and aims.is_plain:
+    if told:
         # All results are checked before the study is created.
-        read_results(upload.path, candidates, aims.first.target, worksheet)
-    elif told:
-        read_target_results(upload.path, candidates, aims.targets, worksheet)
+        read_results(upload.path, candidates, aims.targets, worksheet)
     study = library.create(
         aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
     )

@@ -30,7 +30,6 @@ from kernelbandits.apps.web.lab import (
 )
 from kernelbandits.apps.web.pages import (
     go_to,
-    is_combined,
     show_candidates,
     show_measure,
     show_new,
@@ -39,7 +38,6 @@ from kernelbandits.apps.web.pages import (
     show_share,
     show_trial,
     take_snapshot,
-    target_names,
 )
 from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
@@ -53,7 +51,6 @@ from kernelbandits.study.words import (
     describe_event,
     describe_release,
     describe_undos,
-    describe_values,
     describe_withdrawal,
     format_result,
 )
@@ -192,9 +189,9 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     except AlreadyTold as late:
         single, stored = not isinstance(value, dict), late.stored
         given = {
-            "typed": form.text("value") if value is None or single else write_values(value),
+            "typed": form.text("value") if value is None or single else format_result(value),
             "failed": failed,
-            "stored": None if stored is None else write_values(stored),
+            "stored": None if stored is None else format_result(stored),
             "single": single,
         }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
@@ -215,16 +212,16 @@ def find_measured(study: Study, form: Form) -> dict[str, Any]:
 
 
 def read_values(study: Study, form: Form) -> float | dict[str, float]:
-    """Read the result of one target, or of those of several whose fields are filled."""
-    names = target_names(study)
-    if not is_combined(study):
-        return read_number(f"the result ({names[0]})", form.text("value"))
-    typed = {name: form.text(f"value-{i}") for i, name in enumerate(names)}
+    """Read the results of those targets whose fields are filled; a single one has to be."""
+    names = [one.name for one in study.targets]
+    fields = ["value", *(f"value-{i}" for i in range(1, len(names)))]
     found = {
-        name: read_number(f"the result ({name})", text) for name, text in typed.items() if text
+        name: read_number(f"the result ({name})", form.text(field))
+        for name, field in zip(names, fields, strict=True)
+        if form.text(field) or len(names) == 1
     }
     checks.needs(bool(found), "tell", f"a value of {' or '.join(names)}", "none")
-    return found
+    return found if study.combined else found[study.target]
 
 
 def read_error(value: float | dict[str, float], form: Form) -> float | None:
@@ -233,11 +230,6 @@ def read_error(value: float | dict[str, float], form: Form) -> float | None:
     needed = "the standard error of one target; a file of results has one for each"
     checks.needs(sem is None or not isinstance(value, dict), "tell", needed, sem)
     return sem
-
-
-def write_values(given: float | Mapping[str, float]) -> str:
-    """Write the result of a trial: a number, or one for each of several targets."""
-    return describe_values(given) if isinstance(given, Mapping) else format_result(given)
 
 
 def show_problem(

@@ -36,7 +36,6 @@ from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
-from kernelbandits.study import Study
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.study.words import describe_step
 from kernelbandits.tables.export import write_csv
@@ -154,25 +153,15 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "direction": snapshot.study.direction,
         "counts": snapshot.counts,
         "target": snapshot.study.target,
-        "targets": target_names(snapshot.study),
+        "targets": [one.name for one in snapshot.study.targets],
         # Whether the results are combined to a desirability: mostly there is one, and they are not.
-        "several": is_combined(snapshot.study),
+        "several": snapshot.study.combined,
         "noun": snapshot.study.candidates.noun,
         "heading": snapshot.study.candidates.heading,
         "columns": snapshot.columns,
         # The answer that is being computed: the script loads the page again when it is known.
         "waiting": "",
     }
-
-
-def target_names(study: Study) -> list[str]:
-    """Return the targets of a study: mostly one."""
-    return [one["name"] for one in study.settings["targets"] or ()] or [study.target]
-
-
-def is_combined(study: Study) -> bool:
-    """Tell whether the policy sees a desirability: of several targets, or of a value to be met."""
-    return bool(study.settings["targets"])
 
 
 def take_snapshot(request: Request, name: str) -> Snapshot:

@@ -101,9 +101,8 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     row = int(record["row"]) if place.row_columns else None
     names = name_in_export([*place.labels, *place.chosen])
     x = {name: record[names[name]] for name in place.chosen}
-    targets = study.settings["targets"] or ()
     # Digits of a result are shown as they were typed; a desirability was computed.
-    write = format_number if targets else format_result
+    write = format_number if study.combined else format_result
     value = "" if math.isnan(record["value"]) else write(record["value"])
     return TrialRow(
         trial=int(record["trial"]),
@@ -111,14 +110,13 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
         cells=candidate_cells(study, row, x),
         state=str(record["state"]),
         value=value,
-        values=target_cells(study, [one["name"] for one in targets], record),
+        values=target_cells(study, record) if study.combined else {},
     )
 
 
-def target_cells(study: Study, targets: Sequence[str], record: Mapping[Any, Any]) -> dict[str, str]:
+def target_cells(study: Study, record: Mapping[Any, Any]) -> dict[str, str]:
     """Return the value of each of several targets that was told."""
-    if not targets:
-        return {}
+    targets = [one.name for one in study.targets]
     place = study.candidates
     names = name_targets(name_in_export([*place.labels, *place.chosen]).values(), targets)
     known = {name: record[names[name]] for name in targets}

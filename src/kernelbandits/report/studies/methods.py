@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import format_count, format_number, format_share
-from kernelbandits.study.targets import Target
 from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
@@ -45,9 +44,8 @@ def describe_methods(study: Study, status: Status) -> str:
     'Experiments to maximize yield were selected'
     """
     version = installed_version("kernelbandits")
-    targets = [Target(**body) for body in study.settings["targets"] or ()]
-    listed = " and ".join(f"{one.name} ({one.sentence})" for one in targets)
-    combined = f"the desirability of {listed}" if targets else status.target
+    listed = " and ".join(f"{one.name} ({one.sentence})" for one in study.targets)
+    combined = f"the desirability of {listed}" if study.combined else status.target
     chosen = count_choices(study)
     if set(chosen) == {HAND}:
         done = "were chosen by hand, and their results were described by a Gaussian process model"

@@ -236,9 +236,9 @@ def read_target_series(
     """Return the values and estimates of several targets."""
     shown = name_in_export([*place.labels, *place.chosen]).values()
     columns = name_targets(shown, [one.name for one in status.targets])
-    wanted = [Target(**body) for body in study.settings["targets"] or ()]
     found = []
-    for target, one in zip(wanted, status.targets, strict=True):
+    # With a single target the status lists none.
+    for target, one in zip(study.targets, status.targets, strict=study.combined):
         known = one.mean, one.mean_low, one.mean_high
         mean, low, high = (np.nan if end is None else end for end in known)
         estimate = None if None in known else (mean, low, high)

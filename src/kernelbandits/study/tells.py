@@ -1,0 +1,436 @@
+"""Tells: from the state of a study and results to the events that store them.
+
+Values are stored under the names of their targets. A trial is pending until all of them are there,
+and its lease does not end once there is one. Each result is checked against the state; nothing is
+written here. A command that is repeated because its connection was cut finds its events by their
+keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.checks import LARGEST_REWARD, StudyConflict
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.calls import escape_key, key_conflict, show_key
+from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.events import RESULTS, State, Trial
+from kernelbandits.study.growing import draft_point, grow_candidates
+from kernelbandits.study.names import check_name
+from kernelbandits.study.reconciliation import (
+    TellStep,
+    adds,
+    check_candidate,
+    differs,
+    overlaps,
+)
+from kernelbandits.study.targets import Target, check_names
+from kernelbandits.study.values import AlreadyTold, Told
+from kernelbandits.study.words import describe_point
+from kernelbandits.tables.results import MADE, Result
+
+if TYPE_CHECKING:
+    from kernelbandits.study.place import Place
+
+LONGEST_NOTE = 2000
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A result with the key of the call that brings it."""
+
+    result: Result
+    key: str
+    given: bool
+    """Whether the key came with it; otherwise it only serves to find the event again."""
+    table: str | None = None
+    """The call, if it brings a table: a line that is already stored is skipped, not refused."""
+    named: bool = False
+    """Whether the user gave the key of this line, so that a new key is a new result."""
+    call: str | None = None
+    """The key that the user gave to the call: its lines are compared with those told under it."""
+    remark: Mapping[str, Any] = field(default_factory=dict)
+    """What else the event says, such as why a measurement failed."""
+
+    @property
+    def given_key(self) -> str | None:
+        """The key as the user wrote it; None if it was made here."""
+        return show_key(self.key) if self.given else None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What its event says: values, standard errors, what is missing, and remarks.
+
+        A failure has no values.
+        """
+        result = self.result
+        body: dict[str, Any] = {} if result.failed else {"values": dict(result.values)}
+        body |= {"sems": dict(result.sems)} if result.sems else {}
+        body |= {"missing": list(result.missing)} if result.missing else {}
+        return body | dict(self.remark) | ({"table": self.table} if self.table else {})
+
+
+def check_result(
+    targets: Sequence[Target],
+    place: Place,
+    trial: Any = None,
+    row: Any = None,
+    x: Any = None,
+    value: Any = None,
+    failed: Any = False,
+    sem: Any = None,
+    missing: Any = False,
+) -> Result:
+    """Check and return one result: a trial, a row or a point, and its values or that it failed."""
+    where = None if row is None else place.check_row(row, "tell")
+    given = row if x is None else x
+    single = (trial is None) != (given is None)
+    checks.needs(single, "tell", f"a trial or {place.argument}=, one of them", (trial, given))
+    checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
+    known: dict[str, Any] = {}
+    if failed:
+        checks.needs(value is None, "tell", "no value for a measurement that failed", value)
+        checks.needs(sem is None, "tell", "no sem for a failure", sem)
+        checks.needs(not missing, "tell", "a measurement failed or missing, not both", missing)
+    else:
+        known = check_values(targets, value, sem, missing)
+        ends = not known["values"]
+        needed = "a trial or a row of which all values are missing"
+        checks.needs(not ends or x is None, "tell", needed, x)
+    number = None if trial is None else checks.whole("tell", "trial", trial)
+    if x is not None:
+        where = place.check_point(x)
+    return Result(trial=number, row=where, failed=failed, line=0, **known)
+
+
+def check_values(
+    targets: Sequence[Target], value: Any, sem: Any, missing: Any
+) -> dict[str, dict[str, float] | tuple[str, ...]]:
+    """Check and return values, standard errors and missing targets, as a `Result` has them.
+
+    A number is the value of the only target.
+    """
+    names = [one.name for one in targets]
+    by_name = f"a value for each target by its name ({', '.join(names)})"
+    values = name_numbers(names, value, by_name)
+    sems = name_numbers(names, sem, "sem by the names of targets")
+    listed = isinstance(missing, (bool, str, list, tuple))
+    checks.needs(listed, "tell", "missing true or false, or the names of targets", missing)
+    absent: Iterable[str] = [missing] if isinstance(missing, str) else missing or ()
+    if missing is True:
+        absent = [name for name in names if name not in values]
+        needed = "no value, sem or failed for a missing one, and a trial or row"
+        checks.needs(bool(absent), "tell", needed, value)
+    check_names("tell", targets, [*values, *sems, *absent])
+    for name in absent:
+        checks.needs(name not in values, "tell", "a target measured or missing, not both", name)
+    for name in sems:
+        checks.needs(name in values, "tell", "sem only for a target that has a value", name)
+    needed = "a value, or failed=True" if len(names) == 1 else "a value of at least one target"
+    checks.needs(bool(values or absent), "tell", needed, value)
+    for name, error in sems.items():
+        of_name = "sem" if len(names) == 1 else f"sem of {name}"
+        sems[name] = checks.positive("tell", of_name, error)
+        checks.needs(sems[name] <= LARGEST_REWARD, "tell", f"a smaller {of_name}", error)
+    rewards = {name: checks.reward(number) + 0.0 for name, number in values.items()}
+    return {"values": rewards, "sems": sems, "missing": tuple(absent)}
+
+
+def name_numbers(names: Sequence[str], given: Any, needed: str) -> dict[str, Any]:
+    """Return numbers by target: those of a mapping, or the number of the only target."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    checks.needs(given is None or len(names) == 1, "tell", needed, given)
+    several = isinstance(given, Sequence) and not checks.is_number(given)
+    single = "one number as value; several are replicates of a new result"
+    checks.needs(not several, "tell", single, given)
+    return {} if given is None else {names[0]: given}
+
+
+def check_details(note: Any, by: Any) -> dict[str, Any]:
+    """Check and return what else an event says of a result: a note, and who measured it."""
+    details: dict[str, Any] = {}
+    if note:
+        right = isinstance(note, str) and len(note) <= LONGEST_NOTE and note.isprintable()
+        checks.needs(right, "tell", f"a note of one line, at most {LONGEST_NOTE} letters", note)
+        details["note"] = note
+    name = check_name("name of who measured it", by)
+    return details | ({} if name is None else {"by": name})
+
+
+def with_key(result: Result, call: str | None, number: int, fresh: str) -> Keyed:
+    """Give a line of a table its key: its own, behind that of the call if it has one, or a new one.
+
+    The number of a line is no part of it. It changes when a gap before the line is filled in.
+    """
+    details = check_details(result.details.get("note"), result.details.get("by"))
+    if result.key is not None:
+        named = not result.key.startswith(MADE)
+        own = escape_key(result.key) if named else result.key
+        key = own if call is None else f"{call}/{own}"
+        return Keyed(result, key, True, fresh, named=named, call=call, remark=details)
+    return Keyed(result, f"{fresh}/{number}", False, fresh, remark=details)
+
+
+def tell(
+    state: State,
+    place: Place,
+    steps: Sequence[TellStep],
+    worker: str | None,
+    before: Sequence[Draft] = (),
+) -> tuple[list[Draft], list[Told]]:
+    """Turn all results into events, or raise an error for the first that cannot be stored.
+
+    before: events that are written first, such as a point off the table.
+    """
+    teller = Teller(state, place, worker, before)
+    told = [teller.take(step) for step in steps]
+    return teller.drafts, told
+
+
+class Teller:
+    """Checks several results of one transaction; each one sees those before it."""
+
+    def __init__(
+        self, state: State, place: Place, worker: str | None, before: Sequence[Draft] = ()
+    ) -> None:
+        self.state, self.place, self.worker = state, place, worker
+        self.first_rows, self.samples = place.first_rows, place.samples
+        """Equal for rows of the same candidate, and for rows of the same sample of it."""
+        self.drafts: list[Draft] = [*before]
+        self.next = state.last_trial
+        self.keys: dict[str, Event] = {}
+        self.trials: dict[int, Trial] = {}
+        """Trials that got results in this transaction, as they will be."""
+
+    def take(self, step: TellStep) -> Told:
+        """Tell a line, correct a stored result by it, or leave it out."""
+        if step.stored is None:
+            return self._tell(step.line)
+        if step.corrects:
+            return self._correct(step.line, step.stored)
+        return self._repeat(step.stored)
+
+    def _tell(self, line: Keyed) -> Told:
+        before = self.keys.get(line.key) or self.state.keys.get(line.key)
+        result = line.result
+        if before is not None:
+            self._check_repeated(before, line)
+            accepted = line.table is None or before.body.get("table") == line.table
+            return self._answer(before, line, accepted)
+        known = self._place(result)
+        if self._is_stored(line, known):
+            return self._repeat(known)
+        absent = len(result.missing) == len(self.state.settings.wanted)
+        kind = "failed" if result.failed else "missing" if absent else "told"
+        event = self._add(kind, known, line.key, line.body)
+        state = "failed" if result.failed else "told"
+        values = {**known.values, **result.values}
+        self.trials[known.number] = replace(known, state=state, values=values, told=event)
+        return self._answer(event, line, True)
+
+    def _correct(self, line: Keyed, trial: Trial) -> Told:
+        # The key of an earlier value of the same line is taken.
+        key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
+        told = line.result.values
+        changed = {name: y for name, y in told.items() if trial.values.get(name) != y}
+        result = replace(line.result, trial=trial.number, values=changed or told)
+        line = replace(line, key=key, given=True, result=result)
+        reason = f"corrected in {result.place}"
+        body = {**line.body, **describe_replaced(trial, result.values), "reason": reason}
+        return self._answer(self._add("corrected", trial, key, body), line, True)
+
+    def _add(self, kind: str, trial: Trial, key: str, body: Mapping[str, Any]) -> Event:
+        """Add an event; return it as it will be stored, without time and checksum."""
+        fields: dict[str, Any] = {
+            "kind": kind,
+            "trial": trial.number,
+            "row": trial.row,
+            "value": self.state.settings.single_value(body.get("values", {})),
+            "key": key,
+            "worker": self.worker,
+            "body": body,
+        }
+        self.drafts.append(Draft(**fields))
+        seq = len(self.state.events) + len(self.drafts)
+        event = self.keys[key] = Event(**fields, seq=seq, at=0.0, check="")
+        return event
+
+    def _answer(self, event: Event, line: Keyed, accepted: bool) -> Told:
+        """Return the answer to a line that an event stores, written now or by an earlier call."""
+        body, settings = event.body, self.state.settings
+        settles, waiting = self._pending_trials_of(line.result, event.trial or 0)
+        return Told(
+            trial=event.trial or 0,
+            row=event.row or 0,
+            value=event.value,
+            accepted=accepted,
+            key=line.given_key,
+            seq=event.seq,
+            settles=settles,
+            waiting=waiting,
+            sem=None if event.value is None else body.get("sems", {}).get(settings.target),
+            missing=event.kind == "missing",
+            corrected=accepted and event.kind == "corrected",
+            was=settings.single_value(body.get("was") or {}) if accepted else None,
+        )
+
+    def _repeat(self, trial: Trial) -> Told:
+        """Return the stored result of a trial, which a line of a table says again."""
+        seq = trial.told.seq if trial.told else 0
+        value = self.state.settings.single_value(trial.values)
+        return Told(trial.number, trial.row, value, False, None, seq)
+
+    def _place(self, result: Result) -> Trial:
+        """Return the trial of a result; an unasked row makes a trial of its own."""
+        ends = not (result.failed or result.values)
+        known: Trial | None
+        if result.trial is None:
+            known = self._find_open_trial(result, any_worker=ends)
+        else:
+            known = self.trials.get(result.trial) or self.state.trials.get(result.trial)
+        if ends and (known is None or known.number not in self.state.pending):
+            got = f"row {result.row}" if result.trial is None else f"trial {result.trial}"
+            source = describe_source(result)
+            raise StudyConflict(f"missing needs a trial that is pending, got {got}{source}")
+        if result.trial is None:
+            assert result.row is not None
+            self.next += known is None
+            return known or Trial(self.next, result.row, "pending")
+        if known is None:
+            raise StudyConflict(
+                f"tell needs a trial that was asked for, got trial {result.trial}"
+                f"{describe_source(result)}. To store a result of a {self.place.noun} that nobody "
+                f"asked for, tell the {self.place.noun} instead of a trial."
+            )
+        check_candidate(result, known, self.place)
+        if known.state == "withdrawn":
+            raise StudyConflict(
+                f"tell needs a trial that was not withdrawn, got trial {known.number}. "
+                f"To store a new result of its {self.place.noun}, tell the {self.place.noun} "
+                "instead of the trial."
+            )
+        return known
+
+    def _find_open_trial(self, result: Result, any_worker: bool) -> Trial | None:
+        """Return the oldest pending trial to which the result of a row belongs; None if none does.
+
+        It lacks these values. Trials that a worker has asked for are left out, unless a trial is to
+        end without a value.
+        """
+        for trial in self.state.pending.values():
+            free = trial.worker is None or any_worker
+            if not free or not self._may_mean(result, trial.row):
+                continue
+            known = self.trials.get(trial.number, trial)
+            # A failure concerns the whole measurement, and not what this transaction has told.
+            open_ = known is trial or (bool(result.values) and known.state != "failed")
+            if open_ and not {*result.values} & {*known.values}:
+                return known
+        return None
+
+    def _may_mean(self, result: Result, row: int | None) -> bool:
+        """Tell whether a result may belong to a row.
+
+        The row must be of its sample or, if it names no sample, of its candidate.
+        """
+        alike = self.first_rows if result.any_sample else self.samples
+        return bool(alike[result.row or 0] == alike[row or 0])
+
+    def _is_stored(self, line: Keyed, trial: Trial) -> bool:
+        """Tell whether a line of a table says again what its trial has; refuse other values.
+
+        A single tell of what is stored already is a second result, and refused too.
+        """
+        result = line.result
+        if not overlaps(result, trial):
+            return False
+        if line.table and not differs(result, trial):
+            return not adds(result, trial)
+        values = {name: y for name, y in trial.values.items() if name in result.values}
+        stored = self.state.settings.result(values or trial.values)
+        raise AlreadyTold(
+            trial.number, None if trial.state == "failed" else stored, describe_source(result)
+        )
+
+    def _pending_trials_of(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
+        """Return the pending trial that the result of a row settles, and those that stay pending.
+
+        Of a result that names its trial there is nothing to say.
+        """
+        if result.row is None or result.trial is not None:
+            return None, ()
+        known = self.state.trials.get(trial)
+        waiting = tuple(
+            one.number
+            for one in self.state.pending.values()
+            if one.number != trial
+            and one.number not in self.trials
+            and self.first_rows[one.row] == self.first_rows[result.row]
+        )
+        return (trial if known and known.asked else None), waiting
+
+    def _check_repeated(self, event: Event, line: Keyed) -> None:
+        """Check that a repeated call says the same as the first time; it counts once."""
+        result = line.result
+        same = event.body.get("values") == (None if result.failed else result.values)
+        same = same and result.trial in (None, event.trial)
+        if not same or not (result.row is None or self._may_mean(result, event.row)):
+            raise key_conflict("tell", line.given_key, event, describe_source(result))
+
+
+def describe_replaced(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
+    """Return what the event of a correction says of the values before; None for a failure."""
+    failed = trial.state == "failed"
+    names = [name for name in trial.values if name in values or not values]
+    changed = [name for name in names if trial.values[name] != values.get(name)]
+    return {"was": None if failed else {name: trial.values[name] for name in changed}}
+
+
+def describe_source(result: Result) -> str:
+    return f" ({result.place})" if result.place else ""
+
+
+def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
+    """Return the event of a new centre and spread, if events that were written change them.
+
+    The first results and corrections of them do; later results do not, unless all before them
+    were equal.
+    """
+    changing = [event for event in written if event.kind in CHANGING]
+    later = all(one.kind in RESULTS and not state.precedes_first_values(one) for one in changing)
+    if not changing or (state.scale_settled and later):
+        return []
+    after = State.of([*state.events, *written])
+    if after.due_scale == after.scaled:
+        return []
+    centre, spread = after.due_scale
+    return [Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread})]
+
+
+CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")
+"""Events that may change centre and spread."""
+
+
+def add_point(
+    place: Candidates, x: Mapping[str, Any], key: str
+) -> tuple[Candidates, int, list[Draft], list[str]]:
+    """Return the table with a candidate, its row, the event of a point off the table, and notices.
+
+    There is no event if a row of the table is this candidate.
+    """
+    row = place.find_row(x)
+    if row is not None:
+        return place, row, [], []
+    point = draft_point(place, x)
+    draft = Draft(kind="added", key=f"{key}/point", body=point.body)
+    row = len(place)
+    draft = replace(draft, body={**draft.body, "first": row})
+    told = (
+        f"no row of the table has {describe_point(place.parse_point(x))}: its result is "
+        f"learnt as a point off the table (row {row}), which is never suggested"
+    )
+    return grow_candidates(place, point.body), row, [draft], [told, *point.notices]
