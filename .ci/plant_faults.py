@@ -327,22 +327,22 @@ BEHAVIOUR = (
     ),
     fault(
         "storage: a check of the event alone, not of the chain",
-        "storage/checksums.py",
+        "storage/event.py",
         "row[9] != check or not is_intact(row)",
         "not is_intact(row)",
         "storage/test_storage_damage.py",
     ),
     fault(
         "storage: a changed event passes",
-        "storage/checksums.py",
-        "return bool(row) and digest(tuple(row[:-1])) == row[-1]",
+        "storage/event.py",
+        "return add_check(tuple(row[:-1])) == row",
         "return bool(row)",
         *STORAGES,
         "storage/test_storage_damage.py",
     ),
     fault(
         "storage: the value is not under the checksum",
-        "storage/checksums.py",
+        "storage/event.py",
         "blake2b(ascii(values).encode()",
         "blake2b(ascii(values[:4]).encode()",
         *STORAGES,
@@ -351,8 +351,8 @@ BEHAVIOUR = (
     fault(
         "storage: a reader may write",
         "storage/log.py",
-        'if self._backend.mode == "read":',
-        'if self._backend.mode == "reading":',
+        "if self.database.reads_only:",
+        "if False:",
         *STORAGES,
     ),
     fault(

@@ -34,9 +34,9 @@ def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
 
 def execute(log: Log, *texts: str) -> None:
     """Send statements behind the back of a study, in which {} is the schema."""
-    place = getattr(log._backend, "place", None)
+    place = getattr(log.database, "place", None)
     schema = f"{place.study}." if place else ""
-    for transaction in log._session.transactions():
+    for transaction in log.database.transactions():
         with transaction:
             for text in texts:
                 statements.send(transaction.connection, text.format(schema))

@@ -14,7 +14,7 @@ from benchmarks.durability.judge import RESULTS, Verdict, compared
 from benchmarks.durability.nursery import Nursery
 from benchmarks.durability.races import together
 from benchmarks.durability.tasks import Gate
-from kernelbandits.storage import Log
+from kernelbandits.storage import Log, check_health
 from kernelbandits.study import Study
 
 TASK = "benchmarks.durability.tasks:crowd"
@@ -79,7 +79,7 @@ def outcome(place: str, done: list[dict[str, Any]]) -> Outcome:
     log = Log.open(place)
     events = log.events()
     verdict = compared(events, acks, acks) + Verdict(
-        unhealthy=sum(not finding.ok for finding in log.health())
+        unhealthy=sum(not finding.ok for finding in check_health(log))
     )
     log.close()
     seconds = max(one["end"] for one in done) - min(one["start"] for one in done)

@@ -32,7 +32,7 @@ from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared, waits
 from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
 from kernelbandits.storage import log
-from kernelbandits.storage.session import Transaction
+from kernelbandits.storage.database import Transaction
 from kernelbandits.study import Study
 
 TABLE = simplex(20)

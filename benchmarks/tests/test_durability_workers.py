@@ -28,7 +28,7 @@ from benchmarks.durability.places import restart, scratch, server
 from benchmarks.durability.races import together
 from benchmarks.durability.tasks import Gate, measured
 from kernelbandits.storage import StorageFull
-from kernelbandits.storage.sqlite import SqliteBackend
+from kernelbandits.storage.sqlite import SqliteDatabase
 
 TABLE = simplex(20)
 POINTS = np.array(TABLE.cells)
@@ -288,15 +288,15 @@ def until_full(call: Callable[[], object]) -> int:
 def full(place: Path) -> Iterator[None]:
     """The file may not grow beyond its size now."""
 
-    open_file = SqliteBackend.open_file
+    open_file = SqliteDatabase.open_file
 
-    def limited(backend: SqliteBackend) -> Any:
+    def limited(backend: SqliteDatabase) -> Any:
         connection = open_file(backend)
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    with mock.patch.object(SqliteBackend, "open_file", limited):
+    with mock.patch.object(SqliteDatabase, "open_file", limited):
         yield
 
 

@@ -55,10 +55,14 @@ def check_output(owner: str, path: str | os.PathLike[str], force: bool = False) 
             "study"
         )
     if target.exists() and not force:
-        raise StudyConflict(
-            f"{owner} needs a new file, got {path}, which exists; --force (force=True) replaces it"
-        )
+        raise existing_file_error(owner, path)
     return target
+
+
+def existing_file_error(owner: str, path: str | os.PathLike[str]) -> StudyConflict:
+    return StudyConflict(
+        f"{owner} needs a new file, got {path}, which exists; --force (force=True) replaces it"
+    )
 
 
 def check_path(owner: str, path: str | os.PathLike[str]) -> None:
@@ -160,10 +164,35 @@ def publish(owner: str, target: Path, force: bool, write: Callable[[Path], None]
         write(draft)
         # Somebody may have created a study there meanwhile.
         check_output(owner, target, force)
-        os.replace(draft, target)
+        if target.exists():
+            os.replace(draft, target)
+        else:
+            give_new_name(draft, target)
+    except FileExistsError:
+        raise existing_file_error(owner, target) from None
     finally:
         draft.unlink(missing_ok=True)
     sync_folder(target.parent)
+
+
+def give_new_name(draft: Path, target: Path) -> None:
+    """Give a file a name that no other file has, not even one that was created just now.
+
+    A hard link does this in one step. On file systems that have none, the name is reserved by
+    creating the file. For a moment it then holds a line of text, which nobody takes for a study.
+    """
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        with target.open("x") as file:
+            file.write("a file is being written here\n")
+        try:
+            os.replace(draft, target)
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise
 
 
 def mode_of(target: Path) -> int:

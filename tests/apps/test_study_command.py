@@ -371,7 +371,9 @@ def test_undo_says_what_it_undid(told):
         "Undone: trial 1 (row 0): corrected to 21.5. Its result is 0.01 again.\n"
     )
     said("correct", told, 1, "--failed")
-    assert "trial 1 (row 0): corrected to a failure. Its result is 0.01 again." in said("undo", told)
+    assert "trial 1 (row 0): corrected to a failure. Its result is 0.01 again." in said(
+        "undo", told
+    )
     said("withdraw", told, 1)
     assert said("undo", told) == (
         "Undone: trial 1 (row 0): result withdrawn. Its result is 0.01 again.\n"

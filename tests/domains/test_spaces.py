@@ -255,7 +255,7 @@ def test_a_space_is_read_from_toml_and_json(tmp_path):
         ('[variables]\na = "real 1:0"', "variable 'a': Real needs low <= high"),
         ('[variables]\na = "real 0:1 log"', "variable 'a': Real needs low > 0 with log=True"),
         ('[variables]\na = "real 0:1 step 2"', "variable 'a': Real needs a step of at most"),
-        ('[variables]\na = "real nan:1"', "variable 'a': Real needs a finite number low"),
+        ('[variables]\na = "real nan:1"', "variable 'a' needs low:high, .*got 'nan:1'"),
         ('[variables]\na = "real x:y"', "variable 'a' needs low:high"),
         ('[variables]\na = "0:1"', "variable 'a' needs one of"),
         ('[variables]\na = "choice"', "variable 'a': Category needs at least one value"),

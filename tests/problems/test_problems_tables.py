@@ -196,6 +196,12 @@ def test_points_are_refused_where_commas_mark_decimals(table):
         read_table(table("a;y\n0,5;1\n1;1.234\n"))
 
 
+def test_a_first_column_without_a_name_numbers_the_rows_as_in_a_study(table):
+    with pytest.warns(DataNotice, match="column 'Unnamed: 0' only names the rows and is left out"):
+        problem = read_table(table(",a,y\n0,1,2\n1,2,3\n"))
+    assert problem.columns == ("a",)
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -204,7 +210,7 @@ def test_points_are_refused_where_commas_mark_decimals(table):
         ("a,b,y\n1,2\n", "needs 3 cells in line 2, as in its header, got 2"),
         ("a,b,y\n1,2,3\n1,2,3,\n", "needs 3 cells in line 3, as in its header, got 4"),
         ("a,a,y\n1,2,3\n", "needs distinct column names, got 'a' 2 times"),
-        (",a,y\n1,2,3\n", "needs a name for every column, got none for column number 1"),
+        ("a,,y\n1,2,3\n", "needs a name for every column, got none for column number 2"),
         ("a,y\n1,\x003\n", "needs text, got a NUL character in line 2"),
         ('a,y\n1,"3\n', "needs well-formed cells, got .* in line 2"),
         ("y\n1\n", "needs a numeric column besides the target 'y', got"),
@@ -223,7 +229,7 @@ def test_a_broken_file_is_refused_in_one_sentence(table, content, complaint):
         ({"columns": ["a", "z"]}, r"columns among \('a', 'b', 'y'\), got 'z'"),
         ({"columns": ["a", "y"]}, "a target that is not among the columns, got 'y'"),
         ({"columns": ["a", "a"]}, "distinct columns, got"),
-        ({"columns": []}, "a numeric column besides the target"),
+        ({"columns": []}, "at least one column that describes a candidate"),
         ({"columns": "ab"}, "a sequence of column names, got 'ab'"),
         ({"direction": "up"}, "direction maximize or minimize, got 'up'"),
         ({"unit_columns": "no"}, "unit_columns true or false, got 'no'"),

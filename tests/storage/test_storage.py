@@ -30,11 +30,11 @@ from kernelbandits.storage import (
     NoStudy,
     StorageBusy,
     StorageError,
+    check_health,
     statements,
 )
-from kernelbandits.storage.mounts import network_mount
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
-from kernelbandits.storage.sqlite import SqliteBackend
+from kernelbandits.storage.sqlite import SqliteDatabase, network_mount
 from wire import append, tell, write
 
 CREATED = Draft(kind="created", body={"seed": 7})
@@ -91,7 +91,7 @@ def test_a_file_may_have_any_name(tmp_path):
 def test_an_address_is_a_schema_of_a_database_and_shows_no_password(scheme):
     place = find(f"{scheme}://ada:s3cret@db.lab:5433/studies?study=films&sslmode=require")
     assert isinstance(place, ServerPlace)
-    assert (place.study, place.url.password, place.url.host, place.url.port) == (
+    assert (place.study, place.password, place.host, place.port) == (
         "films",
         "s3cret",
         "db.lab",
@@ -99,13 +99,13 @@ def test_an_address_is_a_schema_of_a_database_and_shows_no_password(scheme):
     )
     assert str(place) == "postgresql://ada:***@db.lab:5433/studies?study=films"
     assert "s3cret" not in repr(place)
-    assert "study" not in place.url.query
+    assert "study" not in place.options
 
 
 def test_a_password_among_the_options_is_not_shown_either():
     place = find("postgresql://ada@db.lab/studies?password=s3cret&sslpassword=t0p")
     assert place.study == "kernelbandits"
-    assert place.url.password == "s3cret"
+    assert place.password == "s3cret"
     assert not re.search("s3cret|t0p", f"{place} {place!r}")
 
 
@@ -157,7 +157,7 @@ def test_without_its_driver_postgresql_says_what_to_install(monkeypatch):
 
 
 def test_a_server_that_is_not_there_is_one_sentence_without_a_password(monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.05)
+    monkeypatch.setattr("kernelbandits.storage.database.PATIENCE", 0.05)
     with pytest.raises(StorageError) as error:
         Log.open("postgresql://ada:s3cret@127.0.0.1:1/db")
     assert "s3cret" not in str(error.value)
@@ -172,7 +172,7 @@ def test_log_and_place_are_printed_without_password(postgres):
         CREATED,
         TABLE,
     )
-    assert "s3cret" not in f"{log!r} {log.place} {log.health()}"
+    assert "s3cret" not in f"{log!r} {log.place} {check_health(log)}"
     assert "study=printed" in log.place
 
 
@@ -204,7 +204,7 @@ def test_a_file_that_is_no_study_is_closed_again(tmp_path, monkeypatch):
     )
     (tmp_path / "films.png").write_bytes(bytes(range(256)) * 20)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):
-        SqliteBackend(tmp_path / "films.png", "read").connect()
+        SqliteDatabase(tmp_path / "films.png", "read").connect()
     assert len(closed) == 1
 
 
@@ -280,11 +280,11 @@ def test_what_is_not_writable_can_be_read_and_says_which_path_it_is(part):
 
 def test_sqlite_is_set_to_lose_nothing(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, TABLE)
-    settings = ("journal_mode", "synchronous", "mmap_size", "application_id", "user_version")
-    read = log._session.read(
+    settings = ("journal_mode", "synchronous", "mmap_size", "application_id")
+    read = log.database.read(
         lambda connection: [statements.fetch_one(connection, f"PRAGMA {x}") for x in settings]
     )
-    assert read == ["persist", 3, 0, 0x6B624C67, statements.VERSION]
+    assert read == ["persist", 3, 0, 0x6B624C67]
 
 
 def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path):
@@ -298,7 +298,7 @@ def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path)
         ):
             Log.open(path)
         with Log.open(path, writable=False) as reader:
-            (journal,) = (one for one in reader.health() if one.what == "journal")
+            (journal,) = (one for one in check_health(reader) if one.what == "journal")
         assert not journal.ok
         assert journal.sentence.endswith("the next write switches it off")
     assert tell(Log.open(path)).seq == 2
@@ -332,11 +332,11 @@ def careless(postgres: str) -> Iterator[str]:
 def test_postgresql_is_set_to_lose_nothing_whatever_the_database_is_set_to(careless):
     log = Log.create(careless, CREATED, TABLE)
     shown = ("synchronous_commit", "transaction_isolation")
-    for transaction in log._session.transactions():
+    for transaction in log.database.transactions():
         with transaction:
             read = [statements.fetch_one(transaction.connection, f"SHOW {x}") for x in shown]
     assert read == ["on", "read committed"]
-    assert [finding.sentence for finding in log.health() if not finding.ok] == []
+    assert [finding.sentence for finding in check_health(log) if not finding.ok] == []
 
 
 @pytest.mark.thorough
@@ -392,20 +392,20 @@ def test_a_network_file_system_is_recognised_by_the_table_of_mounts(
     path, kind, tmp_path, monkeypatch
 ):
     (tmp_path / "mounts").write_text(MOUNTS)
-    monkeypatch.setattr("kernelbandits.storage.mounts.MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr("kernelbandits.storage.sqlite.MOUNTS", tmp_path / "mounts")
     assert network_mount(Path(path)) == kind
 
 
 def test_a_file_on_a_network_file_system_is_warned_of(monkeypatch, tmp_path):
     (tmp_path / "mounts").write_text("server:/ / nfs rw 0 0\n")
-    monkeypatch.setattr("kernelbandits.storage.mounts.MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr("kernelbandits.storage.sqlite.MOUNTS", tmp_path / "mounts")
     with pytest.warns(kb.DataNotice, match=r"films\.db is on a network file system \(nfs\)"):
         log = Log.create(tmp_path / "films.db", CREATED, TABLE)
-    assert [finding.what for finding in log.health() if not finding.ok] == ["disk"]
+    assert [finding.what for finding in check_health(log) if not finding.ok] == ["disk"]
 
 
 def test_a_file_that_is_held_too_long_is_busy(tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 0.05)
     path = tmp_path / "films.db"
     log = Log.create(path, CREATED, TABLE)
     with sqlite3.connect(path, isolation_level=None) as other:

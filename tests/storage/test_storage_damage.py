@@ -16,10 +16,19 @@ from typing import Any
 import apsw
 import pytest
 
-from kernelbandits.storage import Damaged, Draft, Event, Log, NoStudy, StorageError, salvage
-from kernelbandits.storage.checksums import build_row
-from kernelbandits.storage.salvage import Remains
-from kernelbandits.storage.sqlite import SqliteBackend
+from kernelbandits.storage import (
+    Damaged,
+    Draft,
+    Event,
+    Log,
+    NoStudy,
+    StorageError,
+    salvage,
+    write_backup,
+)
+from kernelbandits.storage.backup import find_end
+from kernelbandits.storage.event import build_row
+from kernelbandits.storage.sqlite import SqliteDatabase
 from kernelbandits.storage.statements import send
 from wire import BEFORE, execute, listen, tell
 
@@ -155,7 +164,6 @@ def count_lost(path: Path, target: Path, events: list[Event], cells: dict[str, A
     log = Log.open(target)
     assert log.columns() == cells
     old, new = {event.seq: event for event in events}, log.events()
-    assert saved.replaced == ()
     assert saved.events + len(saved.lost) == len(events) or not saved.end_known
     for event in new[:-1]:
         if event.seq not in saved.lost or event.seq == 1:
@@ -185,11 +193,13 @@ def test_a_file_that_was_cut_off_is_seen(sample, tmp_path):
 def test_what_cannot_be_saved_is_said(sample, tmp_path):
     source, _, _ = sample
     (tmp_path / "noise.db").write_bytes(random.Random(1).randbytes(50_000))
-    with pytest.raises(Damaged, match="cannot be saved: the event that created it is lost"):
+    with pytest.raises(
+        Damaged, match="not an SQLite file at all; if it was one, put its last backup back"
+    ):
         salvage(tmp_path / "noise.db", tmp_path / "saved.db")
     with pytest.raises(Damaged, match="needs its table of candidates again"):
         salvage(source, tmp_path / "saved.db", lambda created: {"Cs": [0.5], "FA": ["0"]})
-    with pytest.raises(NoStudy, match="there is no file"):
+    with pytest.raises(NoStudy, match="there is no study"):
         salvage(tmp_path / "nothing.db", tmp_path / "saved.db")
     assert not (tmp_path / "saved.db").exists()
 
@@ -210,7 +220,7 @@ CHANGES = [
     "UPDATE {}candidates SET cells = '[0.5]' WHERE id = 1",
     "DELETE FROM {}candidates WHERE id = 2",
     "UPDATE {}study SET fingerprint = 'x'",
-    'UPDATE {}study SET columns = \'["a","b"]\'',
+    "UPDATE {}study SET rows = 7",
     "DELETE FROM {}study",
     "DROP TABLE {}events",
 ]
@@ -248,7 +258,7 @@ SERVER_TRIGGERS = {
 
 def plant_trigger(log: Log, what: str) -> None:
     """Put a trigger into a study, as another program could."""
-    if isinstance(log._backend, SqliteBackend):
+    if isinstance(log.database, SqliteDatabase):
         execute(log, TRIGGERS[what])
         return
     when, body = SERVER_TRIGGERS[what]
@@ -360,10 +370,8 @@ def test_an_event_that_took_the_place_of_another_is_not_called_whole(where, log,
     row = build_row(Draft(kind="told", trial=9, row=1, value=9.0), 4, third.at, third.check)
     execute(log, "DELETE FROM {}events WHERE seq = 4", insert_event(row))
     saved = salvage(where, tmp_path / "saved.db")
-    assert (saved.events, saved.lost, saved.replaced) == (7, (), (4,))
-    assert saved.sentence.endswith(
-        "were kept, none up to number 7 is missing; in place of others, which are lost, stand 4"
-    )
+    assert (saved.events, saved.lost) == (6, (4,))
+    assert saved.sentence.endswith("were kept, 1 lost: 4")
 
 
 def test_a_last_event_that_the_head_does_not_name_is_not_called_whole(where, log, tmp_path):
@@ -372,7 +380,7 @@ def test_a_last_event_that_the_head_does_not_name_is_not_called_whole(where, log
     row = build_row(Draft(kind="told", trial=9, row=1, value=9.0), 2, before.at, before.check)
     execute(log, "DELETE FROM {}events WHERE seq = 2", insert_event(row))
     saved = salvage(where, tmp_path / "saved.db")
-    assert (saved.events, saved.lost, saved.replaced) == (2, (), (2,))
+    assert (saved.events, saved.lost, saved.end_known) == (2, (), False)
     assert "none was lost" not in saved.sentence
 
 
@@ -391,18 +399,30 @@ def test_a_log_whose_head_is_lost_is_not_called_whole(where, log, tmp_path):
     assert not saved.end_known
 
 
+def test_a_study_of_which_only_the_header_is_left_can_be_used(where, log, tmp_path):
+    tell(log)
+    execute(log, "DELETE FROM {}events", "DELETE FROM {}head")
+    saved = salvage(where, tmp_path / "saved.db")
+    assert (saved.events, saved.lost, saved.end_known) == (0, (1,), False)
+    events = Log.open(tmp_path / "saved.db").events()
+    assert [(event.kind, event.body) for event in events] == [
+        ("created", CREATED.body),
+        ("noted", {"salvaged": saved.sentence}),
+    ]
+
+
 def test_a_head_far_beyond_all_events_is_not_believed():
     first = build_row(CREATED, 1, 1.5, "0" * 16)
-    tables = {"events": [first], "head": [(1, 10**17, "f" * 16)], "study": [], "candidates": []}
-    remains = Remains.of(tables, 100)
-    assert (remains.last, remains.lost, remains.head) == (1, (), None)
+    assert find_end([(10**17, "f" * 16)], {1: first}) is None
+    assert find_end([(40, "f" * 16)], {1: first}) == 40
+    assert find_end([(40, first[-1])], {1: first}) == 1
 
 
 def test_a_backup_that_was_put_back_is_seen_by_who_knows_more(tmp_path):
     path, copy = tmp_path / "films.db", tmp_path / "copy.db"
     log = Log.create(path, CREATED, TABLE)
     tell(log, 1)
-    log.backup(copy)
+    write_backup(log, copy)
     later = tell(log, 2)
     log.close()
     os.replace(copy, path)
@@ -433,9 +453,9 @@ def spill(log: Log, then: Callable[[], Any]) -> None:
     """Make more changes than the cache holds, so that some reach the file before the commit."""
     changes = [
         f"UPDATE {table} SET {column} = printf('%.3000c', 'x')"
-        for table, column in (("events", "worker"), ("candidates", "cells"), ("study", "header"))
+        for table, column in (("events", "worker"), ("candidates", "cells"), ("study", "created"))
     ]
-    for transaction in log._session.transactions():
+    for transaction in log.database.transactions():
         with transaction:
             for text in ("PRAGMA cache_size = 2", *changes):
                 send(transaction.connection, text)
@@ -482,7 +502,7 @@ def test_who_reads_writes_nothing(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     reader = Log.open(tmp_path / "films.db", writable=False)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        send(reader._session._open(), "DELETE FROM events")
+        send(reader.database._open(), "DELETE FROM events")
     assert reader.events() == log.events()
 
 

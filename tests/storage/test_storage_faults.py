@@ -25,7 +25,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.apps.web.library import FolderShelf
 from kernelbandits.checks import DataNotice
-from kernelbandits.outputs import is_study, replace_file
+from kernelbandits.outputs import check_output, is_study, replace_file
 from kernelbandits.storage import (
     Damaged,
     Draft,
@@ -36,11 +36,11 @@ from kernelbandits.storage import (
     StorageError,
     StorageFull,
     StudyExists,
-    backups,
+    check_health,
     salvage,
     statements,
+    write_backup,
 )
-from kernelbandits.storage import postgres as postgres_backend
 from kernelbandits.storage import sqlite as sqlite_backend
 from kernelbandits.tables.matrices import read_matrix
 from kernelbandits.tables.sources import read_table
@@ -238,8 +238,7 @@ HEARD: list[KeyboardInterrupt] = []
 def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
     where, log, monkeypatch, moment, opened
 ):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
-    monkeypatch.setitem(postgres_backend.TIMEOUTS, "lock_timeout", 1)
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 1.0)
     other = Log.open(where)
     for call in range(CALLS):
         log.now() if opened else log.close()
@@ -255,7 +254,7 @@ def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
 def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
     where, log, monkeypatch, moment
 ):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 1.0)
     other = Log.open(where)
     for call in range(CALLS):
         if not interrupted_at(call, moment, lambda: (log.close(), log.events(), log.columns())):
@@ -268,7 +267,7 @@ def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
 def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(
     where, log, monkeypatch
 ):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 1.0)
 
     def think(turn: Any) -> None:
         append(turn, Draft(kind="told", trial=1))
@@ -284,7 +283,7 @@ def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(
 def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_nobody(
     where, log, monkeypatch, word
 ):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 1.0)
 
     def interrupt(statement: str, values: Any) -> None:
         if statement.startswith(word):
@@ -299,15 +298,15 @@ def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_no
 
 
 def test_a_connection_that_is_no_more_is_made_anew(where, log):
-    log._session._open().close()
+    log.database._open().close()
     assert tell(log).seq == 2
-    log._session._open().close()
+    log.database._open().close()
     assert len(log.events()) == 2
 
 
 def test_a_close_that_is_interrupted_is_made_up_for(where, log, monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
-    kind = type(log._session._open())
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 1.0)
+    kind = type(log.database._open())
     close, stops = kind.close, iter([KeyboardInterrupt])
 
     def interrupted(connection: Any) -> None:
@@ -343,7 +342,7 @@ def test_a_write_inside_a_write_is_no_damage(tmp_path):
 def test_a_connection_that_is_no_more_says_nothing_of_damage(tmp_path, error, damage):
     assert (
         isinstance(
-            sqlite_backend.SqliteBackend(tmp_path / "films.db", "read").translate_error(error),
+            sqlite_backend.SqliteDatabase(tmp_path / "films.db", "read").translate_error(error),
             Damaged,
         )
         is damage
@@ -404,13 +403,13 @@ def test_who_waits_for_the_lock_tries_again_without_the_long_pauses_of_sqlite(
                 done.set()
             threading.Event().wait(seconds)
 
-        monkeypatch.setattr("kernelbandits.storage.session.time.sleep", nap)
+        monkeypatch.setattr("kernelbandits.storage.database.time.sleep", nap)
         write(second, lambda turn: append(turn, Draft(kind="told", trial=2)))
     assert len(naps) >= 20
     assert max(naps) <= sqlite_backend.LONGEST_PAUSE
     assert len(log.events()) == 3
-    connection = second._session._connection
-    assert sqlite_backend.pragma(connection, "busy_timeout") == 33
+    connection = second.database._connection
+    assert statements.fetch_one(connection, "PRAGMA busy_timeout") == 33
 
 
 def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its_lock(tmp_path):
@@ -421,10 +420,10 @@ def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its
         for writable in (True, False):
             second = Log.open(path, writable=writable)
             assert len(second.events()) == 1
-            second.health()
-            second.backup(tmp_path / f"copy {writable}.db")
+            check_health(second)
+            write_backup(second, tmp_path / f"copy {writable}.db")
             second.close()
-        sqlite_backend.SqliteBackend(path, "create").connect().close()
+        sqlite_backend.SqliteDatabase(path, "create").connect().close()
         assert stranger(path) == "database is locked"
     assert stranger(path) == ""
     assert len(log.events()) == 2
@@ -439,8 +438,7 @@ def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its
         read_table,
         read_matrix,
         kb.read_space,
-        lambda path: backups.refuse_existing(path, force=True),
-        lambda path: sqlite_backend.SqliteBackend(path, "read").foreign_file_error(),
+        lambda path: check_output("a backup", path, force=True),
     ],
 )
 def test_who_looks_at_a_file_beside_a_writing_thread_leaves_it_its_lock(tmp_path, look):
@@ -478,9 +476,7 @@ def test_a_file_that_is_held_whole_for_a_moment_is_waited_for_when_it_is_opened(
 
 @pytest.mark.parametrize("time", ["9214646400.0", "250000000000.0", "-9214646400.0", "NULL"])
 def test_a_clock_that_is_wrong_by_centuries_is_said_and_nothing_is_written(where, log, time):
-    texts = log._backend.statements
-    head = texts.head.replace(statements.SQLITE_TIME, time).replace(statements.POSTGRES_TIME, time)
-    log._backend.statements = replace(texts, head=head)
+    log.database.dialect = replace(log.database.dialect, now=time)
     with pytest.raises(StorageError, match="needs a clock that shows a year from 1678 to 2261"):
         tell(log)
     assert len(Log.open(where).events()) == 1
@@ -488,9 +484,7 @@ def test_a_clock_that_is_wrong_by_centuries_is_said_and_nothing_is_written(where
 
 @pytest.mark.parametrize("time", ["-86400.0", "0.0", "9214646399.0"])
 def test_a_clock_that_is_wrong_by_years_loses_nothing(where, log, time):
-    texts = log._backend.statements
-    head = texts.head.replace(statements.SQLITE_TIME, time).replace(statements.POSTGRES_TIME, time)
-    log._backend.statements = replace(texts, head=head)
+    log.database.dialect = replace(log.database.dialect, now=time)
     assert tell(log).at == float(time)
 
 
@@ -513,7 +507,7 @@ def child_of(work: Callable[[], Any]) -> int:
 def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(
     where, log, monkeypatch
 ):
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 5.0)
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 5.0)
     with busy_thread(log) as done:
         threading.Timer(0.3, done.set).start()
         assert child_of(lambda: tell(log, 2)) == 0
@@ -523,10 +517,10 @@ def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(
 
 def test_a_child_has_locks_and_connections_of_its_own(where, log):
     tell(log, 1)
-    parent = log._session._open()
-    assert child_of(lambda: tell(log, 2) and log._session._open() is not parent) == 0
+    parent = log.database._open()
+    assert child_of(lambda: tell(log, 2) and log.database._open() is not parent) == 0
     assert child_of(lambda: child_of(lambda: tell(log, 3)) == 0 and tell(log, 4)) == 0
-    assert log._session._open() is parent
+    assert log.database._open() is parent
     threads = [threading.Thread(target=tell, args=(log, trial), daemon=True) for trial in (5, 6)]
     for thread in threads:
         thread.start()
@@ -597,7 +591,7 @@ def cut() -> Exception:
 
 @pytest.fixture
 def faults(where: str, monkeypatch: pytest.MonkeyPatch) -> Faults:
-    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.0)
+    monkeypatch.setattr("kernelbandits.storage.database.PATIENCE", 0.0)
     return (
         broken_psycopg(monkeypatch, cut)
         if where.startswith("postgresql")
@@ -708,12 +702,12 @@ def test_a_connection_that_the_server_cuts_is_made_anew(postgres, server):
     log = Log.create(server, CREATED, TABLE)
     kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kernelbandits' AND pid = {}"
     for trial in range(5):
-        pid = log._session.read(
+        pid = log.database.read(
             lambda connection: statements.fetch_one(connection, "SELECT pg_backend_pid()")
         )
         assert admin(postgres, kill.format(pid)) == [1]
         assert tell_once(log, trial).seq == trial + 2
-    pid = log._session.read(
+    pid = log.database.read(
         lambda connection: statements.fetch_one(connection, "SELECT pg_backend_pid()")
     )
     admin(postgres, kill.format(pid))
@@ -728,7 +722,7 @@ def test_a_connection_that_is_cut_while_one_thinks_costs_only_a_second_thought(p
         if len(thoughts) == 1:
             admin(
                 postgres,
-                f"SELECT pg_terminate_backend({log._session._open().info.backend_pid})",
+                f"SELECT pg_terminate_backend({log.database._open().info.backend_pid})",
             )
         return append(turn, Draft(kind="told", trial=len(thoughts)))
 
@@ -789,11 +783,11 @@ def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(
     admin(postgres, "GRANT CREATE ON DATABASE postgres TO crowded")
     where = server.replace("postgres:@", "crowded:s3cret@")
     first = Log.create(where, CREATED, TABLE)
-    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.2)
+    monkeypatch.setattr("kernelbandits.storage.database.PATIENCE", 0.2)
     with pytest.raises(StorageBusy, match="too many connections") as error:
         Log.open(where)
     assert "s3cret" not in str(error.value)
-    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 30.0)
+    monkeypatch.setattr("kernelbandits.storage.database.PATIENCE", 30.0)
     threading.Timer(0.3, first.close).start()
     assert len(Log.open(where).events()) == 1
 
@@ -837,7 +831,7 @@ def test_a_full_disk_refuses_the_next_event_and_loses_none(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, TABLE)
 
     def allow(pages: int) -> None:
-        log._session.read(
+        log.database.read(
             lambda connection: statements.fetch_one(connection, f"PRAGMA max_page_count = {pages}")
         )
 
@@ -868,14 +862,14 @@ def holding(where: str) -> Iterator[None]:
 @pytest.mark.thorough
 def test_threads_that_wait_one_after_the_other_wait_once(where, log, monkeypatch):
     """Who comes when the study has been held for the patience of an earlier thread tries once."""
-    monkeypatch.setattr("kernelbandits.storage.session.SAME_HOLD", 1e9)
+    monkeypatch.setattr("kernelbandits.storage.database.SAME_HOLD", 1e9)
     patient = Log.open(where, patience=0.2)
-    session = patient._session
+    database = patient.database
     with holding(where):
         began = time.monotonic()
         with pytest.raises(StorageBusy, match="held by others"):
             tell(patient)
-        since = session._begin_wait().since
+        since = database._begin_wait().since
         assert began <= since <= time.monotonic() - 0.2
         attempts: list[str] = []
         deafen = listen(BEFORE, lambda text, *_: attempts.append(text))
@@ -887,7 +881,7 @@ def test_threads_that_wait_one_after_the_other_wait_once(where, log, monkeypatch
         assert len(locks) == 2, "one attempt of each call"
         assert where.endswith(".db") or all(text.endswith("NOWAIT") for text in locks)
     assert tell(patient).seq == 2
-    assert session._begin_wait().since > since, "a new wait begins"
+    assert database._begin_wait().since > since, "a new wait begins"
 
 
 def test_a_process_without_a_free_descriptor_says_so(tmp_path):
@@ -927,11 +921,11 @@ def test_a_foreign_reader_that_stays_inside_its_transaction_holds_up_nobody_or_i
     where, log, monkeypatch
 ):
     log.close()
-    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.2)
-    later = log._backend.statements.later
-    with closing(log._backend.connect()) as foreign:
+    monkeypatch.setattr("kernelbandits.storage.database.BUSY_SECONDS", 0.2)
+    events = log.database.dialect.events
+    with closing(log.database.connect()) as foreign:
         statements.send(foreign, "BEGIN")
-        assert len(statements.fetch(foreign, later, 0, 9)) == 1
+        assert len(statements.fetch(foreign, events, 1, 9)) == 1
         if where.endswith(".db"):
             with pytest.raises(StorageBusy, match="was held by others"):
                 tell(log)

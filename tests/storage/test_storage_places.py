@@ -31,7 +31,7 @@ def test_an_address_that_cannot_be_meant_is_refused_without_its_password(address
 
 def test_a_password_with_signs_written_as_they_must_be_is_understood_and_not_shown():
     place = find("postgresql://bob:s3c%40ret%2Fx@db.lab/x?study=films")
-    assert place.url.password == "s3c@ret/x"
+    assert place.password == "s3c@ret/x"
     assert str(place) == "postgresql://bob:***@db.lab/x?study=films"
     assert "s3c" not in repr(place)
 
@@ -79,7 +79,7 @@ ADDRESSES += [
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_no_part_of_an_address_that_may_be_a_password_is_shown(address, monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.0)
+    monkeypatch.setattr("kernelbandits.storage.database.PATIENCE", 0.0)
     with pytest.raises((ValueError, StorageError)) as refused:
         Log.open(address)
     said = [str(refused.value)]
@@ -93,7 +93,7 @@ def test_no_part_of_an_address_that_may_be_a_password_is_shown(address, monkeypa
 def test_the_place_of_a_server_is_shown_and_its_other_options_are_not():
     place = find("postgresql://ann@/db?host=/run/pg&port=5433&sslmode=require&study=films")
     assert str(place) == "postgresql://ann@/db?host=/run/pg&port=5433&study=films"
-    assert place.url.parameters["sslmode"] == "require"
+    assert place.parameters["sslmode"] == "require"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "postgresql://ann:s3cret@lab/db", "A=s3cret"])

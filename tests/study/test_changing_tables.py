@@ -257,7 +257,7 @@ def test_a_study_with_changes_is_backed_up_and_salvaged(tmp_path):
     for copy in ("copy.db", "saved.db"):
         there = kb.Study.open(tmp_path / copy)
         assert there.best().label == {"sample": "B1"}
-    assert Log.open(place).names == tuple(FIRST.columns)
+    assert tuple(Log.open(place).columns()) == tuple(FIRST.columns)
 
 
 def test_a_study_that_lost_an_addition_goes_on_without_its_rows(lab):

@@ -177,8 +177,8 @@ def test_a_lease_is_a_duration(folder, text):
         (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force (force=True) replaces it"),
         (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
         (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
-        (("backup", "films.db", "films.csv"), 1, "films.csv exists already"),
-        (("salvage", "films.db", "films.csv"), 1, "films.csv exists already"),
+        (("backup", "films.db", "films.csv"), 1, "films.csv, which exists"),
+        (("salvage", "films.db", "films.csv"), 1, "films.csv, which exists"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, words, code, text):
@@ -299,8 +299,8 @@ def test_a_number_is_written_anew_where_it_is_plain_which_one_is_meant(folder, t
 def test_a_study_whose_first_page_is_overwritten_is_pointed_to_its_backup(folder):
     content = Path("films.db").read_bytes()
     Path("films.db").write_bytes(b"\0\1" * 50 + content[100:])
-    assert "put its last backup back" in one_sentence(study("status", "films.db"), 74)
-    assert "put the last backup back" in one_sentence(study("salvage", "films.db", "new.db"), 74)
+    for command in (("status", "films.db"), ("salvage", "films.db", "new.db")):
+        assert "put its last backup back" in one_sentence(study(*command), 74)
     assert not Path("new.db").exists()
 
 
@@ -441,7 +441,7 @@ def test_memory_that_runs_out_and_mistakes_of_the_program_are_sentences_too(fold
 def test_a_password_is_never_shown(folder, monkeypatch, place):
     monkeypatch.setenv("SECRET_PLACE", "postgresql://ann:geheim@127.0.0.1:1/db")
     # What is said after thirty seconds of attempts is said after a twentieth of a second, too.
-    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.05)
+    monkeypatch.setattr("kernelbandits.storage.database.PATIENCE", 0.05)
     for words in (
         ("status", place),
         ("ask", place),

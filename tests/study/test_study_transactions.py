@@ -83,9 +83,9 @@ def test_a_server_that_lags_behind_is_noticed_by_a_writer(where):
     study.tell(row=1, value=0.5)
     other.history()
     log, seq = study._session.log, len(study.history())
-    for transaction in log._session.transactions():
+    for transaction in log.database.transactions():
         with transaction:
-            schema = f'"{log._backend.place.study}".' if where.startswith("postgres") else ""
+            schema = f'"{log.database.place.study}".' if where.startswith("postgres") else ""
             cursor = transaction.connection.cursor()
             cursor.execute(f"DELETE FROM {schema}events WHERE seq = {seq}")
             cursor.execute(
@@ -253,7 +253,7 @@ def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_pat
         try:
             with pytest.MonkeyPatch.context() as inner:
                 inner.setattr(asks, "plan_ask", plan)
-                inner.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.05)
+                inner.setattr("kernelbandits.storage.database.BUSY_SECONDS", 0.05)
                 other.ask()
         except kb.storage.StorageBusy:
             held.append(True)

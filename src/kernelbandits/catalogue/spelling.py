@@ -9,6 +9,7 @@ argument are separated by slashes.
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
 from kernelbandits.problems import Motion, Noise
+from kernelbandits.tables.cells import parse_number
 
 MOST_PARTS = 100
 """How many terms and factors a kernel may have, and how deep brackets may be nested.
@@ -205,12 +207,4 @@ def is_law(text: str) -> bool:
 
 def is_numeral(text: str) -> bool:
     """Tell whether the text is a finite number in ASCII digits."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return (
-        text.isascii()
-        and "_" not in text
-        and text.strip().lower() not in ("nan", "inf", "-inf", "infinity")
-    )
+    return not math.isnan(parse_number(text.strip()))

@@ -130,14 +130,16 @@ class Arms:
         """
         from kernelbandits.tables.headers import find_column
         from kernelbandits.tables.sources import read_file
+        from kernelbandits.tables.table import origin, read_numbers
 
         table = read_file(path)
-        checks.needs(not isinstance(columns, str), table.source, "a list of columns", columns)
+        source = origin(table).source
+        checks.needs(not isinstance(columns, str), source, "a list of columns", columns)
         names = list(table.columns) if columns is None else columns
-        found = [find_column(table.columns, name, table.source, "columns") for name in names]
-        checks.needs(len(found) > 0, table.source, "at least one column", names)
+        found = [find_column(table.columns, name, source, "columns") for name in names]
+        checks.needs(len(found) > 0, source, "at least one column", names)
         try:
-            return cls(np.column_stack([table.numbers(name) for name in found]))
+            return cls(np.column_stack([read_numbers(table, name) for name in found]))
         except ValueError as error:
             advice = "; name the columns to use, all of numbers" if columns is None else ""
             raise ValueError(f"{error}{advice}") from None

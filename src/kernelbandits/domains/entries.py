@@ -8,6 +8,7 @@ values separated by commas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains.variables import KINDS, Category, Number, Ordered, Real, Variable
+from kernelbandits.tables.cells import parse_number
 
 TRUTHS = {"true": True, "false": False}
 FORMS = (
@@ -174,7 +176,7 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
     if kind == "integer":
         needed = "whole numbers low:high, then 'log' or 'step 2', as in 0:96 step 8"
     settings: dict[str, Any] = {"type": kind}
-    read = parse_whole if kind == "integer" else parse_number
+    read = parse_whole if kind == "integer" else parse_finite
     try:
         low, _, high = words[0].partition(":")
         settings |= {"low": read(low), "high": read(high or low)}
@@ -192,25 +194,23 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
     return variable_from_dict(name, settings)
 
 
-def parse_number(text: str) -> float:
-    """Return a number; 1_000 and digits of other scripts, which Python reads too, are none here."""
-    return float(check_plain(text))
+def parse_finite(text: str) -> float:
+    """Return the number that is written in a text."""
+    number = parse_number(text.strip())
+    if math.isnan(number):
+        raise ValueError
+    return number
 
 
 def parse_integer(text: str) -> int:
     """Return a number that is written without point and exponent."""
-    return int(check_plain(text))
-
-
-def check_plain(text: str) -> str:
-    if "_" in text or not text.isascii():
-        raise ValueError
-    return text
+    parse_finite(text)
+    return int(text)
 
 
 def parse_whole(text: str) -> int:
     """Return a whole number, also written as 1e3."""
-    number = parse_number(text)
+    number = parse_finite(text)
     if not number.is_integer():
         raise ValueError
     return int(number)
@@ -230,7 +230,7 @@ def parse_choices(text: str) -> list[Any]:
     checks.needs(all(items), "a choice", "a value between any two commas", text)
     readers: tuple[Callable[[str], Any], ...] = (
         parse_integer,
-        parse_number,
+        parse_finite,
         lambda item: TRUTHS[item.lower()],
     )
     for read in readers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +17,18 @@ from kernelbandits.problems.base import Instance, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
 from kernelbandits.row_index import RowIndex
 from kernelbandits.streams import Streams
+from kernelbandits.tables.headers import find_column
+from kernelbandits.tables.roles import Notices, find_named
 from kernelbandits.tables.sources import read_file
-from kernelbandits.tables.table import NUMBERS, Table
+from kernelbandits.tables.table import (
+    NUMBERS,
+    Table,
+    column_kind,
+    column_numbers,
+    is_empty,
+    origin,
+    read_numbers,
+)
 
 REPEATS = ("average", "replicates")
 SHOWN = 8
@@ -157,16 +166,24 @@ def read_table(
     for setting, flag in (("scale", scale), ("unit_columns", unit_columns)):
         checks.needs(isinstance(flag, bool), "a table", f"{setting} true or false", flag)
     sign = -1.0 if checks.direction("a table", direction) == "minimize" else 1.0
-    source = read_file(path, nameless="")
-    wanted = find_target(source, target)
-    names = choose_columns(source, columns, wanted)
-    points, measured = group_rows(source, names, sign * source.numbers(wanted))
-    kept = find_varying(source, names, points)
+    notices = Notices()
+    source = read_file(path)
+    wanted = list(source.columns)[-1]
+    if target is not None:
+        wanted = find_column(source.columns, target, origin(source).source, "target")
+    names = choose_columns(source, columns, wanted, notices)
+    points, measured = group_rows(source, names, sign * read_numbers(source, wanted))
+    kept = find_varying(names, points, notices)
     names, points = [names[i] for i in kept], points[:, kept]
     ranges = column_ranges(points) if unit_columns else ()
     if ranges:
-        notice_scaling(source, names, ranges)
+        notices.append(
+            f"each column is scaled to [0, 1] ({write_ranges(names, ranges)}); "
+            "unit_columns=false keeps the units of the file"
+        )
         points = np.column_stack([scale_to_unit(column) for column in points.T])
+    for notice in notices:
+        warnings.warn(f"{origin(source).source}: {notice}", DataNotice, stacklevel=2)
     name = Path(path).stem if name is None else name
     table = build_instance(name, Arms(points), measured, repeats, scale, noise)
     title = f"{name} (d = {len(names)})" if title is None else title
@@ -179,17 +196,6 @@ def column_ranges(points: Array) -> tuple[tuple[float, float], ...]:
     return () if all(span == (0.0, 1.0) for span in ranges) else ranges
 
 
-def notice_scaling(
-    source: Table, names: Sequence[str], ranges: tuple[tuple[float, float], ...]
-) -> None:
-    warnings.warn(
-        f"{source.source}: each column is scaled to [0, 1] ({write_ranges(names, ranges)}); "
-        "unit_columns=false keeps the units of the file",
-        DataNotice,
-        stacklevel=3,
-    )
-
-
 def write_ranges(names: Sequence[str], ranges: Sequence[tuple[float, float]]) -> str:
     """Write "Cs from 0 to 100, FA from 20 to 80"; of many columns the first, and how many more."""
     written = [
@@ -199,78 +205,48 @@ def write_ranges(names: Sequence[str], ranges: Sequence[tuple[float, float]]) ->
     return ", ".join([*written[:SHOWN], f"and {others} more"] if others > 0 else written)
 
 
-def find_target(source: Table, target: str | None) -> str:
-    return list(source.columns)[-1] if target is None else find_column(source, "target", target)
-
-
-def choose_columns(source: Table, columns: Sequence[str] | None, target: str) -> list[str]:
-    """Return the columns asked for, or every numeric one except the target."""
-    if columns is None:
-        names = numeric_columns(source, target)
+def choose_columns(
+    source: Table, columns: Sequence[str] | None, target: str, notices: Notices
+) -> list[str]:
+    """Return the columns asked for, or every numeric one except the target and labels."""
+    if columns is not None:
+        names = find_named(source, columns, notices)
     else:
-        sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
-        checks.needs(sequence, source.source, "a sequence of column names", columns)
-        names = [find_column(source, "columns", column) for column in columns]
-    checks.needs(
-        target not in names, source.source, "a target that is not among the columns", target
-    )
-    checks.needs(
-        len(names) > 0,
-        source.source,
-        f"a numeric column besides the target {target!r}",
-        list(source.columns),
-    )
-    checks.needs(len(set(names)) == len(names), source.source, "distinct columns", columns)
+        names = []
+        for name in source.columns:
+            if name in origin(source).labels:
+                notices.append(f"column {name!r} only names the rows and is left out")
+            elif name != target and holds_numbers(source, name):
+                names.append(name)
+            elif name != target:
+                notices.append(f"column {name!r} holds no number and is left out")
+    owner = origin(source).source
+    checks.needs(target not in names, owner, "a target that is not among the columns", target)
+    needed = f"a numeric column besides the target {target!r}"
+    checks.needs(len(names) > 0, owner, needed, list(source.columns))
     return names
-
-
-def numeric_columns(source: Table, target: str) -> list[str]:
-    others = [name for name in source.columns if name != target]
-    numeric = [name for name in others if holds_numbers(source, name)]
-    for name in others:
-        if name not in numeric:
-            warnings.warn(
-                f"{source.source}: column {name!r} holds no number and is left out",
-                DataNotice,
-                stacklevel=4,
-            )
-    return numeric
 
 
 def holds_numbers(source: Table, name: str) -> bool:
     """Tell whether any cell is a number, or most are meant to be."""
-    column = source.columns[name]
-    meant = column.kind == NUMBERS and not column.is_empty
-    return meant or not bool(np.isnan(column.numbers).all())
-
-
-def find_column(source: Table, argument: str, name: str) -> str:
-    """Return the name in NFC, if the file has such a column."""
-    wanted = unicodedata.normalize("NFC", str(name)).strip()
-    checks.needs(
-        wanted in source.columns, source.source, f"{argument} among {tuple(source.columns)}", name
-    )
-    return wanted
+    meant = column_kind(source, name) == NUMBERS and not is_empty(source, name)
+    return meant or not bool(np.isnan(column_numbers(source, name)).all())
 
 
 def group_rows(source: Table, names: list[str], target: Array) -> tuple[Array, MeasuredTargets]:
     """Return the distinct rows in order of appearance, and the targets measured at each."""
-    table = np.column_stack([source.numbers(name) for name in names]) + 0.0
+    table = np.column_stack([read_numbers(source, name) for name in names]) + 0.0
     first, arms = np.unique(RowIndex(table).first, return_inverse=True)
     return table[first], MeasuredTargets(target, arms.reshape(-1))
 
 
-def find_varying(source: Table, names: list[str], points: Array) -> list[int]:
+def find_varying(names: list[str], points: Array, notices: Notices) -> list[int]:
     """Return the columns that tell arms apart; all of them if there is one arm only."""
     kept = [
         i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()
     ]
-    for i in set(range(len(names))) - set(kept):
-        warnings.warn(
-            f"{source.source}: column {names[i]!r} is constant and is dropped",
-            DataNotice,
-            stacklevel=3,
-        )
+    for i in sorted(set(range(len(names))) - set(kept)):
+        notices.append(f"column {names[i]!r} is constant and is dropped")
     return kept
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from kernelbandits.storage.errors import (
+from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly
+from kernelbandits.storage.backup import Salvaged, check_health, salvage, write_backup
+from kernelbandits.storage.database import (
     Damaged,
+    Finding,
     NoStudy,
     OtherVersion,
     StorageBusy,
-    StorageError,
-    StorageFull,
-    StorageReadOnly,
     StudyExists,
 )
 from kernelbandits.storage.event import KINDS, Draft, Event
-from kernelbandits.storage.health import Finding
 from kernelbandits.storage.log import Listed, Log, Reading, Turn, studies
-from kernelbandits.storage.salvage import Salvaged, salvage
 
 __all__ = [
     "KINDS",
@@ -35,6 +33,8 @@ __all__ = [
     "StorageReadOnly",
     "StudyExists",
     "Turn",
+    "check_health",
     "salvage",
     "studies",
+    "write_backup",
 ]

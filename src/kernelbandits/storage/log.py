@@ -1,48 +1,229 @@
-"""The log of a study: events are appended, and nothing else is ever changed."""
+"""The log of a study: events are appended, and nothing else is ever changed.
+
+A study also has a table of candidates, which is written when it is created, and a header with the
+fingerprint of that table, with which the chain of checksums begins.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, NamedTuple
 
-from kernelbandits.storage import backups, creation, health, statements
-from kernelbandits.storage.backend import Backend
-from kernelbandits.storage.checksums import DIGITS, BrokenChain, build_row, verify_chain
-from kernelbandits.storage.columns import Column, split_columns
-from kernelbandits.storage.errors import StorageError, StorageReadOnly
-from kernelbandits.storage.event import Draft, Event, build_events, check_time
-from kernelbandits.storage.header import Header, refuse_other_version
-from kernelbandits.storage.places import FilePlace, Place, ServerPlace, find
-from kernelbandits.storage.session import Session, Transaction
-from kernelbandits.storage.sqlite import SqliteBackend
-from kernelbandits.storage.statements import Connection, Row, fetch, fetch_one
+from kernelbandits import checks
+from kernelbandits.checks import StorageError, StorageReadOnly
+from kernelbandits.codec import write_compact
+from kernelbandits.storage import statements
+from kernelbandits.storage.database import Database, NoStudy, StudyExists, Transaction
+from kernelbandits.storage.event import (
+    DIGITS,
+    BrokenChain,
+    Draft,
+    Event,
+    add_check,
+    build_events,
+    build_row,
+    check_time,
+    is_intact,
+    is_storable,
+    verify_chain,
+    write_body,
+)
+from kernelbandits.storage.places import FilePlace, Place, find
+from kernelbandits.storage.sqlite import SqliteDatabase
+from kernelbandits.storage.statements import VERSION, Connection, Dialect, Row, fetch, fetch_one
 
 Where = str | os.PathLike[str]
+Column = Sequence[float] | Sequence[str]
 
-
-def backend_for(place: Place, mode: str, patience: float | None = None) -> Backend:
-    """Return the backend of a place.
-
-    `mode` is "read", "write", or "create", `patience` how many seconds to wait for others who
-    hold the study.
-    """
-    found: Backend
-    if isinstance(place, FilePlace):
-        found = SqliteBackend(place.path, mode)
-    else:
-        from kernelbandits.storage.postgres import PostgresBackend
-
-        found = PostgresBackend(place, mode)
-    found.patience = patience
-    return found
-
-
+SEGMENT_ROWS = 8192
+"""The most cells that are stored as one text: a million in one JSON list would be slow to read."""
+ESCAPED = re.compile(r"\\u(0000|d[89a-f])")
+"""What the JSON of a text has, if the text may hold a NUL character or half a surrogate pair."""
 PUT_BACK = "(was a backup put back? Then open the study again)"
 """What a process that knows later events is told."""
+
+
+# The table of candidates
+
+
+def split_columns(columns: Mapping[str, Column]) -> list[Row]:
+    """Return a table of candidates as it is stored: number and JSON list of each part.
+
+    The first part has the names of the columns. Then come the cells: for each segment of rows one
+    part for each column. A study over a space has no columns, and so only the first part.
+    """
+    named = all(isinstance(name, str) and is_storable(name) for name in columns)
+    checks.needs(named, "a study", "names of columns", tuple(columns))
+    lengths = {len(cells) for cells in columns.values()} or {0}
+    checks.needs(len(lengths) == 1, "a study", "columns of the same length", sorted(lengths))
+    for name, cells in columns.items():
+        check_cells(name, cells)
+    texts = [write_compact(list(columns))]
+    for start in range(0, lengths.pop(), SEGMENT_ROWS):
+        for name, cells in columns.items():
+            texts.append(write_cells(name, cells[start : start + SEGMENT_ROWS], start))
+    return list(enumerate(texts))
+
+
+def check_cells(name: str, cells: Column) -> None:
+    if set(map(type, cells)) <= {str, float}:
+        return
+    for number, cell in enumerate(cells):
+        if not isinstance(cell, (str, float)):
+            checks.needs(False, f"row {number}", f"a number or text as {name!r}", cell)
+
+
+def write_cells(name: str, cells: Column, start: int) -> str:
+    """Return a part of a column as JSON; numbers are written so that the same numbers are read."""
+    try:
+        text = write_compact(list(cells))
+    except ValueError:
+        raise ValueError(f"column {name!r} needs finite numbers, got others") from None
+    if ESCAPED.search(text):
+        for number, cell in enumerate(cells, start):
+            plain = not isinstance(cell, str) or is_storable(cell)
+            checks.needs(plain, f"row {number}", f"plain text as {name!r}", cell)
+    return text
+
+
+def join_columns(parts: Sequence[Row]) -> dict[str, list[Any]]:
+    """Return each column with all its cells, from parts whose fingerprint is right."""
+    names = json.loads(parts[0][1])
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for number, text in parts[1:]:
+        columns[names[(number - 1) % len(names)]] += json.loads(text)
+    return columns
+
+
+def count_rows(columns: Mapping[str, Column]) -> int:
+    """Return the number of rows of a table; a study over a space has none."""
+    return len(next(iter(columns.values()), ()))
+
+
+def fingerprint_parts(parts: Sequence[Row]) -> str:
+    """Return the fingerprint of a table: sha256 of names and cells in their order."""
+    digest = sha256()
+    for number, (_, text) in enumerate(parts):
+        # Piece by piece: the table of a million candidates is 100 MB of text.
+        digest.update((f"\n{text}" if number else str(text)).encode())
+    return digest.hexdigest()
+
+
+# The header
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the table `study` says of a study."""
+
+    rows: int
+    """The number of candidates."""
+    fingerprint: str
+    """That of the candidates; with its first digits the checksums of events begin."""
+    created: str
+    """A copy of the body of the first event, as JSON, in case that event is lost."""
+    version: int = VERSION
+
+    @classmethod
+    def of(cls, created: str, columns: Mapping[str, Column], parts: Sequence[Row]) -> Header:
+        """Return the header of a study with these candidates, as columns and as parts."""
+        return cls(count_rows(columns), fingerprint_parts(parts), created)
+
+    @classmethod
+    def of_row(cls, row: Row) -> Header | None:
+        """Return the header that a row of the table is; None if it is not intact."""
+        _, version, rows, fingerprint, created, _ = row
+        return cls(rows, fingerprint, created, version) if is_intact(row) else None
+
+    @property
+    def row(self) -> Row:
+        """As it is stored."""
+        return add_check((1, self.version, self.rows, self.fingerprint, self.created))
+
+
+def read_header(connection: Connection, database: Database) -> Header:
+    """Return the header of a study, which is refused if this release cannot read it."""
+    database.require_study(connection)
+    database.refuse_version(fetch_one(connection, database.dialect.version))
+    # Triggers and the like would change what is written.
+    for kind, name in fetch(connection, database.dialect.foreign):
+        raise database.damage_error(f"it has the {kind} {name!r}, which no study has")
+    headers = [Header.of_row(row) for row in fetch(connection, database.dialect.study)]
+    if len(headers) != 1 or headers[0] is None:
+        raise database.damage_error("its header is not the one that was written")
+    return headers[0]
+
+
+# Creation
+
+
+def open_database(place: Place, mode: str, patience: float | None = None) -> Database:
+    """Return the database at a place.
+
+    `mode` is "read", "write", "create" or "salvage", and `patience` how many seconds to wait for
+    others who hold the study.
+    """
+    if isinstance(place, FilePlace):
+        return SqliteDatabase(place.path, mode, patience)
+    from kernelbandits.storage.postgres import PostgresDatabase
+
+    return PostgresDatabase(place, mode, patience)
+
+
+def create_study(database: Database, first: Draft, columns: Mapping[str, Column]) -> None:
+    """Create a study in one transaction: it is complete or does not exist."""
+    checks.needs(
+        first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
+    )
+    tabular = bool(columns) or "space" in first.body
+    checks.needs(tabular, "a study", "names of columns, or a space", tuple(columns))
+    parts = split_columns(columns)
+    header = Header.of(write_body(first.body), columns, parts)
+    for transaction in database.transactions():
+        with transaction:
+            connection = transaction.connection
+            database.begin_creation(connection)
+            refuse_existing(connection, database)
+            now = fetch_one(connection, database.dialect.time)
+            event = build_row(first, 1, now, header.fingerprint[:DIGITS])
+            write_tables(connection, database.dialect, header, parts, [event])
+
+
+def refuse_existing(connection: Connection, database: Database) -> None:
+    try:
+        database.require_study(connection)
+    except NoStudy:
+        if database.tables(connection):
+            raise StorageError(
+                f"{database.name} holds tables of another program; they were left as they are"
+            ) from None
+    else:
+        raise StudyExists(f"there is a study at {database.name} already")
+
+
+def write_tables(
+    connection: Connection,
+    dialect: Dialect,
+    header: Header,
+    parts: Sequence[Row],
+    events: Sequence[Row],
+) -> None:
+    """Create and fill all tables of a study, inside a transaction."""
+    for statement in dialect.create:
+        statements.send(connection, statement)
+    seq, check = events[-1][0], events[-1][-1]
+    contents = {"events": events, "head": [(1, seq, check)], "study": [header.row]}
+    for table, rows in (contents | {"candidates": parts}).items():
+        statements.send(connection, dialect.insert(table, len(rows[0])), *rows)
+
+
+# The events
 
 
 class Reading(NamedTuple):
@@ -76,10 +257,9 @@ class Log:
     connection is lost or the server asks for a retry, the body runs again, in a new turn.
     """
 
-    def __init__(self, session: Session, header: Header) -> None:
-        self._session = session
-        self._backend = session.backend
-        self._header = header
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.header = database.read(lambda connection: read_header(connection, database))
 
     @classmethod
     def create(cls, where: Where, first: Draft, columns: Mapping[str, Column]) -> Log:
@@ -87,99 +267,75 @@ class Log:
 
         The others get StudyExists.
         """
-        creation.create(Session(backend_for(find(where), "create")), first, columns)
+        with closing(open_database(find(where), "create")) as database:
+            create_study(database, first, columns)
         return cls.open(where)
 
     @classmethod
     def open(cls, where: Where, *, writable: bool = True, patience: float | None = None) -> Log:
-        return cls.at(find(where), "write" if writable else "read", patience)
-
-    @classmethod
-    def at(cls, place: Place, mode: str, patience: float | None = None) -> Log:
-        session = Session(backend_for(place, mode, patience))
-        return cls(
-            session, session.read(lambda connection: Header.read(connection, session.backend))
-        )
+        return cls(open_database(find(where), "write" if writable else "read", patience))
 
     @property
     def place(self) -> str:
         """Where the study is, without passwords."""
-        return self._backend.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns of the candidate table."""
-        return self._header.names
-
-    @property
-    def fingerprint(self) -> str:
-        """What the checksums of the events start with."""
-        return self._header.fingerprint
+        return self.database.name
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the candidate table by column, checked against its checksum."""
-        rows = self._session.read(
-            lambda connection: fetch(connection, self._backend.statements.candidates)
-        )
-        found = self._header.verify_columns(rows)
-        if found is None:
-            raise self._backend.damage_error(
+        """Return the candidate table by column, checked against its fingerprint."""
+        return join_columns(self.parts())
+
+    def parts(self) -> list[Row]:
+        """Return the candidate table as it is stored, checked against its fingerprint."""
+        text = self.database.dialect.candidates
+        parts = self.database.read(lambda connection: fetch(connection, text))
+        if fingerprint_parts(parts) != self.header.fingerprint:
+            raise self.database.damage_error(
                 "the table of candidates is not the one that was written"
             )
-        return found
+        return parts
 
     def read(self, after: Event | None = None) -> Reading:
         """Return all events later than `after`, verified, and the time."""
-        head, rows = self._session.read(lambda connection: self._read_log(connection, after))
+        head, rows = self.read_rows(after)
         return Reading(build_events(rows), head.now)
 
     def events(self, after: Event | None = None) -> list[Event]:
         """Return all events later than `after`, verified."""
         return self.read(after).events
 
+    def read_rows(self, after: Event | None = None) -> tuple[Head, list[Row]]:
+        """Return the last event, and all events later than `after` as they are stored, verified."""
+
+        def work(connection: Connection) -> tuple[Head, list[Row]]:
+            head = self._read_head(connection)
+            return head, self._read_later(connection, after, head)
+
+        return self.database.read(work)
+
     def turns(self) -> Iterator[Turn]:
         """Yield turns to write, until one of them has written or its body raises; see the class."""
-        if self._backend.mode == "read":
+        if self.database.reads_only:
             raise StorageReadOnly(f"{self.place} was opened for reading only")
-        for transaction in self._session.transactions(of_events=True):
+        for transaction in self.database.transactions(of_events=True):
             yield Turn(self, transaction)
 
     def now(self) -> float:
         """Return the time by the clock of the database."""
-        time = self._backend.statements.time
-        return float(self._session.read(lambda connection: fetch_one(connection, time)))
-
-    def backup(self, target: Where, *, force: bool = False) -> None:
-        """Write a verified copy of the study into a new SQLite file.
-
-        With `force` it takes the place of another file, but never of a study.
-        """
-        _, rows = self._session.read(lambda connection: self._read_log(connection, None))
-        backups.write_file(target, self._header, split_columns(self.columns()), rows, force)
-
-    def health(self) -> list[health.Finding]:
-        """Check the study and return the results of all checks."""
-
-        def list_candidates() -> list[Any]:
-            return next(iter(self.columns().values()), [])
-
-        looks: list[health.Look] = [("events", self.events), ("candidates", list_candidates)]
-        return health.examine(self._session, looks)
+        text = self.database.dialect.time
+        return float(self.database.read(lambda connection: fetch_one(connection, text)))
 
     def summary(self) -> tuple[int, int, float]:
         """Return the number of rows and of events now, and the time of the first event."""
-        texts = self._backend.statements
-        head = self._session.read(self._read_head)
-        since = self._session.read(lambda connection: fetch_one(connection, texts.created))
-        added = self._session.read(lambda connection: fetch(connection, texts.additions))
+        head = self.database.read(self._read_head)
+        text = self.database.dialect.table_events
+        events = self.database.read(lambda connection: fetch(connection, text))
         try:
-            rows = self._header.rows + count_added_rows(added)
+            return self.header.rows + count_added_rows(events), head.seq, float(events[0][2])
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise self._backend.damage_error("its added rows cannot be read") from None
-        return rows, head.seq, since
+            raise self.database.damage_error("its added rows cannot be read") from None
 
     def close(self) -> None:
-        self._session.close()
+        self.database.close()
 
     def __enter__(self) -> Log:
         return self
@@ -190,42 +346,35 @@ class Log:
     def __repr__(self) -> str:
         return f"Log({self.place!r})"
 
-    def _read_log(self, connection: Connection, after: Event | None) -> tuple[Head, list[Row]]:
-        head = self._read_head(connection)
-        return head, self._read_later(connection, after, head)
-
     def _read_head(self, connection: Connection) -> Head:
         """Return the head; it needs the checksum of the last event, and tables of this version."""
-        rows = fetch(connection, self._backend.statements.head)
+        rows = fetch(connection, self.database.dialect.head)
         seq, check, last, version, now = rows[0] if len(rows) == 1 else (None,) * 5
         if not isinstance(seq, int) or check is None or check != last:
-            raise self._backend.damage_error("head and last event do not fit each other")
-        if not isinstance(version, int):
-            raise self._backend.damage_error("its header is missing")
-        refuse_other_version(self._backend, version)
+            raise self.database.damage_error("head and last event do not fit each other")
+        self.database.refuse_version(version)
         # SQLite has no time beyond the year 9999.
         return Head(seq, check, check_time(now) if now is None else now)
 
     def _read_later(self, connection: Connection, after: Event | None, head: Head) -> list[Row]:
         """Return the rows after `after` up to the head, if their checksums form a chain."""
-        seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
+        damage_error = self.database.damage_error
+        seen, check = 0, self.header.fingerprint[:DIGITS]
+        if after is not None:
+            seen, check = after.seq, after.check
         if seen > head.seq:
-            raise self._backend.damage_error(
-                f"it ends with event {head.seq} but had {seen} before {PUT_BACK}"
-            )
+            raise damage_error(f"it ends with event {head.seq} but had {seen} before {PUT_BACK}")
         rows: list[Row] = []
         if seen < head.seq:
-            rows = fetch(connection, self._backend.statements.later, seen, head.seq)
+            rows = fetch(connection, self.database.dialect.events, seen + 1, head.seq)
         try:
             verify_chain(rows, (seen, check), (head.seq, head.check))
         except BrokenChain as broken:
             if after is not None and int(str(broken)) <= seen + 1:
-                raise self._backend.damage_error(
+                raise damage_error(
                     f"event {seen} is not the one that was read before {PUT_BACK}"
                 ) from None
-            raise self._backend.damage_error(
-                f"event {broken} is not the one that was written"
-            ) from None
+            raise damage_error(f"event {broken} is not the one that was written") from None
         return rows
 
 
@@ -268,38 +417,21 @@ class Turn:
             seq, check = rows[-1][0], rows[-1][-1]
         if not rows:
             return []
-        connection, texts = self._transaction.connection, self._log._backend.statements
-        statements.send(connection, texts.add_event, *rows)
-        statements.send(connection, texts.move_head, (seq, check, before.seq))
+        connection, database = self._transaction.connection, self._log.database
+        statements.send(connection, database.dialect.insert("events", len(rows[0])), *rows)
+        statements.send(connection, database.dialect.move_head, (seq, check, before.seq))
+        # What is stored is read again: nothing else may be acknowledged.
+        stored = fetch(connection, database.dialect.events, before.seq + 1, seq)
+        if stored != rows or self._log._read_head(connection)[:2] != (seq, check):
+            raise database.damage_error(
+                f"what follows event {before.seq} was changed while it was written; "
+                "nothing was written"
+            )
         self._head = Head(seq, check, now)
-        self._verify_written(before)
         return build_events(rows)
 
-    def _verify_written(self, before: Head) -> None:
-        """Read what was written after `before`: nothing else may be acknowledged."""
-        log, connection = self._log, self._transaction.connection
-        stored = fetch(connection, log._backend.statements.later, before.seq, self.head.seq)
-        try:
-            verify_chain(stored, before[:2], self.head[:2])
-        except BrokenChain as broken:
-            raise log._backend.damage_error(
-                f"event {broken} was changed while it was written; nothing was written"
-            ) from None
-        if log._read_head(connection)[:2] != self.head[:2]:
-            raise log._backend.damage_error("its head cannot be moved")
 
-
-def count_added_rows(events: Iterable[tuple[int, str, str]]) -> int:
-    """Return how many rows were added to a table, from number, kind and body of its events.
-
-    Additions that were undone do not count, nor do points off the table.
-    """
-    read = [(seq, kind, json.loads(body)) for seq, kind, body in events]
-    undone = {body["of"] for _, kind, body in read if kind == "undone"}
-    added = [body for seq, kind, body in read if kind == "added" and seq not in undone]
-    return sum(
-        len(next(iter(body["columns"].values()))) for body in added if not body.get("off_table")
-    )
+# Lists of studies
 
 
 @dataclass(frozen=True)
@@ -319,18 +451,30 @@ def studies(where: Where, patience: float | None = None) -> list[Listed]:
     `patience` is how many seconds to wait for others who hold it.
     """
     place = find(where)
-    if isinstance(place, FilePlace):
-        with Log.at(place, "read", patience) as log:
-            return [Listed(str(place), str(place), *log.summary())]
-    backend: Any = backend_for(place, "read", patience)
-    with closing(Session(backend)) as session:
-        names = session.read(backend.studies)
-    return [describe_study(ServerPlace(place.url, name)) for name in names]
+    database: Any = open_database(place, "read", patience)
+    with closing(database):
+        if isinstance(place, FilePlace):
+            return [Listed(str(place), str(place), *Log(database).summary())]
+        names = database.read(database.studies)
+    return [list_study(replace(place, study=name), name) for name in names]
 
 
-def describe_study(place: ServerPlace) -> Listed:
+def list_study(place: Place, name: str) -> Listed:
     try:
-        with Log.at(place, "read") as log:
-            return Listed(place.study, str(place), *log.summary())
+        with Log(open_database(place, "read")) as log:
+            return Listed(name, str(place), *log.summary())
     except StorageError:
-        return Listed(place.study, str(place))
+        return Listed(name, str(place))
+
+
+def count_added_rows(events: Iterable[Row]) -> int:
+    """Return how many rows were added to a table, from number, kind, time and body of its events.
+
+    Additions that were undone do not count, nor do points off the table.
+    """
+    read = [(seq, kind, json.loads(body)) for seq, kind, _, body in events]
+    undone = {body["of"] for _, kind, body in read if kind == "undone"}
+    added = [body for seq, kind, body in read if kind == "added" and seq not in undone]
+    return sum(
+        len(next(iter(body["columns"].values()))) for body in added if not body.get("off_table")
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -35,36 +35,53 @@ class FilePlace:
         return str(self.path)
 
 
-@dataclass(frozen=True)
-class ServerAddress:
-    """The parts of a postgresql:// address; its repr does not show the password."""
+@dataclass(frozen=True, repr=False)
+class ServerPlace:
+    """A schema of a PostgreSQL database; text and repr do not show the password."""
 
     host: str | None
     port: int | None
     user: str | None
-    password: str | None = field(repr=False)
+    password: str | None
     database: str | None
-    query: Mapping[str, str] = field(repr=False)
-    """Further options, as libpq knows them."""
+    options: Mapping[str, str]
+    """Further options of the address, as libpq knows them."""
+    study: str
 
-    @property
-    def shown_options(self) -> dict[str, str]:
-        """The options that say where the server is; any other may hold a password by mistake."""
-        shown = {name: value for name, value in self.query.items() if name in ("host", "hostaddr")}
-        port = self.query.get("port", "")
-        return shown | ({"port": port} if port.isdecimal() else {})
+    def __str__(self) -> str:
+        user, colon, _ = (self.user or "").partition(":")
+        secret = ":***" if colon or self.password else ""
+        who = f"{self.hide(user)}{secret}@" if user or secret else ""
+        host = f"[{self.host}]" if ":" in (self.host or "") else self.hide(self.host or "")
+        port = "" if self.port is None else f":{self.port}"
+        shown = self.shown_options | {"study": self.study}
+        options = "&".join(f"{name}={self.hide(value)}" for name, value in shown.items())
+        return f"postgresql://{who}{host}{port}/{self.hide(self.database or '')}?{options}"
 
-    @property
-    def secrets(self) -> list[str]:
-        """What no message may repeat: the password, and the options that are not shown."""
-        hidden = [self.query[name] for name in self.query if name not in self.shown_options]
-        return [text for text in (self.password, *hidden) if text]
+    def __repr__(self) -> str:
+        return f"ServerPlace({str(self)!r})"
 
     def hide(self, text: str) -> str:
         """Return a part of the address as it is shown: hidden if a password stands in it."""
         # A colon that was written %3A is part of the name for libpq, but hardly for its writer.
         passwords = (self.password, (self.user or "").partition(":")[2])
-        return "***" if any(one and one in text for one in passwords) else quote(text)
+        return "***" if any(part and part in text for part in passwords) else quote(text)
+
+    @property
+    def shown_options(self) -> dict[str, str]:
+        """The options that say where the server is; any other may hold a password by mistake."""
+        names = (
+            "host",
+            "hostaddr",
+            *(["port"] if self.options.get("port", "").isdecimal() else []),
+        )
+        return {name: value for name, value in self.options.items() if name in names}
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no message may repeat: the password, and the options that are not shown."""
+        hidden = [self.options[name] for name in self.options if name not in self.shown_options]
+        return [text for text in (self.password, *hidden) if text]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -76,30 +93,9 @@ class ServerAddress:
             "password": self.password,
             "dbname": self.database,
         }
-        return {name: value for name, value in named.items() if value is not None} | {**self.query}
-
-    def format(self, **more: str) -> str:
-        """Return the address with some more options, and without passwords."""
-        user, colon, _ = (self.user or "").partition(":")
-        secret = ":***" if colon or self.password else ""
-        who = f"{self.hide(user)}{secret}@" if user or secret else ""
-        host = f"[{self.host}]" if ":" in (self.host or "") else self.hide(self.host or "")
-        port = "" if self.port is None else f":{self.port}"
-        shown = self.shown_options | more
-        options = "&".join(f"{name}={self.hide(value)}" for name, value in shown.items())
-        place = f"postgresql://{who}{host}{port}/{self.hide(self.database or '')}"
-        return f"{place}?{options}" if options else place
-
-
-@dataclass(frozen=True)
-class ServerPlace:
-    """A schema of a PostgreSQL database; text and repr do not show the password."""
-
-    url: ServerAddress = field(repr=False)
-    study: str
-
-    def __str__(self) -> str:
-        return self.url.format(study=self.study)
+        return {name: value for name, value in named.items() if value is not None} | {
+            **self.options
+        }
 
 
 Place = FilePlace | ServerPlace
@@ -123,7 +119,10 @@ def find(where: str | os.PathLike[str]) -> Place:
         "a file or a postgresql://user@host/database address",
         name_scheme(text),
     )
-    return file_place(path)
+    is_name = path not in ("", ":memory:") and "\0" not in path
+    checks.needs(is_name, "a study", "the name of a file", path)
+    check_path("a study", path)
+    return FilePlace(Path(path))
 
 
 def name_scheme(text: str) -> str:
@@ -148,14 +147,6 @@ def from_environment(name: str) -> str:
     return value
 
 
-def file_place(text: str) -> FilePlace:
-    checks.needs(
-        text not in ("", ":memory:") and "\0" not in text, "a study", "the name of a file", text
-    )
-    check_path("a study", text)
-    return FilePlace(Path(text))
-
-
 def server_place(text: str) -> ServerPlace:
     try:
         parts = urlsplit(text)
@@ -173,22 +164,21 @@ def server_place(text: str) -> ServerPlace:
     )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     study = options.pop("study", USUAL)
-    # A password among the options is moved to its own field, which is never printed.
-    secret = options.pop("password", decode(parts.password))
-    address = ServerAddress(
-        host=decode(parts.hostname),
-        port=port,
-        user=decode(parts.username if at else None),
-        password=secret,
-        database=decode(parts.path.removeprefix("/")),
-        query=options,
-    )
     if not NAME.fullmatch(study) or study.startswith("pg_"):
         raise ValueError(
             "a study needs a name of small letters, digits and _ (at most 63, not pg_...) after "
             "study=, got another text"
         )
-    return ServerPlace(address, study)
+    return ServerPlace(
+        host=decode(parts.hostname),
+        port=port,
+        user=decode(parts.username if at else None),
+        # A password among the options is moved to its own field, which is never printed.
+        password=options.pop("password", decode(parts.password)),
+        database=decode(parts.path.removeprefix("/")),
+        options=options,
+        study=study,
+    )
 
 
 def decode(text: str | None) -> str | None:

@@ -6,29 +6,26 @@ import logging
 import re
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from kernelbandits.checks import DataNotice
+from kernelbandits.checks import DataNotice, StorageError, StorageReadOnly
 from kernelbandits.runtime import require
 from kernelbandits.storage import statements
-from kernelbandits.storage.backend import Backend
-from kernelbandits.storage.errors import NoStudy, StorageBusy, StorageError, StorageReadOnly
+from kernelbandits.storage.database import Check, Database, NoStudy, StorageBusy
 from kernelbandits.storage.places import NAME, ServerPlace
-from kernelbandits.storage.statements import (
-    NAMES,
-    Connection,
-    fetch,
-    postgres_statements,
-)
+from kernelbandits.storage.statements import TABLES, Connection, Dialect, fetch, fetch_one
 
-CONNECT_SECONDS = 10
-TIMEOUTS = {
-    "lock_timeout": 60,
-    "statement_timeout": 120,
-    "idle_in_transaction_session_timeout": 120,
+CONNECTING = {
+    "connect_timeout": 10,
+    "application_name": "kernelbandits",
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
 }
+"""Settings of a connection, unless the address has others."""
+TIMEOUTS = {"statement_timeout": 120, "idle_in_transaction_session_timeout": 120}
 """In seconds. The server disconnects a client that hangs in a transaction and frees its lock."""
-KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 PASSING = ("40001", "40P01", "53300", "57P01", "57P02", "57P03", "57P05", "25P03", "08")
 """Serialization failure, deadlock, too many connections, server stopping or starting, idle for too
@@ -51,10 +48,33 @@ STUDIES = """SELECT table_schema FROM information_schema.tables WHERE table_name
     GROUP BY table_schema HAVING count(*) = %s ORDER BY table_schema"""
 
 
-class PostgresBackend(Backend):
-    def __init__(self, place: ServerPlace, mode: str) -> None:
-        self.place, self.mode, self.name = place, mode, str(place)
-        self.statements = postgres_statements(place.study)
+def dialect_of(schema: str) -> Dialect:
+    """Return the dialect of PostgreSQL for the tables of one schema."""
+    return Dialect(
+        sign="%s",
+        integer="bigint",
+        real="double precision",
+        text="text",
+        now="round(extract(epoch from clock_timestamp()), 3)::float8",
+        begin="BEGIN ISOLATION LEVEL READ COMMITTED",
+        tables=f"""SELECT table_name FROM information_schema.tables
+            WHERE table_schema = '{schema}' ORDER BY 1""",
+        # Views and further tables of a schema change nothing in those of the study.
+        foreign=f"""WITH own AS (SELECT oid, relname, relkind FROM pg_class
+            WHERE relnamespace = '"{schema}"'::regnamespace AND relname IN {TABLES})
+            SELECT 'trigger', tgname FROM pg_trigger JOIN own ON own.oid = tgrelid
+            WHERE NOT tgisinternal
+            UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN own ON own.oid = ev_class
+            UNION ALL SELECT 'view', relname FROM own WHERE relkind <> 'r'""",
+        schema=f'"{schema}".',
+        row_lock="FOR UPDATE",
+    )
+
+
+class PostgresDatabase(Database):
+    def __init__(self, place: ServerPlace, mode: str, patience: float | None = None) -> None:
+        super().__init__(str(place), dialect_of(place.study), mode, patience)
+        self.place = place
         require("psycopg", extra="postgres", owner="a study in PostgreSQL")
         import psycopg
 
@@ -66,11 +86,7 @@ class PostgresBackend(Backend):
         logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
     def connect(self) -> Connection:
-        settings = {
-            "connect_timeout": CONNECT_SECONDS,
-            "application_name": "kernelbandits",
-        }
-        given: dict[str, Any] = settings | KEEPALIVE | self.place.url.parameters
+        given: dict[str, Any] = CONNECTING | self.place.parameters
         try:
             connection: Connection = self._psycopg.connect(
                 **given, autocommit=True, prepare_threshold=None
@@ -82,7 +98,7 @@ class PostgresBackend(Backend):
         for name, seconds in (TIMEOUTS | {"lock_timeout": self.busy_seconds}).items():
             statements.send(connection, f"SET {name} = '{1000 * seconds:.0f}ms'")
         statements.send(connection, "SET synchronous_commit = on")
-        if self.mode == "read":
+        if self.reads_only:
             statements.send(connection, "SET default_transaction_read_only = on")
         return connection
 
@@ -101,39 +117,29 @@ class PostgresBackend(Backend):
             )
 
     def is_usable(self, connection: Connection) -> bool:
-        known: Any = connection
-        return not known.closed
+        opened: Any = connection
+        return not opened.closed
 
-    def lock_schema(self, connection: Connection) -> None:
-        key = f"kernelbandits {self.place.study}"
-        fetch(connection, "SELECT pg_advisory_xact_lock(hashtext(%s))", key)
-
-    def create_schema(self, connection: Connection) -> None:
-        if not self.has_schema(connection, self.place.study):
-            statements.send(connection, f'CREATE SCHEMA "{self.place.study}"')
-
-    def has_schema(self, connection: Connection, name: str) -> bool:
-        return bool(fetch(connection, "SELECT 1 FROM pg_namespace WHERE nspname = %s", name))
-
-    def write_mark(self, connection: Connection, version: int) -> None:
-        """Do nothing: the version is in the table `study`."""
-
-    def version(self, connection: Connection) -> int:
-        if not set(self.tables(connection)) & set(NAMES):
-            raise NoStudy(f"there is no study {self.name}{list_studies(self.studies(connection))}")
-        return self.stored_version(connection)
+    def require_study(self, connection: Connection) -> None:
+        if set(self.tables(connection)) & set(TABLES):
+            return
+        names = self.studies(connection)
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        others = f"; there are: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
+        raise NoStudy(f"there is no study {self.name}{others}")
 
     def studies(self, connection: Connection) -> list[str]:
         """Return the schemas that are studies, ordered by name."""
-        found = [name for (name,) in fetch(connection, STUDIES, list(NAMES), len(NAMES))]
-        return [name for name in found if NAME.fullmatch(name)]
+        rows = fetch(connection, STUDIES, list(TABLES), len(TABLES))
+        return [name for (name,) in rows if NAME.fullmatch(name)]
 
-    def clean_up(self, connection: Connection) -> None:
-        """Do nothing: a server needs no cleaning up."""
-
-    @property
-    def busy_seconds(self) -> float:
-        return TIMEOUTS["lock_timeout"] if self.patience is None else self.patience
+    def begin_creation(self, connection: Connection) -> None:
+        schema = self.place.study
+        key = f"kernelbandits {schema}"
+        fetch(connection, "SELECT pg_advisory_xact_lock(hashtext(%s))", key)
+        # IF NOT EXISTS would need the right to create schemas, also where there is one already.
+        if not fetch(connection, "SELECT 1 FROM pg_namespace WHERE nspname = %s", schema):
+            statements.send(connection, f'CREATE SCHEMA "{schema}"')
 
     def is_held(self, error: Exception) -> bool:
         return sqlstate(error) == HELD
@@ -143,38 +149,43 @@ class PostgresBackend(Backend):
         if state:
             return state.startswith(PASSING)
         lost = isinstance(error, (self._psycopg.OperationalError, self._psycopg.InterfaceError))
-        said = str(error)
-        return lost and bool(CROWDED.search(said) or not REFUSED.search(said))
+        text = str(error)
+        return lost and bool(CROWDED.search(text) or not REFUSED.search(text))
 
     def translate_error(self, error: Exception) -> StorageError:
-        state, said = sqlstate(error), self.describe_error(error)
+        state, text = sqlstate(error), self.describe_error(error)
         if self.is_temporary(error) or state.startswith(BUSY):
-            return StorageBusy(f"{self.name} does not answer, or is held by others: {said}")
+            return StorageBusy(f"{self.name} does not answer, or is held by others: {text}")
         if state == FULL:
             return self.full_error()
         if state.startswith(FORBIDDEN):
-            return StorageReadOnly(f"{self.name} does not allow this: {said}")
+            return StorageReadOnly(f"{self.name} does not allow this: {text}")
         if state.startswith(DAMAGE):
-            return self.damage_error(f"PostgreSQL says {said!r}")
-        return StorageError(f"{self.name} cannot be used: {said}")
+            return self.damage_error(f"PostgreSQL says {text!r}")
+        return StorageError(f"{self.name} cannot be used: {text}")
 
     def describe_error(self, error: Exception) -> str:
         """Return the first line of the message of the server or the driver, without passwords."""
         diagnosis = getattr(getattr(error, "diag", None), "message_primary", None)
         text = str(diagnosis or str(error) or type(error).__name__)
-        address, understood = self.place.url, self._psycopg.pq.Conninfo.get_defaults()
-        names = set(address.query) - {option.keyword.decode() for option in understood}
-        for secret in [*address.secrets, *names]:
+        understood = self._psycopg.pq.Conninfo.get_defaults()
+        names = set(self.place.options) - {option.keyword.decode() for option in understood}
+        for secret in [*self.place.secrets, *names]:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text.strip().splitlines()[0]
 
-
-def list_studies(studies: list[str]) -> str:
-    """Return the names of the existing studies, for the end of a sentence."""
-    more = len(studies) - MOST_NAMED
-    rest = f" and {more} more" if more > 0 else ""
-    return f"; there are: {', '.join(studies[:MOST_NAMED])}{rest}" if studies else ""
+    def health_checks(self) -> Sequence[Check]:
+        return (("server", check_server),)
 
 
 def sqlstate(error: Exception) -> str:
     return getattr(error, "sqlstate", None) or ""
+
+
+def check_server(connection: Connection) -> tuple[bool, str]:
+    commits = fetch_one(connection, "SHOW synchronous_commit")
+    safe = commits != "off" and fetch_one(connection, "SHOW fsync") == "on"
+    state = "each commit is on its disk"
+    if not safe:
+        state = "set not to wait for its disk: a power cut may lose results"
+    return safe, f"PostgreSQL {fetch_one(connection, 'SHOW server_version')}, {state}"

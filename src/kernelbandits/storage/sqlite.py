@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 import time
+import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.outputs import read_apart, sqlite_address
+from kernelbandits.checks import DataNotice, StorageError, StorageFull, StorageReadOnly
+from kernelbandits.outputs import STUDY_MARK, sqlite_address
 from kernelbandits.runtime import descriptor_limit, has_free_descriptor
 from kernelbandits.storage import statements
-from kernelbandits.storage.backend import Backend
-from kernelbandits.storage.errors import (
-    Damaged,
-    NoStudy,
-    StorageBusy,
-    StorageError,
-    StorageFull,
-    StorageReadOnly,
-)
-from kernelbandits.storage.mounts import warn_of_network
-from kernelbandits.storage.statements import (
-    MARK,
-    NAMES,
-    SQLITE,
-    VERSION,
-    Connection,
-    fetch_one,
-)
+from kernelbandits.storage.database import Check, Damaged, Database, NoStudy, StorageBusy
+from kernelbandits.storage.statements import TABLES, Connection, Dialect, fetch_one
 
-BUSY_SECONDS = 60.0
 OPENING_NAP = 0.25
 """Seconds that SQLite itself waits for a lock while a file is opened or closed."""
 NAP = 0.033
@@ -49,11 +36,30 @@ UNDER_WAY = 8
 """More than the number of statements that are ever open at the same time."""
 DAMAGE = {
     sqlite3.SQLITE_CORRUPT,
-    sqlite3.SQLITE_NOTADB,
     sqlite3.SQLITE_ERROR,
     sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_FORMAT,
 }
-DAMAGE |= {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT}
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph"}
+NETWORK |= {"fuse.sshfs", "fuse.glusterfs"}
+MOUNTS = Path("/proc/mounts")
+
+SQLITE = Dialect(
+    sign="?",
+    integer="INTEGER",
+    real="REAL",
+    text="TEXT",
+    now="round((julianday('now') - 2440587.5) * 86400.0, 3)",
+    begin="BEGIN IMMEDIATE",
+    tables="SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1",
+    # SQLite itself makes tables and indexes whose names begin with sqlite_, and nobody else can.
+    foreign=f"""SELECT type, name FROM sqlite_schema
+        WHERE NOT (type = 'table' AND name IN {TABLES})
+        AND NOT (type IN ('table', 'index') AND substr(name, 1, 7) = 'sqlite_')""",
+    table_end=" STRICT",
+    mark=f"PRAGMA application_id = {STUDY_MARK}",
+)
 
 
 class SqliteConnection(sqlite3.Connection):
@@ -75,52 +81,32 @@ class SqliteConnection(sqlite3.Connection):
 
     def close(self) -> None:
         self.file = None
-        for cursor in filter(None, [known() for known in self.cursors]):
+        for cursor in filter(None, [reference() for reference in self.cursors]):
             cursor.close()
         super().close()
 
 
-class SqliteBackend(Backend):
-    statements = SQLITE
+class SqliteDatabase(Database):
     # Damaged text is no UTF-8: then Python cannot even read what SQLite says of it.
     errors = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
 
-    def __init__(self, path: Path, mode: str) -> None:
-        self.path, self.mode, self.name = path, mode, str(path)
-        needed = "SQLite {}.{}.{} or newer".format(*OLDEST)
+    def __init__(self, path: Path, mode: str, patience: float | None = None) -> None:
+        super().__init__(str(path), SQLITE, mode, patience)
+        self.path = path
         checks.needs(
             sqlite3.sqlite_version_info >= OLDEST,
             "a study in a file",
-            needed,
+            "SQLite {}.{}.{} or newer".format(*OLDEST),
             sqlite3.sqlite_version,
         )
 
-    def open_file(self) -> SqliteConnection:
-        wanted = {"read": "rw" if self.writable() else "ro", "write": "rw", "create": "rwc"}[
-            self.mode
-        ]
-        opened: SqliteConnection = sqlite3.connect(
-            sqlite_address(self.path, mode=wanted),
-            uri=True,
-            timeout=OPENING_NAP,
-            isolation_level=None,
-            check_same_thread=False,
-            factory=SqliteConnection,
-        )
-        opened.file = identify(self.path)
-        return opened
-
-    def writable(self) -> bool:
-        """Tell whether file and folder are writable.
-
-        A reader opens the file for writing if it can, because it may have to roll back the write of
-        a process that was killed.
-        """
-        return all(os.access(path, os.W_OK) for path in (self.path, self.path.absolute().parent))
-
     def connect(self) -> Connection:
         self.check_path()
-        warn_of_network(self.path)
+        kind = network_mount(self.path)
+        if kind is not None:
+            advice = "locks there are not safe with several writers; use PostgreSQL for that"
+            message = f"{self.name} is on a network file system ({kind}): {advice}"
+            warnings.warn(message, DataNotice, stacklevel=4)
         connection = self.open_file()
         try:
             self.prepare(connection)
@@ -132,39 +118,6 @@ class SqliteBackend(Backend):
             raise
         return connection
 
-    def is_usable(self, connection: Connection) -> bool:
-        """Tell whether the file that is open is still the one under the path.
-
-        A restored backup may be another file of the same name. What is written to the old one would
-        be lost.
-        """
-        known: Any = connection
-        return known.file is not None and known.file == identify(self.path)
-
-    def prepare(self, connection: Connection) -> None:
-        """Check the owner of the file and set the journal."""
-        # SQLite is asked for the owner. To open the file with Python and close it again would free
-        # all locks that this process has on it.
-        owner = pragma(connection, "application_id")
-        if self.mode == "create" and owner not in (0, MARK):
-            raise self.existing_file_error()
-        if self.mode == "read":
-            statements.send(connection, "PRAGMA query_only = ON")
-        try:
-            set_journal(
-                connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK)
-            )
-        except sqlite3.OperationalError:
-            if pragma(connection, "journal_mode") == "wal":
-                raise StorageBusy(self.describe_foreign_journal()) from None
-            raise
-
-    def describe_foreign_journal(self) -> str:
-        return (
-            f"{self.name} is open in another program, which switched on a write-ahead log; "
-            "close it there first"
-        )
-
     def check_path(self) -> None:
         """Check what can be checked before SQLite opens the file."""
         if self.path.is_dir():
@@ -175,44 +128,80 @@ class SqliteBackend(Backend):
         if self.mode != "create" and not self.path.exists():
             raise NoStudy(f"there is no study {self.name}")
 
-    def existing_file_error(self) -> StorageError:
-        return StorageError(f"{self.name} exists already and is not a study; it was left as it is")
+    def open_file(self) -> SqliteConnection:
+        # A reader opens the file for writing if it can, because it may have to roll back the write
+        # of a process that was killed.
+        needed = (self.path, self.path.absolute().parent)
+        writable = all(os.access(path, os.W_OK) for path in needed)
+        mode = "ro" if self.reads_only and not writable else "rw"
+        opened: SqliteConnection = sqlite3.connect(
+            sqlite_address(self.path, mode="rwc" if self.mode == "create" else mode),
+            uri=True,
+            timeout=OPENING_NAP,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=SqliteConnection,
+        )
+        opened.file = identify(self.path)
+        return opened
 
-    def lock_schema(self, connection: Connection) -> None:
-        """Do nothing: BEGIN IMMEDIATE has locked the file."""
+    def prepare(self, connection: Connection) -> None:
+        """Check the owner of the file, and let every commit survive a power failure.
 
-    def create_schema(self, connection: Connection) -> None:
-        """Do nothing: a file needs no schema."""
+        EXTRA also writes to the disk that the journal is no longer valid; with FULL a power failure
+        could roll a commit back. PERSIST overwrites the beginning of the journal instead of
+        deleting the file, which takes a seventh less time. A reader leaves the journal as it is. A
+        write-ahead log is never used: a copy of the database file without the log would lack
+        acknowledged commits, and nothing would show that.
+        """
+        if self.mode == "salvage":
+            # SQLite then reads what it can of a file that is too short or has a damaged schema.
+            statements.send(connection, "PRAGMA writable_schema = ON")
+        # SQLite is asked for the owner. To open the file with Python and close it again would free
+        # all locks that this process has on it.
+        owner = fetch_one(connection, "PRAGMA application_id")
+        if self.mode == "create" and owner not in (0, STUDY_MARK):
+            raise self.existing_file_error()
+        if self.reads_only:
+            statements.send(connection, "PRAGMA query_only = ON")
+        elif owner == STUDY_MARK and os.access(self.path, os.W_OK):
+            try:
+                statements.send(connection, "PRAGMA journal_mode = PERSIST")
+            except sqlite3.OperationalError:
+                if fetch_one(connection, "PRAGMA journal_mode") != "wal":
+                    raise
+                raise StorageBusy(
+                    f"{self.name} is open in another program, which switched on a write-ahead log; "
+                    "close it there first"
+                ) from None
+        statements.send(connection, "PRAGMA synchronous = EXTRA")
+        statements.send(connection, "PRAGMA mmap_size = 0")
 
-    def write_mark(self, connection: Connection, version: int) -> None:
-        statements.send(connection, f"PRAGMA application_id = {MARK}")
-        statements.send(connection, f"PRAGMA user_version = {version}")
+    def is_usable(self, connection: Connection) -> bool:
+        """Tell whether the file that is open is still the one under the path.
 
-    def version(self, connection: Connection) -> int:
+        A restored backup may be another file of the same name. What is written to the old one would
+        be lost.
+        """
+        opened: Any = connection
+        return opened.file is not None and opened.file == identify(self.path)
+
+    def require_study(self, connection: Connection) -> None:
+        if fetch_one(connection, "PRAGMA application_id") == STUDY_MARK:
+            return
         names = set(self.tables(connection))
-        if pragma(connection, "application_id") == MARK:
-            return self.agreed_version(connection)
-        if names >= set(NAMES):
+        if names >= set(TABLES):
             raise self.damage_error("its application_id is not that of a study")
         if names:
             raise NoStudy(f"{self.name} is an SQLite file of another program, not a study")
         raise NoStudy(f"{self.name} is empty, not a study")
 
-    def agreed_version(self, connection: Connection) -> int:
-        found = int(pragma(connection, "user_version"))
-        if found <= VERSION and self.stored_version(connection) != found:
-            raise self.damage_error("its user_version is not that of its tables")
-        return found
-
     def clean_up(self, connection: Connection) -> None:
         """Delete the journal, unless another process is writing."""
-        if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
+        journal = fetch_one(connection, "PRAGMA journal_mode")
+        if not self.reads_only and journal == "persist":
             set_patience(connection, OPENING_NAP)
             statements.send(connection, "PRAGMA journal_mode = DELETE")
-
-    @property
-    def busy_seconds(self) -> float:
-        return BUSY_SECONDS if self.patience is None else self.patience
 
     def pauses(self, since: float) -> Iterator[float]:
         """Yield short pauses, because SQLite itself has waited already."""
@@ -220,10 +209,10 @@ class SqliteBackend(Backend):
         while time.monotonic() < end:
             yield LONGEST_PAUSE * random.random()
 
-    def is_temporary(self, error: Exception) -> bool:
+    def is_held(self, error: Exception) -> bool:
         return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-    is_locked = is_temporary
+    is_temporary = is_held
 
     def translate_error(self, error: Exception) -> StorageError:
         code = code_of(error)
@@ -233,8 +222,10 @@ class SqliteBackend(Backend):
                 f"({descriptor_limit()}; ulimit -n); nothing was written"
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return self.permission_error(str(error))
-        if self.is_temporary(error):
+            for path in (self.path, self.path.absolute().parent):
+                if path.exists() and not os.access(path, os.W_OK):
+                    return StorageReadOnly(f"{path} is not writable; {self.name} can be read only")
+        if self.is_held(error):
             return StorageBusy(
                 f"{self.name} was held by others for {self.busy_seconds:g} s; nothing was written"
             )
@@ -245,13 +236,19 @@ class SqliteBackend(Backend):
                 f"{self.name} may not grow further: files of this process may have at most "
                 f"{size_limit()} bytes (ulimit -f); nothing was written, and what was there is safe"
             )
-        if code == sqlite3.SQLITE_NOTADB and read_beginning(self.path).strip(b"\0"):
-            return (
-                self.existing_file_error() if self.mode == "create" else self.foreign_file_error()
+        if code == sqlite3.SQLITE_NOTADB and self.mode == "create":
+            return self.existing_file_error()
+        if code == sqlite3.SQLITE_NOTADB:
+            return Damaged(
+                f"{self.name} is not a study and not an SQLite file at all; if it was one, put its "
+                "last backup back"
             )
         if code in DAMAGE:
             return self.damage_error(f"SQLite says {str(error)!r}")
         return StorageError(f"{self.name} cannot be read or written: SQLite says {str(error)!r}")
+
+    def existing_file_error(self) -> StorageError:
+        return StorageError(f"{self.name} exists already and is not a study; it was left as it is")
 
     def reached_size_limit(self) -> bool:
         """Tell whether the next page would make the file or its journal larger than allowed."""
@@ -260,21 +257,14 @@ class SqliteBackend(Backend):
         largest = max((path.stat().st_size for path in files if path.exists()), default=0)
         return limit is not None and largest + 2**16 >= limit
 
-    def foreign_file_error(self) -> Damaged:
-        """Return the error for a file that is not SQLite's.
-
-        A text file was never a study. Other bytes may have been one before they were overwritten.
-        """
-        advice = ""
-        if b"\0" in read_beginning(self.path):
-            advice = "; if it was one, put its last backup back"
-        return Damaged(f"{self.name} is not a study and not an SQLite file at all{advice}")
-
-    def permission_error(self, said: str) -> StorageError:
-        for path in (self.path, self.path.absolute().parent):
-            if path.exists() and not os.access(path, os.W_OK):
-                return StorageReadOnly(f"{path} is not writable; {self.name} can be read only")
-        return StorageError(f"{self.name} cannot be opened: SQLite says {said!r}")
+    def health_checks(self) -> Sequence[Check]:
+        return (
+            ("integrity", check_integrity),
+            ("journal", check_journal),
+            ("space", measure_space),
+            ("sqlite", lambda connection: (True, f"SQLite {sqlite3.sqlite_version}")),
+            ("disk", lambda connection: check_disk(self.path)),
+        )
 
 
 def code_of(error: Exception) -> int:
@@ -290,37 +280,18 @@ def code_of(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
-def set_journal(connection: Connection, ours: bool, writable: bool) -> None:
-    """Set the journal mode so that every acknowledged commit survives a power failure.
-
-    EXTRA also writes to the disk that the journal is no longer valid; with FULL a power failure
-    could roll a commit back. PERSIST overwrites the beginning of the journal instead of deleting
-    the file, which takes a seventh less time. A reader has the same settings but leaves the journal
-    as it is. A write-ahead log is never used: a copy of the database file without the log would
-    lack acknowledged commits, and nothing would show that.
-    """
-    if ours and writable:
-        statements.send(connection, "PRAGMA journal_mode = PERSIST")
-    statements.send(connection, "PRAGMA synchronous = EXTRA")
-    statements.send(connection, "PRAGMA mmap_size = 0")
-
-
 def set_patience(connection: Connection, seconds: float) -> None:
     """Set how long SQLite itself waits for a lock. Python handles no signal meanwhile."""
     statements.send(connection, f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
 
 
-def pragma(connection: Connection, name: str) -> Any:
-    return fetch_one(connection, f"PRAGMA {name}")
-
-
 def identify(path: Path) -> tuple[int, int] | None:
     """Return device and number of a file; None if there is none."""
     try:
-        found = path.stat()
+        about = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return about.st_dev, about.st_ino
 
 
 def size_limit() -> int | None:
@@ -333,9 +304,40 @@ def size_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def read_beginning(path: Path) -> bytes:
-    """Return the first bytes of a file, if it can be read."""
-    try:
-        return read_apart(path, 100)
-    except OSError:
-        return b""
+def network_mount(path: Path) -> str | None:
+    """Return the network file system of a path, by the table of mounts; None if it is local."""
+    real, depth, holder, table = Path(os.path.realpath(path)), 0, "", ""
+    # What is not known here is only a warning less; opening the study says what is wrong.
+    with suppress(OSError):
+        table = MOUNTS.read_text(errors="replace")
+    for _, escaped, kind, *_ in map(str.split, table.splitlines()):
+        point = Path(re.sub(r"\\([0-7]{3})", lambda digits: chr(int(digits[1], 8)), escaped))
+        # The deepest mount point holds the file; of equal ones the last hides the others.
+        if real.is_relative_to(point) and len(point.parts) >= depth:
+            depth, holder = len(point.parts), kind
+    return holder if holder in NETWORK else None
+
+
+def check_integrity(connection: Connection) -> tuple[bool, str]:
+    answer = str(fetch_one(connection, "PRAGMA integrity_check"))
+    return answer == "ok", f"SQLite's integrity_check says {answer!r}"
+
+
+def check_journal(connection: Connection) -> tuple[bool, str]:
+    mode = str(fetch_one(connection, "PRAGMA journal_mode"))
+    sentence = f"journal mode {mode}, synchronous {fetch_one(connection, 'PRAGMA synchronous')}"
+    if mode == "wal":
+        sentence += "; another program switched it on, and the next write switches it off"
+    return mode != "wal", sentence
+
+
+def measure_space(connection: Connection) -> tuple[bool, str]:
+    pages = int(fetch_one(connection, "PRAGMA page_count"))
+    return True, f"{pages * int(fetch_one(connection, 'PRAGMA page_size'))} bytes"
+
+
+def check_disk(path: Path) -> tuple[bool, str]:
+    kind = network_mount(path)
+    if kind is None:
+        return True, "the file is on a local disk"
+    return False, f"the file is on a network file system ({kind}), whose locks are not safe"

@@ -1,24 +1,22 @@
-"""The tables of a study and the statements on them, once for each dialect.
+"""The tables of a study and the statements on them, in the dialect of each database.
 
-study       one row: version of these tables, header and checksum of the candidates, first event
+study       one row: version of these tables, number and fingerprint of the candidates, a copy of
+            the body of the first event
 head        number and checksum of the last event; in PostgreSQL a writer locks this row
 events      what happened, one row for each event, only ever added to
-candidates  the table of candidates by column, one JSON list for each segment and column
+candidates  the table of candidates: the names of its columns, then its cells by column
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
-
-from kernelbandits.outputs import STUDY_MARK
 
 VERSION = 1
 """The version of the tables: raised when their form changes. No other version is read."""
-MARK = STUDY_MARK
-"""The application_id of our SQLite files."""
-NAMES = ("candidates", "events", "head", "study")
+TABLES = ("candidates", "events", "head", "study")
 
 Row = tuple[Any, ...]
 
@@ -55,121 +53,103 @@ def fetch_one(connection: Connection, text: str, *values: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Statements:
-    """The statements of one dialect."""
+class Dialect:
+    """What one database writes in its own way, and the statements that follow from it."""
 
+    sign: str
+    """Stands for a value."""
+    integer: str
+    real: str
+    text: str
+    """Names of types."""
+    now: str
+    """The time of the database, in seconds since 1970."""
     begin: str
-    lock: str
-    """Locks the head; "" where `begin` does. What is read after it is the newest state."""
-    head: str
-    """Number and checksum of the head, checksum of its event, version of the tables, time."""
-    later: str
-    """Events above one number, up to another, in order."""
-    add_event: str
-    move_head: str
-    """New number and checksum, if the head is still where the writer read it."""
-    time: str
-    created: str
-    """The time of the first event."""
-    additions: str
-    """Number, kind and body of the events that added rows, and of those that undid any event."""
-    version: str
-    study: str
-    candidates: str
-    add_study: str
-    add_head: str
-    add_candidates: str
-    create: tuple[str, ...]
-    """Creates all tables, one after the other."""
     tables: str
-    """The names of all tables."""
+    """Selects the names of all tables."""
     foreign: str
-    """Kind and name of what could change what a study writes, and is not of a study."""
+    """Selects kind and name of what could change what a study writes, and is not of a study."""
+    schema: str = ""
+    """What stands before the name of a table."""
+    table_end: str = ""
+    """What stands after the columns of a table."""
+    row_lock: str = ""
+    """What locks the row that is selected; "" where `begin` locks everything."""
+    mark: str = ""
+    """Marks the database as a study, after its tables were created."""
 
+    @cached_property
+    def lock(self) -> str:
+        """Locks the head, or "". What is read after it is the newest state."""
+        return f"SELECT id FROM {self.schema}head {self.row_lock}" if self.row_lock else ""
 
-SQLITE_TIME = "round((julianday('now') - 2440587.5) * 86400.0, 3)"
+    @cached_property
+    def head(self) -> str:
+        """Number and checksum of the head, checksum of its event, version of the tables, time."""
+        return f"""SELECT h.seq, h."check", e."check", s.version, {self.now}
+            FROM {self.schema}head h LEFT JOIN {self.schema}events e ON e.seq = h.seq
+            LEFT JOIN {self.schema}study s ON s.id = h.id"""
 
-SQLITE = Statements(
-    begin="BEGIN IMMEDIATE",
-    lock="",
-    head=f"""SELECT head.seq, head."check", events."check", study.version, {SQLITE_TIME}
-        FROM head LEFT JOIN events ON events.seq = head.seq LEFT JOIN study ON study.id = head.id
-    """,
-    later="SELECT * FROM events WHERE seq > ? AND seq <= ? ORDER BY seq",
-    add_event="INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    move_head='UPDATE head SET seq = ?, "check" = ? WHERE seq = ?',
-    time=f"SELECT {SQLITE_TIME}",
-    created='SELECT "at" FROM events WHERE seq = 1',
-    additions="SELECT seq, kind, body FROM events WHERE kind IN ('added', 'undone')",
-    version="SELECT version FROM study",
-    study="SELECT * FROM study",
-    candidates="SELECT * FROM candidates ORDER BY 1",
-    add_study="INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    add_head="INSERT INTO head VALUES (1, ?, ?)",
-    add_candidates="INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-    create=(
-        """CREATE TABLE head (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
-            "check" TEXT NOT NULL) STRICT""",
-        """CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, trial INTEGER,
-            "row" INTEGER, value REAL, "key" TEXT, worker TEXT, "at" REAL NOT NULL,
-            body TEXT NOT NULL, before TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
-        """CREATE TABLE study (id INTEGER PRIMARY KEY, version INTEGER NOT NULL,
-            rows INTEGER NOT NULL, columns TEXT NOT NULL, fingerprint TEXT NOT NULL,
-            header TEXT NOT NULL, release TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
-        """CREATE TABLE candidates (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL,
-            "column" INTEGER NOT NULL, cells TEXT NOT NULL, "check" TEXT NOT NULL) STRICT""",
-    ),
-    tables="SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1",
-    # SQLite itself makes tables and indexes whose names begin with sqlite_, and nobody else can.
-    foreign=f"""SELECT type, name FROM sqlite_schema
-        WHERE NOT (type = 'table' AND name IN {NAMES})
-        AND NOT (type IN ('table', 'index') AND substr(name, 1, 7) = 'sqlite_')""",
-)
+    @cached_property
+    def end(self) -> str:
+        """Number and checksum of the head alone."""
+        return f'SELECT seq, "check" FROM {self.schema}head'
 
-POSTGRES_TIME = "round(extract(epoch from clock_timestamp()), 3)::float8"
+    @cached_property
+    def events(self) -> str:
+        """Events from one number to another, in order."""
+        return f"""SELECT seq, kind, trial, "row", value, "key", worker, "at", body, before, "check"
+            FROM {self.schema}events WHERE seq >= {self.sign} AND seq <= {self.sign} ORDER BY seq"""
 
+    @cached_property
+    def table_events(self) -> str:
+        """Number, kind, time and body of the events that decide how many rows a study has."""
+        return f"""SELECT seq, kind, "at", body FROM {self.schema}events
+            WHERE kind IN ('created', 'added', 'undone') ORDER BY seq"""
 
-def postgres_statements(schema: str) -> Statements:
-    """Return the statements on the tables of one schema."""
-    s = f'"{schema}".'
-    return Statements(
-        begin="BEGIN ISOLATION LEVEL READ COMMITTED",
-        lock=f"SELECT id FROM {s}head FOR UPDATE",
-        head=f"""SELECT h.seq, h."check", e."check", s.version, {POSTGRES_TIME}
-            FROM {s}head h LEFT JOIN {s}events e ON e.seq = h.seq
-            LEFT JOIN {s}study s ON s.id = h.id""",
-        later=f"SELECT * FROM {s}events WHERE seq > %s AND seq <= %s ORDER BY seq",
-        add_event=f"INSERT INTO {s}events VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        move_head=f'UPDATE {s}head SET seq = %s, "check" = %s WHERE seq = %s',
-        time=f"SELECT {POSTGRES_TIME}",
-        created=f'SELECT "at" FROM {s}events WHERE seq = 1',
-        additions=f"SELECT seq, kind, body FROM {s}events WHERE kind IN ('added', 'undone')",
-        version=f"SELECT version FROM {s}study",
-        study=f"SELECT * FROM {s}study",
-        candidates=f"SELECT * FROM {s}candidates ORDER BY 1",
-        add_study=f"INSERT INTO {s}study VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        add_head=f"INSERT INTO {s}head VALUES (1, %s, %s)",
-        add_candidates=f"INSERT INTO {s}candidates VALUES (%s, %s, %s, %s, %s)",
-        create=(
-            f"""CREATE TABLE {s}head (id bigint PRIMARY KEY, seq bigint NOT NULL,
-                "check" text NOT NULL)""",
-            f"""CREATE TABLE {s}events (seq bigint PRIMARY KEY, kind text NOT NULL, trial bigint,
-                "row" bigint, value double precision, "key" text, worker text,
-                "at" double precision NOT NULL, body text NOT NULL, before text NOT NULL,
-                "check" text NOT NULL)""",
-            f"""CREATE TABLE {s}study (id bigint PRIMARY KEY, version bigint NOT NULL,
-                rows bigint NOT NULL, columns text NOT NULL, fingerprint text NOT NULL,
-                header text NOT NULL, release text NOT NULL, "check" text NOT NULL)""",
-            f"""CREATE TABLE {s}candidates (id bigint PRIMARY KEY, segment bigint NOT NULL,
-                "column" bigint NOT NULL, cells text NOT NULL, "check" text NOT NULL)""",
-        ),
-        tables=f"""SELECT table_name FROM information_schema.tables
-            WHERE table_schema = '{schema}' ORDER BY 1""",
-        # Views and further tables of a schema change nothing in those of the study.
-        foreign=f"""WITH own AS (SELECT oid, relname, relkind FROM pg_class
-            WHERE relnamespace = '"{schema}"'::regnamespace AND relname IN {NAMES})
-            SELECT 'trigger', tgname FROM pg_trigger JOIN own ON own.oid = tgrelid
-            WHERE NOT tgisinternal
-            UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN own ON own.oid = ev_class
-            UNION ALL SELECT 'view', relname FROM own WHERE relkind <> 'r'""",
-    )
+    @cached_property
+    def move_head(self) -> str:
+        """New number and checksum, if the head is still where the writer read it."""
+        return f"""UPDATE {self.schema}head SET seq = {self.sign}, "check" = {self.sign}
+            WHERE seq = {self.sign}"""
+
+    @cached_property
+    def time(self) -> str:
+        return f"SELECT {self.now}"
+
+    @cached_property
+    def version(self) -> str:
+        return f"SELECT version FROM {self.schema}study"
+
+    @cached_property
+    def study(self) -> str:
+        return f'SELECT id, version, rows, fingerprint, created, "check" FROM {self.schema}study'
+
+    @cached_property
+    def candidates(self) -> str:
+        return f"SELECT id, cells FROM {self.schema}candidates ORDER BY id"
+
+    def insert(self, table: str, columns: int) -> str:
+        """Return the statement that adds a row to a table of so many columns."""
+        signs = ", ".join([self.sign] * columns)
+        return f"INSERT INTO {self.schema}{table} VALUES ({signs})"
+
+    @property
+    def create(self) -> tuple[str, ...]:
+        """Statements that create all tables, one after the other."""
+        integer, real, text = self.integer, self.real, self.text
+        tables = {
+            "head": f'id {integer} PRIMARY KEY, seq {integer} NOT NULL, "check" {text} NOT NULL',
+            "events": f"""seq {integer} PRIMARY KEY, kind {text} NOT NULL, trial {integer},
+                "row" {integer}, value {real}, "key" {text}, worker {text}, "at" {real} NOT NULL,
+                body {text} NOT NULL, before {text} NOT NULL, "check" {text} NOT NULL""",
+            "study": f"""id {integer} PRIMARY KEY, version {integer} NOT NULL,
+                rows {integer} NOT NULL, fingerprint {text} NOT NULL, created {text} NOT NULL,
+                "check" {text} NOT NULL""",
+            "candidates": f"id {integer} PRIMARY KEY, cells {text} NOT NULL",
+        }
+        created = [
+            f"CREATE TABLE {self.schema}{name} ({columns}){self.table_end}"
+            for name, columns in tables.items()
+        ]
+        return (*created, self.mark) if self.mark else tuple(created)

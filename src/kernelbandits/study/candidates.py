@@ -41,13 +41,21 @@ from kernelbandits.study.mixtures import (
 )
 from kernelbandits.study.place import Place
 from kernelbandits.tables import scaling
-from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
+from kernelbandits.tables.cells import canonical_texts, parse_number, text_of, truth, whole
 from kernelbandits.tables.headers import find_column
 from kernelbandits.tables.packing import count_packed, pack_rows, unpack_rows
 from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
 from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
 from kernelbandits.tables.sources import array_table, read_table
-from kernelbandits.tables.table import NUMBERS, TEXT, Table
+from kernelbandits.tables.table import (
+    NUMBERS,
+    TEXT,
+    column_kind,
+    column_numbers,
+    column_texts,
+    has_only_numbers,
+    origin,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -563,8 +571,9 @@ class Candidates(Place):
         text = text_of(value)
         if name in self.categories:
             return text
-        checks.needs(bool(NUMBER.fullmatch(text)), "a candidate", f"a number for {name!r}", value)
-        return float(text) + 0.0
+        number = parse_number(text)
+        checks.needs(not math.isnan(number), "a candidate", f"a number for {name!r}", value)
+        return number + 0.0
 
     @cached_property
     def _rows(self) -> dict[tuple[float | str, ...], int]:
@@ -670,10 +679,10 @@ def read_candidates(
     table, notices = read_table(source, worksheet, (SHEET,), columns), Notices()
     if table is None:
         table = array_table(source, columns)
-    checks.needs(len(table) > 0, table.source, "at least one row", 0)
+    checks.needs(len(table) > 0, origin(table).source, "at least one row", 0)
     roles = find_roles(table, columns, target, cost, allowed, notices, label)
     check_roles(table, roles)
-    scales = scaling.name_scales(table.columns, table.source, log, linear, notices)
+    scales = scaling.name_scales(table.columns, origin(table).source, log, linear, notices)
     scaling.check_scales(table, roles, scales)
     found = Candidates(
         {name: keep_cells(table, name, roles) for name in table.columns},
@@ -682,7 +691,7 @@ def read_candidates(
         roles.allowed,
         labels=roles.labels,
         named_by=roles.named_by,
-        lines=tuple(table.lines) if table.unit == "line" else (),
+        lines=tuple(table.index.tolist()) if origin(table).unit == "line" else (),
     )
     different = {
         name: np.unique(found.numbers(name))
@@ -732,17 +741,17 @@ def name_candidates(points: Array, names: Sequence[str]) -> Candidates:
     return Candidates({NAME: tuple(names)}, (NAME,), named_by=NAME, packed=pack_rows(points))
 
 
-def keep_cells(table: Table, name: str, roles: Roles) -> Cells:
+def keep_cells(table: pd.DataFrame, name: str, roles: Roles) -> Cells:
     """Return the column as it is kept: numbers where they count, else the text as it stands.
 
     Numbers that do not count keep their text, but get a decimal point.
     """
-    column = table.columns[name]
-    if name == roles.cost or (name in roles.chosen and column.kind == NUMBERS):
-        return column.numbers
-    if column.decimal == "," and column.has_only_numbers:
-        return tuple(text.replace(",", ".") for text in column.texts)
-    return column.texts
+    if name == roles.cost or (name in roles.chosen and column_kind(table, name) == NUMBERS):
+        return column_numbers(table, name)
+    texts = column_texts(table, name)
+    if origin(table).decimal == "," and has_only_numbers(table, name):
+        return tuple(text.replace(",", ".") for text in texts)
+    return tuple(texts)
 
 
 def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ outside the range of its column gets a coordinate below 0 or above 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,23 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
-from kernelbandits.tables.cells import ABSENT, NUMBER, text_of, truth
+from kernelbandits.tables.cells import ABSENT, parse_number, text_of
 from kernelbandits.tables.headers import find, find_column
-from kernelbandits.tables.roles import check_cost, check_label
+from kernelbandits.tables.roles import check_cost, check_label, check_words
 from kernelbandits.tables.sources import array_table, read_table
-from kernelbandits.tables.table import LARGEST, MOST_ROWS, NUMBERS, TEXT, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    MOST_ROWS,
+    NUMBERS,
+    TEXT,
+    Table,
+    cell_place,
+    column_kind,
+    column_texts,
+    origin,
+    read_numbers,
+    read_texts,
+)
 
 if TYPE_CHECKING:
     from kernelbandits.study.candidates import Candidates
@@ -60,9 +73,11 @@ def read_additions(
     table = read_table(source)
     if table is None:
         table = array_table(source, [*candidates.chosen, *added])
-    checks.needs(len(table) > 0, table.source, "at least one row", 0)
+    checks.needs(len(table) > 0, origin(table).source, "at least one row", 0)
     total = len(candidates) + len(table)
-    checks.needs(total <= MOST_ROWS, table.source, f"at most {MOST_ROWS} rows in all", total)
+    checks.needs(
+        total <= MOST_ROWS, origin(table).source, f"at most {MOST_ROWS} rows in all", total
+    )
     where = {name: find_cells(table, candidates, name) for name in candidates.columns}
     cells = {name: read_cells(table, candidates, name, column) for name, column in where.items()}
     fresh: dict[str, list[Any]] = {}
@@ -73,9 +88,12 @@ def read_additions(
     used = {*where.values(), *(find(table.columns, name) for name in added)}
     others = [name for name in table.columns if name not in used]
     left = [f"columns {others} are not in the table of the study and are left out"]
-    notices = [*table.notices, *(left if others else [])]
+    notices = [*origin(table).notices, *(left if others else [])]
     check_reach(
-        candidates, body, table.source, lambda i, name: table.place(i, where.get(name) or name)
+        candidates,
+        body,
+        origin(table).source,
+        lambda i, name: cell_place(table, i, where.get(name) or name),
     )
     return Additions(body, (*notices, *remark_additions(candidates, body)))
 
@@ -85,7 +103,7 @@ def list_cells(source: Any) -> Any:
     table = read_table(source)
     if table is None:
         return source
-    return {name: list(column.texts) for name, column in table.columns.items()}
+    return {name: column_texts(table, name) for name in table.columns}
 
 
 def refuse_growth(candidates: Candidates, owner: str) -> None:
@@ -104,7 +122,7 @@ def find_cells(table: Table, candidates: Candidates, name: str) -> str | None:
     needed = (*candidates.chosen, candidates.cost, candidates.named_by)
     if found is None and name in needed:
         raise ValueError(
-            f"{table.source} needs a column {name!r}, as the table of the study has it, "
+            f"{origin(table).source} needs a column {name!r}, as the table of the study has it, "
             f"got {tuple(table.columns)}"
         )
     return found
@@ -116,51 +134,34 @@ def read_cells(table: Table, candidates: Candidates, name: str, column: str | No
         return [YES if name == candidates.allowed else ""] * len(table)
     if name == candidates.cost:
         check_cost(table, column)
-        return list(table.numbers(column, LARGEST).tolist())
+        return list(read_numbers(table, column, LARGEST).tolist())
     if name == candidates.named_by:
         check_label(table, column, candidates.texts(name))
     if name == candidates.allowed:
         check_words(table, column)
     if name not in candidates.chosen:
-        return list(table.columns[column].texts)
+        return list(column_texts(table, column))
     if name in candidates.categories:
-        return check_texts(table, column)
-    values = table.numbers(column, LARGEST)
+        return read_texts(table, column)
+    values = read_numbers(table, column, LARGEST)
     if name in candidates.log and values.min() <= 0:
         i = int((values <= 0).argmax())
         raise ValueError(
-            f"{table.source} needs values > 0 in a column that is scaled by its logarithms, got "
-            f"{values[i]:g} {table.place(i, column)}"
+            f"{origin(table).source} needs values > 0 in a column that is scaled by its "
+            f"logarithms, got {values[i]:g} {cell_place(table, i, column)}"
         )
     return list(values.tolist())
 
 
-def check_words(table: Table, column: str) -> None:
-    for i, word in enumerate(table.columns[column].texts):
-        if truth(word) is None:
-            where = table.place(i, column)
-            raise ValueError(f"{table.source} needs yes or no {where}, got {word!r}")
-
-
-def check_texts(table: Table, column: str) -> list[str]:
-    texts = table.columns[column].texts
-    for i, cell in enumerate(texts):
-        if cell in ABSENT:
-            raise ValueError(
-                f"{table.source} needs a value {table.place(i, column)}, got a missing one "
-                f"({cell!r})"
-            )
-    return list(texts)
-
-
 def read_new_column(table: Table, name: str, old: Any) -> tuple[list[Any], list[Any]]:
     """Read a column that is new: kind and value for the old rows, and the cells of the new rows."""
-    column = find_column(table.columns, name, table.source, f"the new column {name!r}")
+    column = find_column(table.columns, name, origin(table).source, f"the new column {name!r}")
     text = text_of(old)
     checks.needs(text not in ABSENT, "add", f"a value of {name!r} for the old rows", old)
-    if NUMBER.fullmatch(text) and table.columns[column].kind == NUMBERS:
-        return [NUMBERS, float(text)], table.numbers(column, LARGEST).tolist()
-    return [TEXT, text], check_texts(table, column)
+    number = parse_number(text)
+    if not math.isnan(number) and column_kind(table, column) == NUMBERS:
+        return [NUMBERS, number], read_numbers(table, column, LARGEST).tolist()
+    return [TEXT, text], read_texts(table, column)
 
 
 def fix_ranges(candidates: Candidates, body: Mapping[str, Any]) -> dict[str, list[float]]:

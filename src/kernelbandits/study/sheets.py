@@ -23,11 +23,18 @@ from kernelbandits.formatting import format_cell
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.runtime import require
 from kernelbandits.study.values import Suggestion
-from kernelbandits.tables.cells import NUMBER, plain, text_of, truth
+from kernelbandits.tables.cells import parse_number, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
 from kernelbandits.tables.results import ROUNDED, Result, read_errors, value_of, whole_number
 from kernelbandits.tables.sources import read_table
-from kernelbandits.tables.table import Table
+from kernelbandits.tables.table import (
+    Table,
+    cell_place,
+    column_numbers,
+    column_texts,
+    origin,
+    row_place,
+)
 from kernelbandits.tables.workbooks import Sheet, write_workbook
 
 if TYPE_CHECKING:
@@ -263,12 +270,12 @@ class TrialSheetReader:
 
     def __init__(self, table: Table, layout: SheetLayout, state: State, place: Place) -> None:
         self.table, self.layout, self.state, self.place = table, layout, state, place
-        self.study = study_name(state.events[0])
+        self.source, self.study = origin(table).source, study_name(state.events[0])
         self.lines: dict[int, int] = {}
         """Trial -> the line that has it."""
         if STUDY not in table.columns:
             raise StudyConflict(
-                f"{table.source} needs to be a sheet that ask --sheet wrote, got a table without a "
+                f"{self.source} needs to be a sheet that ask --sheet wrote, got a table without a "
                 f"column {STUDY!r}; tell --file reads other tables. Nothing was stored"
             )
 
@@ -280,15 +287,13 @@ class TrialSheetReader:
         failed = truth(self._cell(i, FAILED))
         if failed is None:
             got = self._cell(i, FAILED)
-            raise ValueError(
-                f"{self.table.source} needs yes or no {self._at(i, FAILED)}, got {got!r}"
-            )
+            raise ValueError(f"{self.source} needs yes or no {self._at(i, FAILED)}, got {got!r}")
         written = {name: c for name, c in self.layout.targets.items() if self._cell(i, c)}
         if not written and not failed:
             self._read_errors(i, {})
             return None
-        line = self.table.lines[i]
-        place = f"{self.table.source}, {self.table.unit} {line}"
+        place = f"{self.source}, {row_place(self.table, i)}"
+        line = int(self.table.index[i])
         found = Result(trial=trial.number, line=line, place=place)
         details = self._read_details(i)
         if failed:
@@ -314,7 +319,7 @@ class TrialSheetReader:
         for name, column in self.layout.errors.items():
             if name not in values and self._cell(i, column):
                 raise ValueError(
-                    f"{self.table.source} needs a standard error {self._at(i, column)} only beside "
+                    f"{self.source} needs a standard error {self._at(i, column)} only beside "
                     f"a value, got {self._cell(i, column)}"
                 )
         columns = {name: c for name, c in self.layout.errors.items() if c in self.table.columns}
@@ -332,8 +337,7 @@ class TrialSheetReader:
             if stored is None or self._read_value(i, column, stored) != stored:
                 at = self._at(i, column)
                 raise ValueError(
-                    f"{self.table.source} needs no value {at}, where the measurement failed, "
-                    "got one"
+                    f"{self.source} needs no value {at}, where the measurement failed, got one"
                 )
 
     def _check_study(self, i: int) -> None:
@@ -364,7 +368,7 @@ class TrialSheetReader:
 
     def _check_candidate(self, i: int, trial: Trial) -> None:
         for column, there in self.layout.identify(trial.row, self.place).items():
-            number = float(self.table.columns[column].numbers[i])
+            number = float(column_numbers(self.table, column)[i])
             if not is_same(there, self._cell(i, column), number):
                 self._refuse(
                     f"{format_cell(there)!r} {self._at(i, column)}, as trial {trial.number} has it",
@@ -373,13 +377,13 @@ class TrialSheetReader:
 
     def _cell(self, i: int, column: str) -> str:
         """Return the text of a cell; blank where the sheet has no such column."""
-        return self.table.columns[column].texts[i] if column in self.table.columns else ""
+        return column_texts(self.table, column)[i] if column in self.table.columns else ""
 
     def _at(self, i: int, column: str) -> str:
-        return self.table.place(i, column)
+        return cell_place(self.table, i, column)
 
     def _refuse(self, needed: str, got: str) -> NoReturn:
-        raise StudyConflict(f"{self.table.source} needs {needed}, got {got}. Nothing was stored")
+        raise StudyConflict(f"{self.source} needs {needed}, got {got}. Nothing was stored")
 
 
 def is_same(written: Any, text: str, number: float) -> bool:
@@ -387,7 +391,7 @@ def is_same(written: Any, text: str, number: float) -> bool:
     if isinstance(written, bool) or not isinstance(written, (int, float)):
         name = plain(text_of(written))
         # A spreadsheet writes the name 007 as the number 7.
-        same_number = NUMBER.fullmatch(name) is not None and float(name) == number
+        same_number = parse_number(name) == number
         return same_number or name.casefold() == text.casefold()
     if math.isnan(number):
         return False

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.storage import Draft, Event, Log, StudyExists
+from kernelbandits.storage import (
+    Draft,
+    Event,
+    Log,
+    StudyExists,
+    check_health,
+    write_backup,
+)
 from kernelbandits.study import asks, edits, plausibility, reconciliation, tells
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
@@ -1132,7 +1139,7 @@ class Study:
         with self._session.lock:
             # A state older than the one in memory, which somebody put there, is not copied.
             self._session.refresh()
-            self._session.log.backup(Path(path), force=force)
+            write_backup(self._session.log, path, force=force)
 
     def doctor(self) -> list[Finding]:
         """Check the file, the events, the state and the posterior; return the findings."""
@@ -1140,7 +1147,7 @@ class Study:
 
         with self._session.lock:
             answers = self._session.answers()
-            return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+            return [*check_health(self._session.log), *check_memory(answers.driver, answers.state)]
 
 
 def check_span(trials: Any) -> range:

@@ -10,7 +10,6 @@ with the desirability d_i in [0, 1] and the weight w_i of each target (Derringer
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -21,6 +20,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
+from kernelbandits.tables.cells import is_number, parse_number
 from kernelbandits.tables.export import COMBINED
 from kernelbandits.tables.headers import loose
 
@@ -32,8 +32,6 @@ CENTRE, SPREAD = 0.5, 0.25
 """The units in which a policy sees the desirability, which lies between 0 and 1."""
 
 Range = tuple[float, float]
-NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-RANGE = re.compile(f"({NUMBER})\\.\\.({NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -218,11 +216,11 @@ def parse_part(text: str, word: str) -> dict[str, Any]:
     if word.lower() in checks.DIRECTIONS:
         return {"direction": checks.DIRECTIONS[word.lower()]}
     part, _, value = (piece.strip() for piece in word.partition("="))
-    span = RANGE.fullmatch(value)
-    if part == "range" and span:
-        return {"low": float(span[1]), "high": float(span[2])}
-    if part in ("aim", "weight", "limit") and re.fullmatch(NUMBER, value):
-        return {part: float(value)} | ({"direction": AIM} if part == "aim" else {})
+    low, _, high = value.partition("..")
+    if part == "range" and is_number(low) and is_number(high):
+        return {"low": parse_number(low), "high": parse_number(high)}
+    if part in ("aim", "weight", "limit") and is_number(value):
+        return {part: parse_number(value)} | ({"direction": AIM} if part == "aim" else {})
     raise ValueError(
         f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER or "
         f"limit=NUMBER, got {word!r} in {text!r}"

@@ -53,11 +53,23 @@ def remove_guard(cell: str) -> str:
     return cell[1:] if GUARDED.match(cell) else cell
 
 
-def parse_number(cell: str, decimal: str = ".") -> float:
-    """Return the finite number that is written in a cell, nan if there is none."""
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number with a decimal point, however large."""
+    return NUMBER.fullmatch(text) is not None
+
+
+def parse_number(text: str, decimal: str = ".") -> float:
+    """Return the finite number that is written in a text, nan if there is none.
+
+    Everything that reads numbers from text does it here, so 1_000, inf and digits of other scripts,
+    which Python takes for numbers, are none anywhere.
+
+    >>> parse_number("1e3"), parse_number("1,5", ","), parse_number("1_000")
+    (1000.0, 1.5, nan)
+    """
     if decimal == ",":
-        cell = cell.translate({ord(","): ".", ord("."): ","})
-    value = float(cell) if NUMBER.fullmatch(cell) else math.nan
+        text = text.translate({ord(","): ".", ord("."): ","})
+    value = float(text) if is_number(text) else math.nan
     return value if math.isfinite(value) else math.nan
 
 
@@ -136,11 +148,15 @@ def check_storable(text: str) -> str:
 
 def looks_numeric(cell: str) -> bool:
     """Tell whether a number may be meant, as by 1_000, 0x10, inf, 1,5, $5, (5), −5 or 12 %."""
-    return (
-        read_numberlike(cell) is not None
-        or _is(float, cell)
-        or _is(lambda text: int(text, 0), cell)
-    )
+    if read_numberlike(cell) is not None:
+        return True
+    for read in (float, lambda text: int(text, 0)):
+        try:
+            read(cell)
+        except ValueError:
+            continue
+        return True
+    return False
 
 
 def read_numberlike(cell: str) -> re.Match[str] | None:
@@ -182,7 +198,7 @@ def rewrite_number(cell: str, decimal: str = ".") -> tuple[list[str], str]:
     digits = re.sub(r"\s*[x×*·]\s*10\s*\^?\s*", "e", found["digits"])
     digits = re.sub(r"(?<=\d)[' ’](?=\d{3})", "", digits)
     numbers = [("-" if negative else "") + one for one in read_marks(digits, decimal)]
-    if not all(map(NUMBER.fullmatch, numbers)):
+    if not all(map(is_number, numbers)):
         return [], ""
     written = [number.replace(".", decimal) for number in numbers]
     units = [part for part in beside if part not in ("-", "*", "†")]
@@ -214,15 +230,8 @@ def whole(cell: str) -> str:
     return found[1] if found else cell
 
 
-def _is(reading: Any, cell: str) -> bool:
-    try:
-        reading(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def truth(cell: str) -> bool | None:
     """Tell whether a cell says yes (True) or no (False); None if it says neither."""
-    word = canonical(float(cell)) if NUMBER.fullmatch(cell) else cell.casefold()
+    number = parse_number(cell)
+    word = cell.casefold() if math.isnan(number) else canonical(number)
     return True if word in YES else False if word in NO else None

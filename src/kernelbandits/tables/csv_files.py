@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.runtime import gc_paused, require_memory
-from kernelbandits.tables.cells import COMMA_NUMBER, NUMBER, plain, remove_guard
+from kernelbandits.tables.cells import COMMA_NUMBER, is_number, plain, remove_guard
 from kernelbandits.tables.encodings import LINE, decode_text, describe_encoding, read_content
-from kernelbandits.tables.table import MOST_ROWS, Column, Table
+from kernelbandits.tables.headers import NAMELESS
+from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -39,11 +40,10 @@ CELL_MEMORY = 25
 """Bytes of memory for a byte of text while it is read: each cell is a Python object."""
 
 
-def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
+def read_csv(path: str | PathLike[str]) -> Table:
     """Read a file as a table; encoding, delimiter and decimal mark are recognised.
 
-    A row with more or fewer cells than the header is refused. A first column without a name is
-    called `nameless`, and refused if that is empty.
+    A row with more or fewer cells than the header is refused.
     """
     file, raw = Path(path).name, read_content(path)
     require_memory(file, CELL_MEMORY * len(raw), "a Parquet or numpy file needs less")
@@ -54,20 +54,19 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
     delimiter, *others = [declared[1]] if declared else sniff_delimiters(text)
     with gc_paused:
         records, lines = split_records(file, body, delimiter)
-    names = name_columns(file, records, lines, nameless)
+    names = name_columns(file, records, lines)
     if len(names) == 1:
         refuse_other_delimiter(file, [cells[next(iter(names))] for cells in records[:SAMPLE]])
-    cells = {name: tuple(map(itemgetter(i), records[1:])) for i, name in names.items()}
-    decimal = find_decimal_mark(delimiter, cells.values())
+    cells = {name: list(map(itemgetter(i), records[1:])) for i, name in names.items()}
     notices = [describe_encoding(encoding), describe_delimiter(delimiter, others)]
-    return Table(
+    origin = Origin(
         file,
-        {name: Column(column, decimal) for name, column in cells.items()},
-        lines[1:],
+        decimal=find_decimal_mark(delimiter, cells.values()),
         labels=(names[0],) if 0 in names and not records[0][0] else (),
         notices=tuple(filter(None, notices)),
         from_file=True,
     )
+    return make_table(cells, lines[1:], origin)
 
 
 def check_columns(file: str, text: str, delimiters: Sequence[str]) -> None:
@@ -121,8 +120,7 @@ def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
     if len(sample[0]) < 2 or len({len(row) for row in sample}) > 1:
         return False, 0, len(sample[0])
     cells = [cell.strip() for row in sample[1:] for cell in row]
-    numbers = sum(bool(NUMBER.fullmatch(cell) or COMMA_NUMBER.fullmatch(cell)) for cell in cells)
-    return True, numbers, DELIMITERS.index(delimiter)
+    return True, sum(map(is_written_number, cells)), DELIMITERS.index(delimiter)
 
 
 def open_reader(text: str, delimiter: str, strict: bool = False) -> Reader:
@@ -175,14 +173,14 @@ def clean_cells(records: list[list[str]], text: str) -> list[list[str]]:
 
 
 def name_columns(
-    file: str, records: Sequence[Sequence[str]], lines: Sequence[int], nameless: str = ""
+    file: str, records: Sequence[Sequence[str]], lines: Sequence[int]
 ) -> dict[int, str]:
     """Return the names of columns by position; nameless columns that are empty are left out.
 
     Such columns are what delimiters at the ends of lines leave.
     """
     header = records[0]
-    names = [name or (nameless if i == 0 else "") for i, name in enumerate(header)]
+    names = [name or (NAMELESS if i == 0 else "") for i, name in enumerate(header)]
     if set(map(len, records)) != {len(names)}:
         wrong = next(i for i, cells in enumerate(records) if len(cells) != len(names))
         # A title above the header has one cell, and the header below it has more and no numbers.
@@ -227,10 +225,10 @@ def refuse_other_delimiter(file: str, cells: Sequence[str]) -> None:
 
 
 def is_written_number(cell: str) -> bool:
-    return bool(NUMBER.fullmatch(cell) or COMMA_NUMBER.fullmatch(cell))
+    return is_number(cell) or COMMA_NUMBER.fullmatch(cell) is not None
 
 
-def find_decimal_mark(delimiter: str, columns: Iterable[tuple[str, ...]]) -> str:
+def find_decimal_mark(delimiter: str, columns: Iterable[list[str]]) -> str:
     """Return a comma if it separates no cells and some number is written with it, else a point."""
     if delimiter == ",":
         return "."

@@ -12,7 +12,7 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.outputs import replace_file
-from kernelbandits.tables.cells import FORMULA, NUMBER, text_of
+from kernelbandits.tables.cells import FORMULA, is_number, text_of
 
 DANGEROUS = re.compile(f"'*{FORMULA}")
 """What a spreadsheet may take for a formula, guarded already or not."""
@@ -118,4 +118,4 @@ def guard_formula(text: str) -> str:
 
 def is_formula(text: str) -> bool:
     """Tell whether a spreadsheet may take a text for a formula."""
-    return bool(DANGEROUS.match(text)) and not NUMBER.fullmatch(text)
+    return bool(DANGEROUS.match(text)) and not is_number(text)

@@ -1,16 +1,22 @@
-"""Columns found by what people call them: the header as it stands, or without its unit."""
+"""Names of columns: found by what people call them, and the units that belong into them."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from kernelbandits import checks
-from kernelbandits.tables.cells import plain
+from kernelbandits.tables.cells import ABSENT, parse_number, plain
+from kernelbandits.tables.table import Table, came_as_numbers, column_texts, origin
 
 UNIT = re.compile(r"(.*\S)\s*(?:\([^()]*\)|\[[^\[\]]*\]|\s/\s.*)", re.DOTALL)
+QUANTITY = re.compile(r"([+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?)(?:\s+|(?=°))([^\W\d_]\S*|°\S*)")
+"""A number, and a unit behind a blank; 13C may be a name."""
 NAMELESS = "Unnamed: 0"
+"""What a first column without a name is called."""
 LETTERS = 4
 """Of a name that is looked for within others; shorter ones are found by chance."""
 ROW_NUMBERS = frozenset({"id", "index", "row", "nr", "nr.", "no", "no.", "#"})
@@ -113,3 +119,50 @@ def differs_in_case(name: str, wanted: str) -> bool:
 def check_distinct(owner: str, names: list[str]) -> list[str]:
     checks.needs(len(set(names)) == len(names), owner, "distinct columns", names)
     return names
+
+
+def move_units_to_headers(table: Table) -> Table:
+    """Return the table with columns such as `conc` of 10 mM, 20 mM as numbers of `conc (mM)`.
+
+    The unit stays in the name, so a file of results with other units is not taken for the same
+    column. A notice says what was done.
+    """
+    about, titles = origin(table), dict[str, str]()
+    for name in table.columns:
+        unit = None if name in about.labels else find_unit(table, name)
+        title = name if bare(name) != name else f"{name} ({unit})"
+        taken = title != name and title in table.columns
+        if unit is not None and not taken and unit in title:
+            titles[name] = title
+            about = replace(
+                about,
+                notices=(
+                    *about.notices,
+                    f"column {name!r} has the unit {unit} in every cell and is read as numbers, "
+                    f"as column {title!r}",
+                ),
+            )
+    if not titles:
+        return table
+    moved = table.rename(columns=titles)
+    for title in titles.values():
+        moved[title] = moved[title].str.replace(QUANTITY, r"\1", regex=True)
+    moved.attrs["origin"] = about
+    return moved
+
+
+def find_unit(table: Table, name: str) -> str | None:
+    """Return the unit that every cell has behind its number; None if there is none."""
+    if came_as_numbers(table, name):
+        return None
+    filled = [cell for cell in column_texts(table, name) if cell not in ABSENT]
+    # Most columns of text are told apart by their first cell.
+    if not filled or not QUANTITY.fullmatch(filled[0]):
+        return None
+    units = set()
+    for cell in set(filled):
+        parts = QUANTITY.fullmatch(cell)
+        if parts is None or math.isnan(parse_number(parts[1], origin(table).decimal)):
+            return None
+        units.add(parts[2])
+    return units.pop() if len(units) == 1 else None

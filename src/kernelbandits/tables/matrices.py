@@ -12,7 +12,17 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.tables.encodings import decode_text, read_content
 from kernelbandits.tables.sources import NUMPY, read_start, read_table
-from kernelbandits.tables.table import LARGEST, TEXT, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    TEXT,
+    Table,
+    column_kind,
+    column_numbers,
+    column_texts,
+    has_only_numbers,
+    origin,
+    read_numbers,
+)
 
 FEWEST = 3
 """Candidates of a matrix that is recognised; a smaller one may be symmetric by chance."""
@@ -37,13 +47,13 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
         raise ValueError(f"{error}{hint}") from None
     assert table is not None
     names = tuple(table.columns)
-    if names and table.columns[names[0]].kind == TEXT:
+    if names and column_kind(table, names[0]) == TEXT:
         check_row_names(table, names)
         names = names[1:]
-    columns = [table.numbers(name, LARGEST) for name in names]
+    columns = [read_numbers(table, name, LARGEST) for name in names]
     matrix = np.column_stack(columns) if columns else np.zeros((0, 0))
     if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{table.source} needs an (n, n) matrix, got {matrix.shape}{hint}")
+        raise ValueError(f"{origin(table).source} needs an (n, n) matrix, got {matrix.shape}{hint}")
     return matrix, () if from_array else names
 
 
@@ -53,22 +63,22 @@ def is_similarity(table: Table) -> bool:
     A first column of text may have the names of the rows.
     """
     names = list(table.columns)
-    if names and table.columns[names[0]].kind == TEXT:
+    if names and column_kind(table, names[0]) == TEXT:
         del names[0]
-    numbers = all(table.columns[name].has_only_numbers for name in names)
+    numbers = all(has_only_numbers(table, name) for name in names)
     if not numbers or len(names) != len(table) or len(names) < FEWEST:
         return False
-    matrix = np.column_stack([table.columns[name].numbers for name in names])
+    matrix = np.column_stack([column_numbers(table, name) for name in names])
     return bool(np.isfinite(matrix).all() and (matrix == matrix.T).all())
 
 
 def check_row_names(table: Table, names: Sequence[str]) -> None:
     """Refuse a matrix whose rows are in another order than its columns."""
     for row, (here, there) in enumerate(
-        zip(table.columns[names[0]].texts, names[1:], strict=False)
+        zip(column_texts(table, names[0]), names[1:], strict=False)
     ):
         needed = f"the same name for row {row} as for its column, {there!r}"
-        checks.needs(here == there, table.source, needed, here)
+        checks.needs(here == there, origin(table).source, needed, here)
 
 
 def read_labels(path: str | PathLike[str], size: int) -> tuple[str, ...]:

@@ -30,7 +30,15 @@ from kernelbandits.tables.export import (
 )
 from kernelbandits.tables.headers import bare, find, find_strictly, loose, unit_of
 from kernelbandits.tables.sources import mapping_table, read_table
-from kernelbandits.tables.table import LARGEST, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    Table,
+    cell_place,
+    column_texts,
+    origin,
+    read_number,
+    row_place,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,8 +180,8 @@ def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
     table = read_table(source, worksheet, SHEETS)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if len(table):
-        for notice in table.notices:
-            warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=4)
+        for notice in origin(table).notices:
+            warnings.warn(f"{origin(table).source}: {notice}", DataNotice, stacklevel=4)
     return table
 
 
@@ -202,7 +210,9 @@ def read_results(
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
     check_keys(table, results)
-    return add_keys(table.source, results, candidates) if table.from_file else results
+    return (
+        add_keys(origin(table).source, results, candidates) if origin(table).from_file else results
+    )
 
 
 def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
@@ -233,12 +243,15 @@ def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> La
     given = tuple(table.columns)
     needed = f"columns of targets among {tuple(targets)}"
     needed = f"a column {targets[0]!r} or 'value'" if len(targets) == 1 else needed
-    checks.needs(bool(layout.values or layout.failed), table.source, needed, given)
+    checks.needs(bool(layout.values or layout.failed), origin(table).source, needed, given)
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     row = ", a column 'row'" if candidates.row_columns else ""
     who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
-        bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
+        bool(layout.trial or layout.row or labels or layout.complete),
+        origin(table).source,
+        who,
+        given,
     )
     return replace(layout, errors=find_errors(table, layout, targets))
 
@@ -254,7 +267,7 @@ def layout_of_export(table: Table, candidates: Described, targets: Sequence[str]
         values = {targets[0]: "value"}
     checks.needs(
         bool(values),
-        table.source,
+        origin(table).source,
         f"columns of targets among {tuple(targets)}",
         tuple(table.columns),
     )
@@ -296,8 +309,8 @@ def find_described(
         units = {unit_of(name), unit_of(column)} - {""}
         if len(units) > 1:
             raise ValueError(
-                f"{table.source} needs column {name!r} in the unit of the study, got {column!r}; "
-                f"convert its values, or call it {name!r} if they are in that unit"
+                f"{origin(table).source} needs column {name!r} in the unit of the study, got "
+                f"{column!r}; convert its values, or call it {name!r} if they are in that unit"
             )
     return found
 
@@ -309,14 +322,17 @@ def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
     known |= {*SEM, FRONT, COMBINED} if layout.state is not None else set()
     others = [name for name in table.columns if name not in known | {*candidates.columns}]
     if others:
-        warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
+        warnings.warn(
+            f"{origin(table).source}: columns {others} are ignored", DataNotice, stacklevel=3
+        )
 
 
 def notice_skipped(table: Table, skipped: int) -> None:
     if skipped:
         rows = "1 row has" if skipped == 1 else f"{skipped} rows have"
         warnings.warn(
-            f"{table.source}: {rows} no value yet and {'is' if skipped == 1 else 'are'} left out",
+            f"{origin(table).source}: {rows} no value yet and "
+            f"{'is' if skipped == 1 else 'are'} left out",
             DataNotice,
             stacklevel=3,
         )
@@ -331,7 +347,7 @@ def is_measured(table: Table, layout: Layout, i: int) -> bool:
 
 
 def cell(table: Table, name: str | None, i: int) -> str:
-    return "" if name is None else table.columns[name].texts[i]
+    return "" if name is None else column_texts(table, name)[i]
 
 
 def has_failed(table: Table, layout: Layout, i: int) -> bool:
@@ -341,7 +357,8 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
     failed = truth(word)
     if failed is None:
         raise ValueError(
-            f"{table.source} needs yes or no {table.place(i, str(layout.failed))}, got {word!r}"
+            f"{origin(table).source} needs yes or no "
+            f"{cell_place(table, i, str(layout.failed))}, got {word!r}"
         )
     return failed
 
@@ -353,9 +370,9 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     candidate = find_candidate(table, layout, candidates, i, trial)
     filled = {name: c for name, c in layout.values.items() if cell(table, c, i) != ""}
     if failed and filled and layout.state is None:
-        place = table.place(i, next(iter(filled.values())))
+        place = cell_place(table, i, next(iter(filled.values())))
         raise ValueError(
-            f"{table.source} needs no value {place}, where the measurement failed, got one"
+            f"{origin(table).source} needs no value {place}, where the measurement failed, got one"
         )
     values = {} if failed else {name: value_of(table, c, i) for name, c in filled.items()}
     absent = [name for name in layout.values if name not in values and state == "missing"]
@@ -367,8 +384,8 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
         missing=tuple(absent),
         failed=failed,
         key=cell(table, layout.key, i) or None,
-        line=table.lines[i],
-        place=f"{table.source}, {table.unit} {table.lines[i]}",
+        line=int(table.index[i]),
+        place=f"{origin(table).source}, {row_place(table, i)}",
         exported=None if layout.state is None else read_exported(table, i),
         details=read_details(table, layout, i),
     )
@@ -382,11 +399,11 @@ def read_errors(
     for name in values:
         column = columns.get(name)
         if column is not None and cell(table, column, i):
-            sems[name] = table.number(i, column)
+            sems[name] = read_number(table, i, column)
             if sems[name] <= 0:
-                where = table.place(i, column)
+                where = cell_place(table, i, column)
                 raise ValueError(
-                    f"{table.source} needs a standard error > 0 {where}, got {sems[name]:g}"
+                    f"{origin(table).source} needs a standard error > 0 {where}, got {sems[name]:g}"
                 )
     return sems
 
@@ -410,7 +427,7 @@ def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -
     """
     described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     numbered = whole_number(table, layout.row, i, 0)
-    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
     for row in (*labelled, numbered):
         if row is not None and row < len(candidates) and is_close(candidates.x(row), described):
@@ -451,14 +468,14 @@ def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
 
 def names_row(table: Table, layout: Layout, i: int) -> bool:
     """Tell whether a line with a trial names its row besides: then they must agree."""
-    described = [table.columns[column].texts[i] for column in layout.described.values()]
+    described = [column_texts(table, column)[i] for column in layout.described.values()]
     names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     return any(names) or (layout.complete and all(described))
 
 
 def value_of(table: Table, name: str, i: int) -> float:
     try:
-        return table.number(i, name) + 0.0
+        return read_number(table, i, name) + 0.0
     except ValueError as error:
         raise ValueError(
             f"{error}; blank is not measured yet, and a column 'failed' tells failures"
@@ -467,12 +484,13 @@ def value_of(table: Table, name: str, i: int) -> float:
 
 def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
     """Return the whole number in a cell, or None if it is blank or there is no such column."""
-    if name is None or not table.columns[name].texts[i]:
+    if name is None or not column_texts(table, name)[i]:
         return None
-    number = table.number(i, name)
+    number = read_number(table, i, name)
     if number != int(number) or number < least:
         raise ValueError(
-            f"{table.source} needs a whole number >= {least} {table.place(i, name)}, got {number}"
+            f"{origin(table).source} needs a whole number >= {least} "
+            f"{cell_place(table, i, name)}, got {number}"
         )
     return int(number)
 
@@ -513,11 +531,11 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     for found in (row, *labelled.values()):
         if found is not None:
             return check_row(table, layout, candidates, i, found)
-    cells = [table.columns[column].texts[i] for column in layout.described.values()]
+    cells = [column_texts(table, column)[i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
         who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
         raise ValueError(
-            f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
+            f"{origin(table).source} needs {who} or a row in {row_place(table, i)}, got neither"
         )
     parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
@@ -530,26 +548,26 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
             "learnt as a point that is never suggested"
         )
         way = way if kind is StudyConflict else ""
-        raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}{way}") from None
+        raise kind(f"{origin(table).source}, {row_place(table, i)}: {refusal}{way}") from None
 
 
 def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
     """Return the row if it exists and agrees with all else that its line says."""
     if row >= len(candidates):
-        place = table.place(i, str(layout.row))
+        place = cell_place(table, i, str(layout.row))
         raise StudyConflict(
-            f"{table.source} needs a row below {len(candidates)} {place}, got {row}"
+            f"{origin(table).source} needs a row below {len(candidates)} {place}, got {row}"
         )
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
         if (
-            table.columns[column].texts[i]
+            column_texts(table, column)[i]
             and read_part(table, layout, candidates, name, i) != there
         ):
-            said = f"{there!r} {table.place(i, column)}, as row {row} has it"
+            said = f"{there!r} {cell_place(table, i, column)}, as row {row} has it"
             raise StudyConflict(
-                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+                f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
     return row
 
@@ -558,13 +576,13 @@ def find_labelled_rows(
     table: Table, layout: Layout, candidates: Described, i: int
 ) -> dict[str, int]:
     """Return the row that each label of the line names."""
-    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
     for name, row in rows.items():
         if row is None:
-            place = table.place(i, layout.labels[name])
+            place = cell_place(table, i, layout.labels[name])
             raise StudyConflict(
-                f"{table.source} needs a label of a candidate {place}, got {given[name]!r}"
+                f"{origin(table).source} needs a label of a candidate {place}, got {given[name]!r}"
             )
     return {name: row for name, row in rows.items() if row is not None}
 
@@ -573,9 +591,10 @@ def check_labels(table: Table, layout: Layout, candidates: Described, i: int, ro
     for name, other in find_labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
-            said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
+            place = cell_place(table, i, column)
+            said = f"{candidates.label(row)[name]!r} {place}, as row {row} has it"
             raise StudyConflict(
-                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+                f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
 
 
@@ -585,9 +604,9 @@ def read_part(
     """Return what a line says about one column of the candidates."""
     column = layout.described[name]
     return (
-        table.columns[column].texts[i]
+        column_texts(table, column)[i]
         if name in candidates.categories
-        else table.number(i, column, LARGEST)
+        else read_number(table, i, column, LARGEST)
     )
 
 
@@ -597,10 +616,10 @@ def check_keys(table: Table, results: list[Result]) -> None:
     for one in results:
         first = said.setdefault(one.key, one) if one.key else one
         if replace(first, line=one.line) != one:
-            place = f"in {table.unit} {one.line}"
+            place = f"in {origin(table).unit} {one.line}"
             raise ValueError(
-                f"{table.source} needs another key {place}, "
-                f"got {one.key!r} of {table.unit} {first.line} again"
+                f"{origin(table).source} needs another key {place}, "
+                f"got {one.key!r} of {origin(table).unit} {first.line} again"
             )
 
 

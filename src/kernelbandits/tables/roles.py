@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
-from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, NUMBER, truth
+from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, is_number, truth
 from kernelbandits.tables.headers import (
     check_distinct,
     differs_in_case,
@@ -25,7 +25,25 @@ from kernelbandits.tables.headers import (
     resembles,
 )
 from kernelbandits.tables.sources import ARRAY
-from kernelbandits.tables.table import LARGEST, NUMBERS, TEXT, Column, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    NUMBERS,
+    TEXT,
+    Table,
+    came_as_numbers,
+    cell_place,
+    column_kind,
+    column_numbers,
+    column_texts,
+    distinct_texts,
+    has_distinct_cells,
+    is_empty,
+    origin,
+    read_numbers,
+    read_texts,
+    refuse_missing,
+    row_place,
+)
 
 SHOWN = 3
 """How many values of a column a notice shows."""
@@ -91,14 +109,14 @@ def find_roles(
     taken = [*named, price, permit, naming]
     results = [find_target(table, one, taken, notices) for one in targets]
     own = permit is None or permit not in {*named, price}
-    checks.needs(own, table.source, "a column of its own for allowed", permit)
+    checks.needs(own, origin(table).source, "a column of its own for allowed", permit)
     if naming is not None:
         other = naming not in {*named, price, permit}
-        checks.needs(other, table.source, "a label that is a column of its own", naming)
+        checks.needs(other, origin(table).source, "a label that is a column of its own", naming)
         check_label(table, naming)
     chosen = named or find_default(table, {price, permit, naming, *results}, notices)
     for one, found in zip(targets, results, strict=True):
-        if not named and found is None and table.source != ARRAY:
+        if not named and found is None and origin(table).source != ARRAY:
             notice_no_target(table, one, chosen, notices)
     free = [name for name in table.columns if name not in {*chosen, price, permit, *results}]
     labels = tuple(name for name in free if name == naming or identifies(table, name))
@@ -113,7 +131,7 @@ def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> 
     """Return the column that holds the cost, or says which rows are allowed."""
     if wanted is None:
         return None
-    found = find_column(table.columns, wanted, table.source, f"a column for {what}")
+    found = find_column(table.columns, wanted, origin(table).source, f"a column for {what}")
     notices.note_case(found, wanted)
     return found
 
@@ -127,7 +145,7 @@ def find_target(
         return None
     checks.needs(
         found not in taken,
-        table.source,
+        origin(table).source,
         "a target that is not one of the columns that describe a candidate",
         found,
     )
@@ -138,10 +156,10 @@ def find_target(
 
 def notice_results(table: Table, name: str, notices: Notices) -> None:
     """Say how many results the table holds, and which cells are neither a result nor blank."""
-    column = table.columns[name]
-    unread = np.flatnonzero(np.isnan(column.numbers)).tolist()
-    told = len(column.numbers) - len(unread)
-    strange = [i for i in unread if column.texts[i]]
+    texts = column_texts(table, name)
+    unread = np.flatnonzero(np.isnan(column_numbers(table, name))).tolist()
+    told = len(table) - len(unread)
+    strange = [i for i in unread if texts[i]]
     if told:
         notices.append(
             f"column {name!r} holds {format_count(told, 'result')}; to use "
@@ -151,19 +169,19 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
         first = strange[0]
         notices.append(
             f"column {name!r} has {format_count(len(strange), 'cell')} without a number, such as "
-            f"{column.texts[first]!r} in {table.unit} {table.lines[first]}; as results, leave "
+            f"{texts[first]!r} in {row_place(table, first)}; as results, leave "
             "these cells blank"
         )
 
 
 def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:
     """Add a notice if a table has no results yet; refuse a target that is a part of a header."""
-    for name, column in table.columns.items():
-        if (name in chosen or column.is_empty) and resembles(name, target):
+    for name in table.columns:
+        if (name in chosen or is_empty(table, name)) and resembles(name, target):
             how = "write the target in full, or name the columns that describe a candidate"
             raise ValueError(
-                f"{table.source} needs a column {str(target)!r} or none like it, got {name!r}; "
-                f"{how}"
+                f"{origin(table).source} needs a column {str(target)!r} or none like it, got "
+                f"{name!r}; {how}"
             )
     count = len(table.columns)
     whose = f"{len(chosen)} of its {format_count(count, 'column')}"
@@ -185,21 +203,26 @@ def suggest_target(target: str, names: Sequence[str]) -> str:
 
 
 def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[str]:
-    checks.needs(not isinstance(columns, str), table.source, "a sequence of column names", columns)
+    checks.needs(
+        not isinstance(columns, str), origin(table).source, "a sequence of column names", columns
+    )
     wanted = list(columns)
-    found = [find_column(table.columns, name, table.source, "columns") for name in wanted]
+    found = [find_column(table.columns, name, origin(table).source, "columns") for name in wanted]
     for name, given in zip(found, wanted, strict=True):
         notices.note_case(name, given)
     checks.needs(
-        len(found) > 0, table.source, "at least one column that describes a candidate", wanted
+        len(found) > 0,
+        origin(table).source,
+        "at least one column that describes a candidate",
+        wanted,
     )
-    return check_distinct(table.source, found)
+    return check_distinct(origin(table).source, found)
 
 
 def find_default(table: Table, taken: Iterable[str | None], notices: Notices) -> list[str]:
     """Return all columns without another role that are neither empty nor mere names of rows."""
     free = [name for name in table.columns if name not in set(taken)]
-    filled = [name for name in free if not table.columns[name].is_empty]
+    filled = [name for name in free if not is_empty(table, name)]
     labels = [name for name in filled if is_label(table, name)]
     chosen = [name for name in filled if name not in labels] or text_labels(table, labels)
     for name in free:
@@ -210,7 +233,7 @@ def find_default(table: Table, taken: Iterable[str | None], notices: Notices) ->
             )
     checks.needs(
         len(chosen) > 0,
-        table.source,
+        origin(table).source,
         "at least one column that describes a candidate",
         tuple(table.columns),
     )
@@ -219,10 +242,9 @@ def find_default(table: Table, taken: Iterable[str | None], notices: Notices) ->
 
 def is_label(table: Table, name: str) -> bool:
     """Tell whether a column has row numbers, or text that is never the same twice."""
-    if name in table.labels or numbers_rows(name):
+    if name in origin(table).labels or numbers_rows(name):
         return True
-    column = table.columns[name]
-    return column.kind == TEXT and column.is_unique
+    return column_kind(table, name) == TEXT and has_distinct_cells(table, name)
 
 
 def identifies(table: Table, name: str) -> bool:
@@ -230,15 +252,14 @@ def identifies(table: Table, name: str) -> bool:
 
     Unnamed numbers cannot, nor columns that have another meaning in a file of results.
     """
-    column = table.columns[name]
-    if loose(name) in OWN or (is_nameless(name) and column.kind == NUMBERS):
+    if loose(name) in OWN or (is_nameless(name) and column_kind(table, name) == NUMBERS):
         return False
-    return is_label(table, name) and len(column.values) == len(table)
+    return is_label(table, name) and len(distinct_texts(table, name)) == len(table)
 
 
 def text_labels(table: Table, labels: list[str]) -> list[str]:
     """Return the column of names that describes the candidates where there is nothing else."""
-    return [name for name in labels if not numbers_rows(name) and table.columns[name].kind == TEXT][
+    return [name for name in labels if not numbers_rows(name) and column_kind(table, name) == TEXT][
         :1
     ]
 
@@ -246,12 +267,18 @@ def text_labels(table: Table, labels: list[str]) -> list[str]:
 def check_roles(table: Table, roles: Roles) -> None:
     """Refuse a cell that its column cannot have, by line and column."""
     if roles.allowed is not None:
-        check_allowed(table, roles.allowed)
+        check_words(table, roles.allowed)
+        allowed = any(map(truth, distinct_texts(table, roles.allowed)))
+        needed = f"at least one allowed row in column {roles.allowed!r}"
+        checks.needs(allowed, origin(table).source, needed, "none")
     if roles.cost is not None:
         check_cost(table, roles.cost)
     for name in roles.chosen:
         try:
-            check_describing(table, name)
+            if column_kind(table, name) == NUMBERS:
+                read_numbers(table, name, LARGEST)
+            else:
+                read_texts(table, name)
         except ValueError as error:
             raise ValueError(
                 f"{error}; correct it, remove the row, or name only the columns to use"
@@ -263,74 +290,62 @@ def check_label(table: Table, name: str, taken: Iterable[str] = ()) -> None:
 
     taken: the labels of rows that are there already.
     """
-    seen = dict.fromkeys(taken, "")
-    for i, cell in enumerate(table.columns[name].texts):
-        where = table.place(i, name)
+    source, seen = origin(table).source, dict.fromkeys(taken, -1)
+    for i, cell in enumerate(column_texts(table, name)):
         if cell in ABSENT:
-            raise ValueError(f"{table.source} needs a label {where}, got a missing one ({cell!r})")
+            refuse_missing(table, i, name, "a label")
         if WHOLE.fullmatch(cell):
             raise ValueError(
-                f"{table.source} needs labels that are no whole numbers, which could be numbers of "
-                f"trials, got {cell!r} {where}; write a letter before it, such as 'S{cell}'"
+                f"{source} needs labels that are no whole numbers, which could be numbers of "
+                f"trials, got {cell!r} {cell_place(table, i, name)}; write a letter before it, "
+                f"such as 'S{cell}'"
             )
         if cell in seen:
+            first = "" if seen[cell] < 0 else f", after {row_place(table, seen[cell])}"
             raise ValueError(
-                f"{table.source} needs a label of its own for each row, got {cell!r} again "
-                f"{where}{seen[cell]}"
+                f"{source} needs a label of its own for each row, got {cell!r} again "
+                f"{cell_place(table, i, name)}{first}"
             )
-        seen[cell] = f", after {table.unit} {table.lines[i]}"
-
-
-def check_describing(table: Table, name: str) -> None:
-    """Check that a column that describes candidates has only numbers, or text without gaps."""
-    column = table.columns[name]
-    if column.kind == NUMBERS:
-        table.numbers(name, LARGEST)
-        return
-    for i, cell in enumerate(column.texts):
-        if cell in ABSENT:
-            raise ValueError(
-                f"{table.source} needs a value {table.place(i, name)}, got a missing one ({cell!r})"
-            )
+        seen[cell] = i
 
 
 def check_cost(table: Table, name: str) -> None:
-    values = table.numbers(name, LARGEST)
+    """Refuse a cost that is not positive, or so small or large that sums of costs overflow."""
+    values = read_numbers(table, name, LARGEST)
     wrong = ~((values >= LEAST_COST) & (values <= LARGEST_COST))
     if wrong.any():
         i = int(wrong.argmax())
         limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
         raise ValueError(
-            f"{table.source} needs a cost > 0, {limits}, {table.place(i, name)}, "
+            f"{origin(table).source} needs a cost > 0, {limits}, {cell_place(table, i, name)}, "
             f"got {float(values[i])!r}"
         )
 
 
-def check_allowed(table: Table, name: str) -> None:
-    words = table.columns[name].texts
-    known = {word: truth(word) for word in set(words)}
-    for i, word in enumerate(words):
-        if known[word] is None:
-            raise ValueError(f"{table.source} needs yes or no {table.place(i, name)}, got {word!r}")
-    checks.needs(
-        any(known.values()), table.source, f"at least one allowed row in column {name!r}", "none"
-    )
+def check_words(table: Table, name: str) -> None:
+    """Refuse a cell that says neither yes nor no."""
+    words = column_texts(table, name)
+    unclear = {word for word in set(words) if truth(word) is None}
+    if unclear:
+        i = next(i for i, word in enumerate(words) if word in unclear)
+        where = cell_place(table, i, name)
+        raise ValueError(f"{origin(table).source} needs yes or no {where}, got {words[i]!r}")
 
 
 def remark_table(table: Table, roles: Roles) -> Iterator[str]:
     """Yield what is worth knowing about a table that was taken as it came."""
-    yield from table.notices
+    yield from origin(table).notices
     for name in roles.chosen:
-        column = table.columns[name]
-        yield from remark_text(name, column) if column.kind == TEXT else remark_codes(name, column)
+        remark = remark_text if column_kind(table, name) == TEXT else remark_codes
+        yield from remark(table, name)
     yield from remark_header(table)
     yield from remark_decimals(table)
     yield from remark_totals(table)
 
 
-def remark_text(name: str, column: Column) -> Iterator[str]:
+def remark_text(table: Table, name: str) -> Iterator[str]:
     """Yield remarks on a column that is read as text, and on what else may be meant by it."""
-    values = list(dict.fromkeys(column.texts))
+    values = list(dict.fromkeys(column_texts(table, name)))
     if len(values) == 1:
         return
     shown = ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
@@ -338,7 +353,8 @@ def remark_text(name: str, column: Column) -> Iterator[str]:
         f"column {name!r} is text with {len(values)} different values ({shown}); "
         "any two of them are equally far apart"
     )
-    numbers = len(np.unique(column.numbers[~np.isnan(column.numbers)]))
+    parsed = column_numbers(table, name)
+    numbers = len(np.unique(parsed[~np.isnan(parsed)]))
     if numbers:
         yield (
             f"column {name!r} is read as text, because only {numbers} of its {len(values)} "
@@ -368,11 +384,12 @@ def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
             return
 
 
-def remark_codes(name: str, column: Column) -> Iterator[str]:
+def remark_codes(table: Table, name: str) -> Iterator[str]:
     """Yield remarks on codes such as 007 or 12345678901234567890, which are read as numbers."""
-    if not isinstance(column.given, tuple):
+    if came_as_numbers(table, name):
         return
-    cells = [column.given[i] for i in np.flatnonzero(column.numbers == np.trunc(column.numbers))]
+    numbers, texts = column_numbers(table, name), column_texts(table, name)
+    cells = [texts[i] for i in np.flatnonzero(numbers == np.trunc(numbers)).tolist()]
     zeros = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
     if zeros is not None:
         yield (
@@ -390,30 +407,33 @@ def remark_codes(name: str, column: Column) -> Iterator[str]:
 
 def remark_header(table: Table) -> Iterator[str]:
     """Yield a remark on a first line of numbers, which may be a row of a file without a header."""
-    header = table.from_file and table.unit != "row"
-    if header and all(NUMBER.fullmatch(name) for name in table.columns):
+    header = origin(table).from_file and origin(table).unit != "row"
+    if header and all(map(is_number, table.columns)):
         yield f"the first line is read as the names of the columns: {', '.join(table.columns)}"
 
 
 def remark_decimals(table: Table) -> Iterator[str]:
     """Yield a remark on decimal commas that might as well separate thousands."""
-    columns = [column for column in table.columns.values() if column.decimal == ","]
-    found = [
+    if origin(table).decimal != ",":
+        return
+    written = [
         cell
-        for column in columns
-        for cell in column.texts
+        for name in table.columns
+        for cell in column_texts(table, name)
         if "," in cell and COMMA_NUMBER.fullmatch(cell)
     ]
-    if found and all(map(THOUSANDS.fullmatch, found)):
-        yield f"commas are read as decimal marks: {found[0]!r} is {found[0].replace(',', '.')}"
+    if written and all(map(THOUSANDS.fullmatch, written)):
+        first = written[0]
+        yield f"commas are read as decimal marks: {first!r} is {first.replace(',', '.')}"
 
 
 def remark_totals(table: Table) -> Iterator[str]:
     """Yield a remark on a last row of sums or averages, which is no candidate."""
-    for name, column in table.columns.items():
-        if isinstance(column.given, tuple) and column.kind == TEXT and len(table) > 2:
-            last = column.given[-1]
-            if loose(last).rstrip(":") in TOTALS and column.given.count(last) == 1:
+    for name in table.columns if len(table) > 2 else ():
+        if not came_as_numbers(table, name) and column_kind(table, name) == TEXT:
+            texts = column_texts(table, name)
+            last = texts[-1]
+            if loose(last).rstrip(":") in TOTALS and texts.count(last) == 1:
                 yield (
                     f"the last row has {last!r} in column {name!r} and is taken as a candidate; "
                     "remove it from the table if it holds sums or averages"

@@ -19,7 +19,15 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.tables.headers import find_column
 from kernelbandits.tables.roles import Notices, Roles
-from kernelbandits.tables.table import LARGEST, NUMBERS, Table
+from kernelbandits.tables.table import (
+    LARGEST,
+    NUMBERS,
+    Table,
+    cell_place,
+    column_kind,
+    origin,
+    read_numbers,
+)
 
 LOG, LINEAR = "log", "linear"
 ADVISED, DECIDED = 2.0, 3.0
@@ -142,10 +150,11 @@ def list_names(owner: str, scale: str, given: str | Iterable[str] | None) -> lis
 def check_scales(table: Table, roles: Roles, scales: Mapping[str, str]) -> None:
     """Refuse a scale that a column cannot have."""
     for name, scale in scales.items():
-        needed = f"{table.source} needs a column of numbers that describes a candidate for {scale}"
+        source = origin(table).source
+        needed = f"{source} needs a column of numbers that describes a candidate for {scale}"
         if name not in roles.chosen:
             raise ValueError(f"{needed}, got {name!r}, which does not describe a candidate")
-        if table.columns[name].kind != NUMBERS:
+        if column_kind(table, name) != NUMBERS:
             raise ValueError(f"{needed}, got {name!r}, which is read as text")
         if scale == LOG:
             check_logarithms(table, name)
@@ -153,18 +162,18 @@ def check_scales(table: Table, roles: Roles, scales: Mapping[str, str]) -> None:
 
 def check_logarithms(table: Table, name: str) -> None:
     """Refuse a column whose values have no logarithms, or all the same one."""
-    values = table.numbers(name, LARGEST)
+    values = read_numbers(table, name, LARGEST)
     if values.min() <= 0:
         i = int((values <= 0).argmax())
         more = "" if values[i] else ", or write a small amount in place of 0"
         raise ValueError(
-            f"{table.source} needs values > 0 to take their logarithms, got {values[i]:g} "
-            f"{table.place(i, name)}; leave the column out of log{more}"
+            f"{origin(table).source} needs values > 0 to take their logarithms, got {values[i]:g} "
+            f"{cell_place(table, i, name)}; leave the column out of log{more}"
         )
     if np.ptp(logarithms(values)) == 0:
         raise ValueError(
-            f"{table.source} needs different values to take their logarithms, got {values[0]:g} in "
-            f"every row of column {name!r}; leave the column out of log"
+            f"{origin(table).source} needs different values to take their logarithms, got "
+            f"{values[0]:g} in every row of column {name!r}; leave the column out of log"
         )
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.checks import Array
 from kernelbandits.outputs import has_mark
-from kernelbandits.tables.cell_units import move_units_to_headers
 from kernelbandits.tables.cells import check_storable, plain, text_of
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.encodings import check_file
-from kernelbandits.tables.headers import NAMELESS, check_distinct
+from kernelbandits.tables.headers import check_distinct, move_units_to_headers
 from kernelbandits.tables.parquet_files import read_parquet
-from kernelbandits.tables.table import MOST_ROWS, Column, Table
+from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table
 from kernelbandits.tables.workbook_parts import is_workbook
 from kernelbandits.tables.workbooks import read_workbook
 
@@ -38,7 +38,7 @@ def read_table(
     preferred: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> Table | None:
-    """Read a file or a DataFrame as a table; return None for what is neither.
+    """Read a file or a DataFrame as a table (`table`); return None for what is neither.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def read_table(
         What the columns of a numpy file without names are called.
     """
     if isinstance(source, (str, PathLike)):
-        return move_units_to_headers(read_file(source, worksheet, preferred, names))
+        return read_file(source, worksheet, preferred, names)
     checks.needs(worksheet is None, "worksheet", "a workbook", type(source).__name__)
     return move_units_to_headers(frame_table(source)) if is_frame(source) else None
 
@@ -61,22 +61,17 @@ def read_file(
     worksheet: str | None = None,
     preferred: Sequence[str] = (),
     names: Sequence[str] | None = None,
-    nameless: str = NAMELESS,
 ) -> Table:
-    """Read a file as a table; its content tells what kind of file it is.
-
-    nameless: what a first column without a name is called in text and workbooks.
-    """
-    start = read_start(path)
+    """Read a file as a table; its content tells what kind of file it is."""
+    start, file = read_start(path), Path(path).name
     if start.startswith(ARCHIVE) and is_workbook(Path(path)):
-        return read_workbook(path, worksheet, preferred, nameless)
-    file = Path(path).name
+        return move_units_to_headers(read_workbook(path, worksheet, preferred))
     checks.needs(worksheet is None or not start, "worksheet", "a workbook (.xlsx)", file)
-    if start.startswith(PARQUET):
-        return frame_table(read_parquet(path), file, from_file=True)
     if start.startswith(NUMPY):
         return numpy_table(path, names)
-    return read_csv(path, nameless)
+    if start.startswith(PARQUET):
+        return move_units_to_headers(frame_table(read_parquet(path), file, from_file=True))
+    return move_units_to_headers(read_csv(path))
 
 
 def read_start(path: str | PathLike[str]) -> bytes:
@@ -132,7 +127,7 @@ def is_frame(source: Any) -> bool:
 def frame_table(
     frame: pd.DataFrame, source: str = "the DataFrame", from_file: bool = False
 ) -> Table:
-    """Return a DataFrame as a table.
+    """Return any DataFrame as a table.
 
     Missing values are blank cells; a named index is a column of labels.
     """
@@ -140,10 +135,10 @@ def frame_table(
     names = [label(name) for name in frame.columns]
     check_distinct(source, names)
     labels = index_labels(frame, names)
-    columns = {name: frame_column(name, values) for name, values in labels.items()}
-    columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
-    rows, named = range(len(frame)), tuple(labels)
-    return Table(source, columns, rows, unit="row", labels=named, from_file=from_file)
+    columns = {name: frame_cells(name, values) for name, values in labels.items()}
+    columns |= {name: frame_cells(name, frame.iloc[:, i]) for i, name in enumerate(names)}
+    origin = Origin(source, unit="row", labels=tuple(labels), from_file=from_file)
+    return make_table(columns, range(len(frame)), origin)
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
@@ -158,29 +153,23 @@ def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def frame_column(name: str, values: Any) -> Column:
+def frame_cells(name: str, values: Any) -> list[str] | Array:
+    """Return the cells of a column of a DataFrame: floats as they are, anything else as text."""
     dtype = values.dtype
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        return Column(values.to_numpy(dtype=np.float64))
+        return np.array(values, dtype=np.float64)
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
-        return Column(tuple(map(str, values.tolist())))
+        return list(map(str, values.tolist()))
     if dtype.name == "category":
-        return category_column(name, values)
+        # Each category is made text once, however many cells have it.
+        levels = [cell_text(f"column {name!r}", level) for level in values.cat.categories]
+        texts = (*levels, "")
+        return [texts[code] for code in values.cat.codes.tolist()]
     missing = values.isna().to_numpy()
-    items = enumerate(zip(values, missing, strict=True))
-    return Column(
-        tuple(
-            "" if absent else cell_text(f"row {row}, column {name!r}", value)
-            for row, (value, absent) in items
-        )
-    )
-
-
-def category_column(name: str, values: Any) -> Column:
-    """Return a column of categories; each is made text once, however many cells have it."""
-    levels = [cell_text(f"column {name!r}", level) for level in values.cat.categories]
-    texts = (*levels, "")
-    return Column(tuple(texts[code] for code in values.cat.codes.tolist()))
+    return [
+        "" if absent else cell_text(f"row {row}, column {name!r}", value)
+        for row, (value, absent) in enumerate(zip(values, missing, strict=True))
+    ]
 
 
 def cell_text(place: str, value: Any) -> str:
@@ -208,8 +197,8 @@ def array_table(values: Any, names: Sequence[str] | None, source: str = ARRAY) -
     )
     checks.needs(len(given) == array.shape[1], owner, f"{array.shape[1]} names of columns", given)
     check_distinct(owner, given)
-    columns = {name: Column(array[:, i].copy()) for i, name in enumerate(given)}
-    return Table(source, columns, range(len(array)), unit="row", from_file=source != ARRAY)
+    origin = Origin(source, unit="row", from_file=source != ARRAY)
+    return make_table(dict(zip(given, array.T, strict=True)), range(len(array)), origin)
 
 
 def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
@@ -221,14 +210,10 @@ def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
     names = {name: label(name) for row in rows for name in row}
     check_distinct("results", list(names.values()))
     columns = {
-        text: Column(
-            tuple(
-                cell_text(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows)
-            )
-        )
+        text: [cell_text(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows)]
         for name, text in names.items()
     }
-    return Table("results", columns, range(len(rows)), unit="item")
+    return make_table(columns, range(len(rows)), Origin("results", unit="item"))
 
 
 def label(name: Any) -> str:

@@ -1,11 +1,17 @@
-"""A table: named columns, each held as text and as numbers, each cell traceable to its line."""
+"""A table as every reader leaves it: a DataFrame of text with the line of each row as its index.
+
+A column has the cells as they stand in the file; one that came as numbers, from an array or a
+DataFrame, has float64 numbers, nan where one is missing. The functions below turn cells into
+numbers, and refuse a cell by its line and its column.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,12 +19,15 @@ from kernelbandits.checks import LARGEST_REWARD, Array
 from kernelbandits.tables.cells import (
     ABSENT,
     MISSING,
-    NUMBER,
     canonical_texts,
+    is_number,
     looks_numeric,
     parse_numbers,
     suggest_number,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ROWS = 2**20
 """As many as a spreadsheet holds."""
@@ -29,127 +38,188 @@ SHOWN = 60
 NUMBERS, TEXT = "number", "category"
 """The two kinds of columns: numbers, and text whose values are categories."""
 
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """The cells of one column. The other of the two forms is made when it is first needed."""
-
-    given: tuple[str, ...] | Array
-    """Text, or numbers, where nan is a missing one."""
-    decimal: str = "."
-    """The decimal mark of text."""
-
-    @cached_property
-    def texts(self) -> tuple[str, ...]:
-        """The cells as they stand; numbers that came as numbers in their canonical form."""
-        if isinstance(self.given, tuple):
-            return self.given
-        finite = np.isfinite(self.given)
-        texts = canonical_texts(np.where(finite, self.given, 0.0))
-        for i in np.flatnonzero(~finite).tolist():
-            texts[i] = "" if np.isnan(self.given[i]) else str(self.given[i])
-        return tuple(texts)
-
-    @cached_property
-    def numbers(self) -> Array:
-        """The number in each cell, nan where there is none; -0.0 is 0."""
-        if isinstance(self.given, tuple):
-            return parse_numbers(self.given, self.decimal) + 0.0
-        return np.where(np.isfinite(self.given), self.given, np.nan) + 0.0
-
-    @cached_property
-    def values(self) -> set[str]:
-        """The different cells, without missing ones."""
-        return set(self.texts) - ABSENT
-
-    @cached_property
-    def is_empty(self) -> bool:
-        if isinstance(self.given, tuple):
-            return not any(self.given)
-        return bool(np.isnan(self.given).all())
-
-    @cached_property
-    def is_numeric(self) -> bool:
-        """Whether every cell is a number."""
-        return not np.isnan(self.numbers).any()
-
-    @cached_property
-    def has_only_numbers(self) -> bool:
-        """Whether every cell that is not missing is a number."""
-        return all(cell in ABSENT for cell in self._texts_without_number)
-
-    @property
-    def _texts_without_number(self) -> Iterator[str]:
-        return (self.texts[i] for i in np.flatnonzero(np.isnan(self.numbers)).tolist())
-
-    @cached_property
-    def kind(self) -> str:
-        """The kind of the cells: numbers if half of them are or look like numbers, else text."""
-        if self.is_numeric:
-            return NUMBERS
-        filled = [cell for cell in self.texts if cell not in ABSENT]
-        numbers = int(np.count_nonzero(~np.isnan(self.numbers)))
-        if 2 * numbers >= len(filled):
-            return NUMBERS
-        meant = {cell for cell in self.values if looks_numeric(cell)}
-        return NUMBERS if 2 * sum(cell in meant for cell in filled) >= len(filled) else TEXT
-
-    @cached_property
-    def is_unique(self) -> bool:
-        """Whether no cell, missing ones apart, is there twice."""
-        filled = sum(cell not in ABSENT for cell in self.texts)
-        return len(self.values) == filled
+Table: TypeAlias = "pd.DataFrame"
+"""A DataFrame that `make_table` made."""
+Derived = TypeVar("Derived")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """The columns of a file, a DataFrame, an array or a list by name."""
+class Origin:
+    """Where a table came from, and what was decided about it."""
 
     source: str
     """How messages call it: films.csv, the DataFrame."""
-    columns: Mapping[str, Column]
-    lines: Sequence[int]
-    """Where each row stands, counted in `unit`."""
     unit: str = "line"
+    """What the index counts."""
+    decimal: str = "."
+    """The decimal mark of text."""
     labels: tuple[str, ...] = ()
     """Columns that only number or name the rows."""
     notices: tuple[str, ...] = ()
     """What was decided about the file: its encoding, its delimiter."""
     from_file: bool = False
     """Whether it may be told again after it has grown."""
+    derived: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed from a column of the table."""
 
-    def __len__(self) -> int:
-        return len(self.lines)
+    def __deepcopy__(self, memo: Any) -> Origin:
+        # pandas copies the attributes of a table whenever a column is taken out of it.
+        return self
 
-    def place(self, i: int, name: str) -> str:
-        return f"in {self.unit} {self.lines[i]}, column {name!r}"
 
-    def numbers(self, name: str, largest: float = LARGEST_REWARD) -> Array:
-        """Return the column as finite numbers; refuse a cell that is none by line and column."""
-        values = self.columns[name].numbers
-        wrong = np.isnan(values) | (np.abs(values) > largest)
-        if wrong.any():
-            self.number(int(wrong.argmax()), name, largest)
-        return values
+def make_table(
+    columns: Mapping[str, Sequence[str] | Array], lines: Sequence[int], origin: Origin
+) -> Table:
+    """Return columns of text or numbers as a table, the rows of which stand in these lines."""
+    import pandas as pd
 
-    def number(self, i: int, name: str, largest: float = LARGEST_REWARD) -> float:
-        """Return cell i of the column as a finite number; refuse any other cell."""
-        column = self.columns[name]
-        value = float(column.numbers[i])
-        if abs(value) <= largest:
-            return value
-        cell = column.texts[i]
-        if cell.casefold() in MISSING:
-            raise ValueError(
-                f"{self.source} needs a value {self.place(i, name)}, got a missing one ({cell!r})"
-            )
-        mark = "comma" if column.decimal == "," else "point"
-        too_large = largest < LARGEST or (column.decimal == "." and NUMBER.fullmatch(cell))
-        limit = f", at most {largest:g}" if too_large else ""
-        form = f"ASCII digits, decimal {mark}{limit}"
-        hint = suggest_number(cell, column.decimal)
-        shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}..."
-        raise ValueError(
-            f"{self.source} needs a number ({form}) {self.place(i, name)}, got {shown!r}"
-            + (f"; {hint}" if hint else "")
-        )
+    index = pd.Index(lines, dtype=np.int64)
+    series = {
+        name: pd.Series(cells, index, np.float64 if isinstance(cells, np.ndarray) else object)
+        for name, cells in columns.items()
+    }
+    table = pd.DataFrame(series, index)
+    table.attrs["origin"] = origin
+    return table
+
+
+def origin(table: Table) -> Origin:
+    """Return where a table came from."""
+    found: Origin = table.attrs["origin"]
+    return found
+
+
+def keep_derived(
+    derive: Callable[[Table, str], Derived],
+) -> Callable[[Table, str], Derived]:
+    """Let a function of a table and a column compute its result once and keep it."""
+
+    @wraps(derive)
+    def look_up(table: Table, name: str) -> Derived:
+        kept, key = table.attrs["origin"].derived, (derive.__name__, name)
+        if key not in kept:
+            kept[key] = derive(table, name)
+        result: Derived = kept[key]
+        return result
+
+    return look_up
+
+
+def came_as_numbers(table: Table, name: str) -> bool:
+    """Tell whether a column was never text."""
+    return table[name].dtype == np.float64
+
+
+@keep_derived
+def column_texts(table: Table, name: str) -> list[str]:
+    """Return the cells as they stand; numbers that came as numbers in their canonical form."""
+    if not came_as_numbers(table, name):
+        return list(table[name].tolist())
+    values = table[name].to_numpy()
+    finite = np.isfinite(values)
+    texts = canonical_texts(np.where(finite, values, 0.0))
+    for i in np.flatnonzero(~finite).tolist():
+        texts[i] = "" if np.isnan(values[i]) else str(values[i])
+    return texts
+
+
+@keep_derived
+def column_numbers(table: Table, name: str) -> Array:
+    """Return the number in each cell, nan where there is none; -0.0 is 0."""
+    if came_as_numbers(table, name):
+        values = table[name].to_numpy()
+        return np.where(np.isfinite(values), values, np.nan) + 0.0
+    return parse_numbers(column_texts(table, name), origin(table).decimal) + 0.0
+
+
+@keep_derived
+def distinct_texts(table: Table, name: str) -> set[str]:
+    """Return the different cells, without missing ones."""
+    return set(column_texts(table, name)) - ABSENT
+
+
+@keep_derived
+def column_kind(table: Table, name: str) -> str:
+    """Return the kind of the cells: numbers if half of them are or look like numbers, else text."""
+    numbers = int(np.count_nonzero(~np.isnan(column_numbers(table, name))))
+    if numbers == len(table):
+        return NUMBERS
+    filled = [cell for cell in column_texts(table, name) if cell not in ABSENT]
+    if 2 * numbers >= len(filled):
+        return NUMBERS
+    meant = {cell for cell in distinct_texts(table, name) if looks_numeric(cell)}
+    return NUMBERS if 2 * sum(cell in meant for cell in filled) >= len(filled) else TEXT
+
+
+def is_empty(table: Table, name: str) -> bool:
+    """Tell whether every cell of a column is blank."""
+    if came_as_numbers(table, name):
+        return bool(table[name].isna().all())
+    return not any(column_texts(table, name))
+
+
+def has_only_numbers(table: Table, name: str) -> bool:
+    """Tell whether every cell that is not missing is a number."""
+    texts, numbers = column_texts(table, name), column_numbers(table, name)
+    return all(texts[i] in ABSENT for i in np.flatnonzero(np.isnan(numbers)).tolist())
+
+
+def has_distinct_cells(table: Table, name: str) -> bool:
+    """Tell whether no cell, missing ones apart, comes twice."""
+    filled = sum(cell not in ABSENT for cell in column_texts(table, name))
+    return len(distinct_texts(table, name)) == filled
+
+
+def row_place(table: Table, i: int) -> str:
+    """Return where row i stands: line 7."""
+    return f"{origin(table).unit} {table.index[i]}"
+
+
+def cell_place(table: Table, i: int, name: str) -> str:
+    """Return where cell i of a column stands: in line 7, column 'Cs'."""
+    return f"in {row_place(table, i)}, column {name!r}"
+
+
+def refuse_missing(table: Table, i: int, name: str, needed: str = "a value") -> NoReturn:
+    """Raise the error of a cell that is blank, or has a word such as NA."""
+    raise ValueError(
+        f"{origin(table).source} needs {needed} {cell_place(table, i, name)}, got a missing one "
+        f"({column_texts(table, name)[i]!r})"
+    )
+
+
+def read_numbers(table: Table, name: str, largest: float = LARGEST_REWARD) -> Array:
+    """Return the column as finite numbers; refuse a cell that is none by line and column."""
+    values = column_numbers(table, name)
+    wrong = np.isnan(values) | (np.abs(values) > largest)
+    if wrong.any():
+        read_number(table, int(wrong.argmax()), name, largest)
+    return values
+
+
+def read_number(table: Table, i: int, name: str, largest: float = LARGEST_REWARD) -> float:
+    """Return cell i of the column as a finite number; refuse any other cell."""
+    value = float(column_numbers(table, name)[i])
+    if abs(value) <= largest:
+        return value
+    about, cell = origin(table), column_texts(table, name)[i]
+    if cell.casefold() in MISSING:
+        refuse_missing(table, i, name)
+    mark = "comma" if about.decimal == "," else "point"
+    too_large = largest < LARGEST or (about.decimal == "." and is_number(cell))
+    limit = f", at most {largest:g}" if too_large else ""
+    hint = suggest_number(cell, about.decimal)
+    shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}..."
+    raise ValueError(
+        f"{about.source} needs a number (ASCII digits, decimal {mark}{limit}) "
+        f"{cell_place(table, i, name)}, got {shown!r}" + (f"; {hint}" if hint else "")
+    )
+
+
+def read_texts(table: Table, name: str) -> list[str]:
+    """Return the column as text; refuse a missing cell by line and column."""
+    texts = column_texts(table, name)
+    for i, cell in enumerate(texts):
+        if cell in ABSENT:
+            refuse_missing(table, i, name)
+    return texts

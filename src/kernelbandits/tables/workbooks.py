@@ -29,8 +29,8 @@ from kernelbandits.runtime import require
 from kernelbandits.tables.cells import text_of
 from kernelbandits.tables.encodings import check_file
 from kernelbandits.tables.export import is_formula, is_missing
-from kernelbandits.tables.headers import find
-from kernelbandits.tables.table import MOST_ROWS, Column, Table
+from kernelbandits.tables.headers import NAMELESS, find
+from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table
 from kernelbandits.tables.workbook_parts import MergedRange, SheetEntry, WorkbookArchive
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def read_workbook(
     path: str | PathLike[str],
     worksheet: str | None = None,
     preferred: Sequence[str] = (),
-    nameless: str = "",
 ) -> Table:
     """Read one sheet of a workbook as a table, whose columns the first row with a value names.
 
@@ -69,15 +68,13 @@ def read_workbook(
         only visible sheet that is not empty.
     preferred
         Names of sheets.
-    nameless
-        What a first column without a name is called; "" refuses it.
     """
     place = check_file(path)
     require("openpyxl", extra="excel", owner=place.name)
     with ZipFile(place) as archive:
         book = WorkbookArchive(archive)
         sheet, notices = choose_sheet(book, worksheet, preferred)
-        return WorksheetReader(book, sheet).read(nameless, notices)
+        return WorksheetReader(book, sheet).read(notices)
 
 
 class SeveralSheets(ValueError):
@@ -138,7 +135,7 @@ class WorksheetReader:
         self._same: dict[str, str] = {}
         """Each word once, however many cells have it."""
 
-    def read(self, nameless: str, notices: Sequence[str]) -> Table:
+    def read(self, notices: Sequence[str]) -> Table:
         said = list(notices)
         found = self.book.read(self.sheet, self._keep)
         if found.unsaved is not None:
@@ -160,18 +157,19 @@ class WorksheetReader:
                 f"got {format_count(len(rows), 'row')}"
             )
         checks.needs(len(rows) <= MOST_ROWS + 1, self.file, f"at most {MOST_ROWS} rows", len(rows))
-        names = self._name_columns(rows[0], nameless)
+        names = self._name_columns(rows[0])
         self._refuse_merged(found.merged, rows, names)
         columns = {
-            name: Column(tuple(self.columns[column].get(row, "") for row in rows[1:]))
+            name: [self.columns[column].get(row, "") for row in rows[1:]]
             for column, name in names.items()
         }
         first = self.columns[min(names)]
-        labels = (nameless,) if nameless in columns and rows[0] not in first else ()
+        labels = () if rows[0] in first else (NAMELESS,)
         said += self._remark_percents(names)
         said += self._remark_hidden(found.hidden_rows, found.hidden_columns, rows, names)
         said += self._remark_gaps(rows)
-        return Table(self.file, columns, rows[1:], self.unit, labels, tuple(said), from_file=True)
+        origin = Origin(self.file, self.unit, labels=labels, notices=tuple(said), from_file=True)
+        return make_table(columns, rows[1:], origin)
 
     def _keep(self, row: int, column: int, value: Any, in_percent: bool) -> None:
         text = self._text_of(row, column, value)
@@ -201,12 +199,11 @@ class WorksheetReader:
         named = "" if name is None else f", column {name!r}"
         return f"in {self.unit} {row}{named} ({address(row, column)})"
 
-    def _name_columns(self, header: int, nameless: str) -> dict[int, str]:
+    def _name_columns(self, header: int) -> dict[int, str]:
         """Return the name of each column that has a value."""
         columns = sorted(self.columns)
         names = {column: self.columns[column].get(header, "") for column in columns}
-        if nameless and not names[columns[0]]:
-            names[columns[0]] = nameless
+        names[columns[0]] = names[columns[0]] or NAMELESS
         counts = Counter(names.values())
         for column, name in names.items():
             if not name:

@@ -11,7 +11,7 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.tables.cells import NUMBER, rewrite_number
+from kernelbandits.tables.cells import parse_number, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
@@ -125,11 +125,12 @@ def read_value(owner: str, text: str) -> float:
     Forms that only Python takes for numbers, such as 1_000, are refused.
     """
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
-    if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
+    number = parse_number(text)
+    if not abs(number) <= LARGEST_REWARD:
         numbers, _ = rewrite_number(text)
         hint = f" (write {' or '.join(numbers)})" if numbers else ""
         raise ValueError(f"{owner} needs {wanted}, got {text!r}{hint}")
-    return float(text)
+    return number
 
 
 def read_assignments(owner: str, option: str, texts: Iterable[str]) -> dict[str, str]:

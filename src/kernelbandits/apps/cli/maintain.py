@@ -132,10 +132,10 @@ def check_study(place: str) -> Sequence[Finding]:
 
 def check_file(place: str) -> Sequence[Finding]:
     """Check the file alone, if it can be opened at all."""
-    from kernelbandits.storage import Damaged, Log
+    from kernelbandits.storage import Damaged, Log, check_health
 
     with suppress(Damaged), closing(Log.open(place, writable=False)) as log:
-        return log.health()
+        return check_health(log)
     return []
 
 

@@ -22,7 +22,15 @@ from kernelbandits.tables.cells import MISSING
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.sources import read_table
-from kernelbandits.tables.table import NUMBERS, Table
+from kernelbandits.tables.table import (
+    NUMBERS,
+    Table,
+    column_kind,
+    column_texts,
+    has_only_numbers,
+    is_empty,
+    origin,
+)
 
 DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED = (
     "describes the candidate",
@@ -261,7 +269,7 @@ def preview_table(
         columns = chosen_columns(table, form)
         aims = Aims.of(form).with_results(result_names(columns), table.columns)
     rows = [
-        [column.texts[i] for column in table.columns.values()]
+        [column_texts(table, name)[i] for name in table.columns]
         for i in range(min(SHOWN_ROWS, len(table)))
     ]
     found = Preview(
@@ -269,7 +277,7 @@ def preview_table(
         rows,
         len(table),
         aims,
-        notices=table.notices,
+        notices=origin(table).notices,
         worksheet=worksheet,
         tell_results=form is None or form.has("tell-results"),
     )
@@ -290,12 +298,12 @@ def count_results(table: Table, columns: Sequence[ColumnChoice]) -> int:
 
 def find_gaps(table: Table, name: str) -> set[int]:
     """Return the rows in which a column has no value."""
-    texts = table.columns[name].texts
+    texts = column_texts(table, name)
     return {row for row, text in enumerate(texts) if text.casefold() in MISSING}
 
 
 def filled_cells(table: Table, name: str) -> list[str]:
-    return [text for text in table.columns[name].texts if text.casefold() not in MISSING]
+    return [text for text in column_texts(table, name) if text.casefold() not in MISSING]
 
 
 def guess_targets(table: Table) -> list[str]:
@@ -306,8 +314,8 @@ def guess_targets(table: Table) -> list[str]:
     """
     gaps = {
         name: missing
-        for name, column in table.columns.items()
-        if column.has_only_numbers and (missing := find_gaps(table, name))
+        for name in table.columns
+        if has_only_numbers(table, name) and (missing := find_gaps(table, name))
     }
     if gaps:
         first = next(iter(gaps.values()))
@@ -352,11 +360,11 @@ def chosen_columns(table: Table, form: Form) -> list[ColumnChoice]:
 
 
 def describe_column(table: Table, name: str, role: str, scale: str) -> ColumnChoice:
-    column = table.columns[name]
     values = list(dict.fromkeys(filled_cells(table, name)))
     sample = ", ".join(values[:3]) + (", …" if len(values) > 3 else "")
-    kind = "numbers" if column.kind == NUMBERS else f"text, {len(values)} different"
-    return ColumnChoice(name, "empty" if column.is_empty else kind, sample[:60], role, scale)
+    kind = "numbers" if column_kind(table, name) == NUMBERS else f"text, {len(values)} different"
+    kind = "empty" if is_empty(table, name) else kind
+    return ColumnChoice(name, kind, sample[:60], role, scale)
 
 
 def result_names(columns: Sequence[ColumnChoice]) -> list[str]:

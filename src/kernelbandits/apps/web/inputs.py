@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.tables.cells import NUMBER, suggest_number
+from kernelbandits.tables.cells import is_number, parse_number, suggest_number
 
 
 def read_number(what: str, text: str) -> float:
@@ -16,11 +16,12 @@ def read_number(what: str, text: str) -> float:
     >>> read_number("the result", "0.83")
     0.83
     """
-    if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
+    number = parse_number(text)
+    if not abs(number) <= LARGEST_REWARD:
         point = text.replace(",", ".")
-        hint = f"; write {point}" if NUMBER.fullmatch(point) else suggest_number(text)
+        hint = f"; write {point}" if is_number(point) else suggest_number(text)
         raise ValueError(f"{what} needs a number with a decimal point, got {text!r}{hint}")
-    return float(text)
+    return number
 
 
 def read_optional_number(what: str, text: str) -> float | None:

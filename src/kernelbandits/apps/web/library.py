@@ -133,7 +133,7 @@ class DatabaseShelf:
     def __init__(self, address: str, place: ServerPlace) -> None:
         self._address = address
         self.fixed_name = place.study if re.search(r"[?&]study=", address) else None
-        self.title = self.fixed_name or place.url.database or "studies"
+        self.title = self.fixed_name or place.database or "studies"
         self.most_open = CONNECTIONS
 
     def names(self) -> dict[str, str | Path]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.tables.cells import parse_numbers
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study
@@ -100,11 +101,8 @@ def number_rows(study: Study, values: Sequence[Any]) -> dict[int, Any]:
 
 
 def column_numbers(table: Candidates, name: str) -> list[float | None]:
-    return [parse_number(cell, row) for row, cell in enumerate(table.texts(name))]
-
-
-def parse_number(cell: str, row: int) -> float | None:
-    try:
-        return float(cell) if cell else None
-    except ValueError:
-        raise ValueError(f"truth needs numbers, got {cell!r} in row {row}") from None
+    texts = table.texts(name)
+    numbers = parse_numbers(texts).tolist()
+    for row, (cell, number) in enumerate(zip(texts, numbers, strict=True)):
+        checks.needs(not cell or number == number, "truth", "numbers", f"{cell!r} in row {row}")
+    return [number if cell else None for cell, number in zip(texts, numbers, strict=True)]

@@ -15,7 +15,7 @@ from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.study.dependence import MOST_LEVELS
 from kernelbandits.study.targets import Target
-from kernelbandits.tables.cells import NUMBER
+from kernelbandits.tables.cells import is_number
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -162,9 +162,7 @@ class View:
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
         labels = self.candidates.label(row).items()
-        return ", ".join(
-            f"{name} {text}" if NUMBER.fullmatch(text) else text for name, text in labels
-        )
+        return ", ".join(f"{name} {text}" if is_number(text) else text for name, text in labels)
 
     def texts(self, column: str) -> list[str]:
         """Return the cells of a column, one for each candidate."""
