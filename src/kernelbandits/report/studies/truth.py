@@ -104,5 +104,6 @@ def column_numbers(table: Candidates, name: str) -> list[float | None]:
     texts = table.texts(name)
     numbers = parse_numbers(texts).tolist()
     for row, (cell, number) in enumerate(zip(texts, numbers, strict=True)):
-        checks.needs(not cell or number == number, "truth", "numbers", f"{cell!r} in row {row}")
+        if cell and number != number:
+            raise ValueError(f"truth needs numbers, got {cell!r} in row {row}")
     return [number if cell else None for cell, number in zip(texts, numbers, strict=True)]
