@@ -80,6 +80,9 @@ def make_table(
     }
     table = pd.DataFrame(series, index)
     table.attrs["origin"] = origin
+    # The texts of a large file are taken as they came, and not once more from the DataFrame.
+    texts = {name: cells for name, cells in columns.items() if isinstance(cells, list)}
+    origin.derived.update(((column_texts.__name__, name), cells) for name, cells in texts.items())
     return table
 
 
