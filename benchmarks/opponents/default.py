@@ -8,7 +8,7 @@ import numpy as np
 
 import kernelbandits as kb
 from benchmarks.pools import PoolInstance
-from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.study.candidates import read_candidates
 
 
 class Default:

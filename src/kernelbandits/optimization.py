@@ -314,7 +314,7 @@ def is_dataframe(given: Any) -> bool:
 
 def table_arms(frame: Any, target: str | None) -> Arms:
     """Return the rows of a DataFrame as arms, scaled as in a study, with their values as dicts."""
-    from kernelbandits.tables.candidates import read_candidates
+    from kernelbandits.study.candidates import read_candidates
 
     table = read_candidates(frame, target="value" if target is None else target)
     for notice in table.notices:

@@ -36,6 +36,7 @@ from kernelbandits.apps.cli import (
 from kernelbandits.apps.cli.arguments import read_duration, read_names
 from kernelbandits.apps.cli.output import retypable_place
 from kernelbandits.codec import to_json_value
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.values import Waiting
 from kernelbandits.tables.workbooks import Sheet, write_workbook
 
@@ -328,7 +329,8 @@ def test_status_of_a_new_study_says_that_nothing_is_known(place):
 
 def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
     found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
-    (lines,) = (text.splitlines() for text in render.list_pending(found, lambda row: {}).values())
+    table = read_candidates([[1.0], [2.0]])
+    (lines,) = (text.splitlines() for text in render.list_pending(found, table).values())
     assert (
         lines[0]
         == "trial 20, row 0 (x 1): asked for 33 minutes ago; its lease has ended, so its row can be suggested again"
@@ -369,7 +371,9 @@ def test_undo_says_what_it_undid(told):
         "Undone: trial 1 (row 0): corrected to 21.5. Its result is 0.01 again.\n"
     )
     said("correct", told, 1, "--failed")
-    assert "trial 1 (row 0): corrected to failed. Its result is 0.01 again." in said("undo", told)
+    assert "trial 1 (row 0): corrected to a failure. Its result is 0.01 again." in said(
+        "undo", told
+    )
     said("withdraw", told, 1)
     assert said("undo", told) == (
         "Undone: trial 1 (row 0): result withdrawn. Its result is 0.01 again.\n"

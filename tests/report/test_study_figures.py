@@ -565,7 +565,7 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     study = made(table, [(4, 2.0), (5, 1.0)], asks=1)
     view = read_view(study)
     best, waiting = study.status().best, study.status().waiting[0]
-    assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.143)"
+    assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.1429)"
     text = Page(draw_study(study, tmp_path / "films.html")).text
     assert f"Nr. {best.row + 1}, {names[best.row]}, row {best.row} (T (°C) = " in text
     assert (
@@ -583,7 +583,7 @@ def test_long_labels_leave_room_for_the_row(made):
         sample=[f"a sample with a very long name, number {row}" for row in range(15)]
     )
     view = read_view(made(table, [(4, 2.0)]))
-    assert label_of(view, 4) == "a sample with a ver…, row 4 (37.143)"
+    assert label_of(view, 4) == "a sample with a ver…, row 4 (37.1429)"
     assert_readable(select_drawings(view, "posterior"))
 
 
@@ -603,7 +603,7 @@ def test_a_long_list_of_pending_trials_says_how_many_more(made, asks, ending):
     text = study_page(read_view(made(table, asks=asks)), [])
     line = re.search('<td class="text">pending</td><td class="text">(.*?)</td>', text)[1]
     assert line.count("trial ") == 20
-    assert line.endswith(f"with anna{ending}")
+    assert line.endswith(f"asked for by anna just now{ending}")
 
 
 LONG = {name: f"{name} {EVIL}" for name in (*GRID, *SIMPLEX, *MIXED, *SOLVENTS)}
@@ -783,7 +783,7 @@ def test_curves_and_map_of_a_space_are_those_of_the_study(tmp_path):
 
 def test_the_regret_of_a_space_is_refused_in_words(tmp_path):
     study = measured(tmp_path / "mix.db", MIXTURE, 3)
-    with pytest.raises(ValueError, match="needs a study of a table for the regret"):
+    with pytest.raises(StudyConflict, match="needs a study of a table of candidates"):
         draw_study(study, tmp_path / "mix.png", truth=[1.0])
 
 

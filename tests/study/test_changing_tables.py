@@ -289,7 +289,8 @@ def test_changes_on_the_command_line(tmp_path, monkeypatch):
     said("create", "films.db", "--candidates", "films.csv", "--target", "y", "--label", "sample")
     assert document("add", "films.db", "--candidates", "more.csv")["rows"] == [8, 9]
     text = said("forbid", "films.db", "--label", "A4", "--line", "3", "--reason", "no precursor")
-    assert "Row 4 (sample A4), row 1 (sample A1) will not be suggested any more" in text
+    assert "Row 4 (sample A4, Cs 0.571429, solvent DMF, T 100), row 1 (sample A1, " in text
+    assert "will not be suggested any more" in text
     assert document("status", "films.db")["allowed"] == 8
     assert "can be suggested again" in said("allow", "films.db", "--row", "1")
     point = ("--at", "Cs=0.55", "--at", "solvent=DMF", "--at", "T=100")

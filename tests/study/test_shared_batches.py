@@ -10,7 +10,7 @@ import kernelbandits as kb
 from commands import study as command
 from kernelbandits.checks import StudyConflict
 from kernelbandits.study.batches import Batch, farthest_distance
-from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.study.candidates import read_candidates
 
 ROWS = [
     {"T": float(T), "Cs": Cs, "solvent": solvent, "oven": f"oven {int(T) // 50}"}

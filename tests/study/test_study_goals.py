@@ -18,6 +18,7 @@ from scipy.stats import norm
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app, exit_code
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.cautions import NO_BETTER
 from kernelbandits.study.plausibility import (
     Expected,
@@ -26,7 +27,6 @@ from kernelbandits.study.plausibility import (
     is_unusual,
     undo_slip,
 )
-from kernelbandits.tables.candidates import read_candidates
 
 GRID = np.array([(a / 5, b / 4) for a in range(6) for b in range(5)])
 NAMED = {"policy": "simple-ucb", "settings": {"noise_scale": 0.1, "norm_bound": 1.0}}

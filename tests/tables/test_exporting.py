@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from kernelbandits import outputs
 from kernelbandits.outputs import DRAFT
 from kernelbandits.storage import StorageError, StorageFull, StorageReadOnly
-from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.tables.cells import plain
 from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.export import write_csv

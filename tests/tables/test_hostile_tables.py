@@ -13,7 +13,8 @@ import pytest
 import kernelbandits as kb
 from commands import study_with_warnings as command
 from conftest import pairwise
-from kernelbandits.tables import read_candidates, read_results
+from kernelbandits.study.candidates import read_candidates
+from kernelbandits.tables import read_results
 
 
 def column(*cells: str) -> str:

@@ -18,7 +18,7 @@ from kernelbandits.report.studies.drawing import select_drawings
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.sheets import blank_figure
 from kernelbandits.report.studies.view import read_view
-from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
+from kernelbandits.study.candidates import Candidates, read_candidates, stored_candidates
 from kernelbandits.tables.scaling import (
     count_decades,
     has_zero_among_decades,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelbandits.checks import DataNotice, StudyConflict
-from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.tables.results import Result, read_results
 
 FILMS = pd.DataFrame({

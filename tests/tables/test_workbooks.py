@@ -17,8 +17,8 @@ import pytest
 import kernelbandits as kb
 from commands import study as command
 from kernelbandits import runtime
+from kernelbandits.study.candidates import read_candidates
 from kernelbandits.tables import workbook_parts
-from kernelbandits.tables.candidates import read_candidates
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.workbooks import Sheet, write_workbook
 

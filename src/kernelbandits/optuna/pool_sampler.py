@@ -24,7 +24,7 @@ from kernelbandits.optuna.trial_policy import (
     check_trials,
 )
 from kernelbandits.policies import Auto
-from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.study.candidates import read_candidates
 
 
 class PoolSampler(BaseSampler):

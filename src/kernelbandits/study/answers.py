@@ -28,10 +28,11 @@ from kernelbandits.study.events import State
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
 from kernelbandits.study.units import FIRST
-from kernelbandits.study.values import Best, Untested, describe_candidate
-from kernelbandits.tables.candidates import Candidates
+from kernelbandits.study.values import Best, Untested
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
+    from kernelbandits.study.place import Place
     from kernelbandits.study.points import Points
 
 TIE = 1e-12
@@ -54,7 +55,8 @@ class Answers:
     """Answers from the posterior after the results of a state, in the units of the target."""
 
     def __init__(self, driver: Driver, state: State, view: PosteriorView | None = None) -> None:
-        self.driver, self.state, self.candidates = driver, state, driver.candidates
+        self.driver, self.state = driver, state
+        self.candidates: Place = driver.candidates
         self.scale = state.scale
         self.counts = dict(state.counts)
         """Row -> how many values it has, as long as the state may grow."""
@@ -331,17 +333,13 @@ class SpaceAnswers(Answers):
     over the whole space and with the point of the best estimate.
     """
 
-    @property
-    def points(self) -> Points:
-        """The points met so far."""
-        place = self.driver.candidates
-        assert not isinstance(place, Candidates)
-        return place
+    candidates: Points
+    """The points met so far."""
 
     @property
     def allowed_count(self) -> float:
         """How many points the space has: infinitely many where a variable is a real number."""
-        return self.points.space.count
+        return self.candidates.count
 
     @property
     def all_measured(self) -> bool:
@@ -351,7 +349,7 @@ class SpaceAnswers(Answers):
     @cached_property
     def compared(self) -> Array:
         """Coordinates: the points met, the point of the best estimate of all, and a cover."""
-        points = self.points.points
+        points = self.candidates.points
         region = place_of(self.driver.policy.domain, None, None)
         found = self.driver.policy.domain.encode(self.highest)
         others = np.vstack([found[None], region.survey])
@@ -391,7 +389,7 @@ class SpaceAnswers(Answers):
 
     def find_untested(self) -> Untested | None:
         """Return the point of the best estimate of all, if it was never measured; else None."""
-        policy, known = self.driver.policy, self.points.find(self.highest)
+        policy, known = self.driver.policy, self.candidates.find(self.highest)
         if known is not None and self.counts.get(known):
             return None
         row = policy.domain.encode(self.highest)[None]
@@ -401,7 +399,7 @@ class SpaceAnswers(Answers):
             return None
         low, high = sorted(float(self.scale.outward(end[0])) for end in (view.low, view.high))
         mean = float(self.scale.outward(view.mean[0]))
-        named = f"({describe_candidate(self.highest)}; {format_interval(mean, low, high)})"
+        named = f"({describe_point(self.highest)}; {format_interval(mean, low, high)})"
         sentence = f"A point that was never measured has a {self.better_word} estimate {named}."
         return Untested(None, self.highest, mean, low, high, sentence)
 

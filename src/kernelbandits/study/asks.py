@@ -22,7 +22,7 @@ from kernelbandits.study.values import Suggestion, plain
 
 if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement", "gain")
@@ -313,10 +313,7 @@ def count_notices(rows: Sequence[int], place: Place) -> list[str]:
 
 def exhaustion_notices(state: State, place: Place) -> list[str]:
     """Say so if every point of a finite space has a result, and points are repeated."""
-    if place.space is None or len(state.counts) < place.space.count:
-        return []
-    count = format_count(int(place.space.count), "point")
-    return [f"all {count} of the space are measured; further suggestions repeat them"]
+    return place.describe_exhaustion(len(state.counts))
 
 
 def make_suggestion(

@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.words import describe_point
 from kernelbandits.tables.headers import find_column
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
-    from kernelbandits.tables.candidates import Candidates
+    from kernelbandits.study.place import Place
 
 BATCH = "batch"
 """In the body of an ask: what was demanded of its batch."""
@@ -64,7 +63,7 @@ class Batch:
         if self.columns and self.values is None:
             said.append(f"All {self.rows} of the batch share its {' and '.join(self.columns)}.")
         elif self.values is not None:
-            said.append(f"The batch shares {describe_candidate(self.values)}.")
+            said.append(f"The batch shares {describe_point(self.values)}.")
         if self.spread and self.before:
             said.append("It is far from the other rows of the batch.")
         return " ".join(said)
@@ -74,18 +73,18 @@ class Batch:
         rows = [*held, *chosen]
         if not self.columns or not rows:
             return replace(self, before=len(chosen))
-        values = [values_of(place, row, self.columns) for row in rows]
+        values = [place.values(row, self.columns) for row in rows]
         for other in values:
             if other != values[0]:
                 raise StudyConflict(
                     f"ask needs pending {place.noun}s of this worker that share "
-                    f"{', '.join(self.columns)}, got {describe_candidate(values[0])} and "
-                    f"{describe_candidate(other)}; tell their results or release them first"
+                    f"{', '.join(self.columns)}, got {describe_point(values[0])} and "
+                    f"{describe_point(other)}; tell their results or release them first"
                 )
         return replace(self, values=values[0], before=len(chosen))
 
     def find_arms(
-        self, arms: Indices, rows: Indices, table: Candidates, pending: Sequence[int]
+        self, arms: Indices, rows: Indices, table: Place, pending: Sequence[int]
     ) -> Indices:
         """Return those of the free arms that the batch may have; `rows` are their rows."""
         fits = self._find_equal(rows, table)
@@ -93,7 +92,7 @@ class Batch:
             fits &= self._find_far(rows, fits, table.points, pending[-self.before :])
         return arms[fits]
 
-    def _find_equal(self, rows: Indices, table: Candidates) -> npt.NDArray[np.bool_]:
+    def _find_equal(self, rows: Indices, table: Place) -> npt.NDArray[np.bool_]:
         """Tell which rows have the values of the batch or, while it has none, frequent values."""
         fits = np.ones(len(rows), dtype=np.bool_)
         if not self.columns:
@@ -104,12 +103,12 @@ class Batch:
             fits &= cells_of(table, name, rows) == value
         if not fits.any():
             raise StudyConflict(
-                f"ask needs {self.rows} free rows with {describe_candidate(self.values)}, got "
+                f"ask needs {self.rows} free rows with {describe_point(self.values)}, got "
                 "fewer. No row was asked for"
             )
         return fits
 
-    def _find_frequent(self, rows: Indices, table: Candidates) -> npt.NDArray[np.bool_]:
+    def _find_frequent(self, rows: Indices, table: Place) -> npt.NDArray[np.bool_]:
         """Tell which rows have values that enough different candidates have."""
         codes = np.zeros(len(rows), dtype=np.int64)
         for name in self.columns:
@@ -122,10 +121,10 @@ class Batch:
         enough: npt.NDArray[np.bool_] = counts[codes] >= self.rows
         if not enough.any():
             most = int(counts.argmax())
-            example = values_of(table, int(rows[int((codes == most).argmax())]), self.columns)
+            example = table.values(int(rows[int((codes == most).argmax())]), self.columns)
             raise StudyConflict(
                 f"ask needs {self.rows} free rows that share {', '.join(self.columns)}, got at "
-                f"most {counts[most]}, with {describe_candidate(example)}. No row was asked for"
+                f"most {counts[most]}, with {describe_point(example)}. No row was asked for"
             )
         return enough
 
@@ -179,28 +178,13 @@ def check_batch(
     known = tuple(place.columns)
     columns = tuple(find_column(known, name, "ask", "same") for name in given)
     checks.needs(len(set(columns)) == len(columns), "ask", "each column once in same", given)
-    if place.space is not None:
-        needed = "spread only in a study of a table"
-        checks.needs(not spread, "ask", needed, "it in a study over a space")
-        some = set(columns) < set(known)
-        checks.needs(some, "ask", "a variable that is not in same", given)
+    place.check_batch(columns, spread)
     return Batch(n, columns, spread=spread)
 
 
-def cells_of(table: Candidates, name: str, rows: Indices) -> npt.NDArray[Any]:
+def cells_of(table: Place, name: str, rows: Indices) -> npt.NDArray[Any]:
     """Return the cells of some rows in one column."""
     cells = table.columns[name]
     if isinstance(cells, np.ndarray):
         return cells[rows]
     return np.array([cells[row] for row in rows.tolist()], dtype=object)
-
-
-def values_of(place: Place, row: int, columns: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a row, or of a point, in some columns."""
-    if place.space is not None:
-        x = place.x(row)
-        return {name: x[name] for name in columns}
-    cells = {name: place.columns[name][row] for name in columns}
-    return {
-        name: value if isinstance(value, str) else float(value) for name, value in cells.items()
-    }

@@ -11,7 +11,6 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
-from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.export import (
     FRONT,
     NOTED,
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.study.answers import Answers
-    from kernelbandits.study.places import Place
-    from kernelbandits.study.points import Points
+    from kernelbandits.study.place import Place
     from kernelbandits.study.values import FrontPoint
 
 
@@ -39,14 +37,12 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
     rows = [
         trial_row(trial, candidates, trial.scale(sign)) for _, trial in sorted(state.trials.items())
     ]
-    row = [] if candidates.space is not None else ["row"]
-    header = ["trial", *row, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
+    named = [*candidates.row_columns, *names.values()]
+    header = ["trial", *named, "state", "value", *TIMES, "worker", *NOTED]
     told = [trial for _, trial in sorted(state.trials.items())]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
-    if not isinstance(candidates, Candidates):
-        there = [trial.row for _, trial in sorted(state.trials.items())]
-        for name in candidates.categories:
-            frame[names[name]] = point_column(candidates, name, there)
+    for name in candidates.categories:
+        frame[names[name]] = candidates.objects(name, [trial.row for trial in told])
     add_targets(frame, state, told, names.values())
     shown = name_details(names.values())
     for name, cells in list_details(told).items():
@@ -108,25 +104,15 @@ def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     }
 
 
-def point_column(points: Points, name: str, rows: Sequence[int]) -> pd.Series[Any]:
-    """Return the values of one variable at some points."""
-    import pandas as pd
-
-    # Values of choices as objects: pandas would make a missing value of None.
-    kind = object if name in points.categories else None
-    return pd.Series([points.x(row)[name] for row in rows], dtype=kind)
-
-
 def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
     x, note = candidates.x(trial.row), trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
     mean = scale.outward(note["mean"]) if "mean" in note else None
     sd = scale.length(note["sd"]) if "sd" in note else None
     noted = [note.get("weight"), note.get("width"), mean, sd]
-    row = candidates.number(trial.row)
     return [
         trial.number,
-        *([] if row is None else [row]),
+        *(trial.row for _ in candidates.row_columns),
         *candidates.label(trial.row).values(),
         *x.values(),
         trial.state,
@@ -141,34 +127,34 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
     """Return one row for each different candidate: what was measured there and what is known of it.
 
     Rows of the table that describe the same candidate are one row here, with the results of all of
-    them; `row` is the first one that is allowed. `attrs["caution"]` says why the estimates are to
+    them; `row` is the first one that is allowed. A space has a row for each point with results or
+    pending, without the columns row and allowed. `attrs["caution"]` says why the estimates are to
     be taken with care; "" if they are not.
     """
     import pandas as pd
 
     from kernelbandits.study.cautions import NO_RESULTS
 
-    if not isinstance(answers.candidates, Candidates):
-        return point_estimates_frame(answers, answers.candidates)
-    candidates, rows = answers.candidates, answers.candidates.different_rows
-    counts, average = count_results(answers.state, candidates)
-    names = name_in_export([*candidates.labels, *candidates.chosen])
-    described: dict[str, Any] = {
-        names[name]: [candidates.columns[name][row] for row in rows.tolist()]
-        for name in candidates.chosen
-    }
+    place, state = answers.candidates, answers.state
+    used = [*state.counts, *(trial.row for trial in state.pending.values())]
+    rows = place.shown_rows(used)
+    counts, average = count_results(state, place)
+    own, names = place.members[rows], name_in_export([*place.labels, *place.chosen])
+    numbers = dict.fromkeys(place.row_columns, rows)
+    allowed = {"allowed": place.allowed_rows[rows]} if place.row_columns else {}
+    described = {names[name]: place.objects(name, rows) for name in place.chosen}
     estimates = zip(("mean", "sd", "low", "high"), row_estimates(answers)[:, rows], strict=True)
     frame = pd.DataFrame(
         {
-            "row": rows,
+            **numbers,
             **described,
-            "allowed": candidates.allowed_rows[rows],
-            "results": counts,
-            "average": average,
+            **allowed,
+            "results": counts[own],
+            "average": average[own],
             **dict(estimates),
         }
     )
-    add_target_estimates(frame, answers, rows.tolist())
+    add_target_estimates(frame, answers, rows)
     frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
     return frame
 
@@ -185,35 +171,15 @@ def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[i
             frame[f"{target.name} {part}"] = values
 
 
-def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
-    """Return one row for each point of a space that has results or is pending, with its estimate.
+def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:
+    """Insert what the table calls each row into the estimates, right after the row.
 
-    Columns and `attrs` are those of a table, without row and allowed.
+    Points of a space have no labels.
     """
-    import pandas as pd
-
-    from kernelbandits.study.cautions import NO_RESULTS
-
-    state = answers.state
-    rows = sorted({*state.counts, *(trial.row for trial in state.pending.values())})
-    values: dict[int, list[float]] = {row: [] for row in rows}
-    for trial in state.results:
-        if trial.value is not None:
-            values[trial.row].append(trial.value)
-    names = name_in_export(points.chosen)
-    described = {names[name]: point_column(points, name, rows) for name in points.chosen}
-    found = row_estimates(answers)[:, rows]
-    frame = pd.DataFrame(
-        {
-            **described,
-            "results": [len(values[row]) for row in rows],
-            "average": [float(np.mean(values[row])) if values[row] else np.nan for row in rows],
-            **dict(zip(("mean", "sd", "low", "high"), found, strict=True)),
-        }
-    )
-    add_target_estimates(frame, answers, rows)
-    frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
-    return frame
+    shown = name_in_export([*place.labels, *place.chosen])
+    for name in reversed(place.labels):
+        estimates.insert(1, shown[name], [place.label(row)[name] for row in estimates["row"]])
+    return estimates
 
 
 def list_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -240,12 +206,12 @@ def row_estimates(answers: Answers) -> Array:
     return found
 
 
-def count_results(state: State, candidates: Candidates) -> tuple[Indices, Array]:
+def count_results(state: State, place: Place) -> tuple[Indices, Array]:
     """Count the results of every different candidate, and average their values.
 
     The mean is nan where there is no value.
     """
-    members, n = candidates.members, candidates.distinct
+    members, n = place.members, len(place.different_rows)
     counts = np.zeros(n, dtype=np.int64)
     for row, count in state.counts.items():
         counts[members[row]] += count

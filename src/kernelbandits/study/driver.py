@@ -22,7 +22,7 @@ from kernelbandits.checks import (
     StudyConflict,
     TheoryWarning,
 )
-from kernelbandits.domains import Arms, Part
+from kernelbandits.domains import Arms, MixedBox, Part
 from kernelbandits.formatting import format_count
 from kernelbandits.insight import LeaveOneOut, leave_one_out
 from kernelbandits.policies import Choice, Policy
@@ -30,16 +30,14 @@ from kernelbandits.policies.comparison import OPTIMISM
 from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
-from kernelbandits.study.batches import Batch, values_of
+from kernelbandits.study.batches import Batch
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
-from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.growing import sides_of
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
     from kernelbandits.study.points import Points
 
 Mask = npt.NDArray[np.bool_]
@@ -61,20 +59,15 @@ class Driver:
 
     policy: Policy
 
-    def __init__(
-        self, candidates: Candidates, settings: Settings, spread: float | None = None
-    ) -> None:
-        self.candidates: Place = candidates
-        self.table = candidates
+    def __init__(self, place: Place, settings: Settings, spread: float | None = None) -> None:
+        self.candidates = place
         self.notices: list[str] = []
-        self._points, self._costs = candidates.points, candidates.costs
-        self._first_rows = candidates.first_rows
         self._begin(settings, spread or settings.spread or 1.0)
 
     @property
     def first_rows(self) -> Indices:
         """For each row the first row of the same candidate."""
-        return self._first_rows
+        return self.candidates.first_rows
 
     @property
     def rows(self) -> Indices:
@@ -98,29 +91,22 @@ class Driver:
 
     def _build(self, settings: Settings, spread: float) -> None:
         """Build a policy that knows nothing."""
-        self.policy = build_policy(settings, self._all_arms, spread)
-        self._rows = np.arange(len(self.table))
-        if not self.policy.restricts_arms and not self.table.allowed_rows.all():
-            self._rows = self.table.allowed_rows.nonzero()[0]
-            allowed = self._arms(self._points[self.rows])
-            self.policy = build_policy(settings, allowed, spread)
-        self._arm = np.full(len(self.table), -1)
+        place = self.candidates
+        self.policy = build_policy(settings, self._domain, spread)
+        self._rows = np.arange(len(place))
+        if not self.policy.restricts_arms and not place.allowed_rows.all():
+            self._rows = place.allowed_rows.nonzero()[0]
+            self.policy = build_policy(settings, place.domain(self.rows), spread)
+        self._arm = np.full(len(place), -1)
         self._arm[self.rows] = np.arange(len(self.rows))
-        if self._costs is not None and not self.policy.weighs_costs:
+        if place.costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     @cached_property
-    def _all_arms(self) -> Arms:
-        """All rows; a policy that is built again has the same, which are long to sort."""
-        return self._arms(self._points)
-
-    def _arms(self, points: Array) -> Arms:
-        if self.table.by_similarity:
-            return Arms(points, features=True)
-        # The scales of a table that has grown stay, whatever the range of its new rows.
-        sides = sides_of(self.table) if self.table.changed else ()
-        return Arms(points, blocks=self.table.blocks, sides=sides)
+    def _domain(self) -> Arms | MixedBox:
+        """All candidates; a policy that is built again has the same, which are long to sort."""
+        return self.candidates.domain()
 
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""
@@ -256,7 +242,7 @@ class Driver:
         free = self._free_arms(pending, state)
         if batch is not None:
             there = [trial.row for trial in pending]
-            free = batch.find_arms(free, self.rows[free], self.table, there)
+            free = batch.find_arms(free, self.rows[free], self.candidates, there)
         with self._listening():
             choice = self._ask(t, self._choices_of(pending), free)
         assert choice.arm is not None
@@ -295,7 +281,7 @@ class Driver:
 
     def _open_arms(self, state: State, busy: Mask) -> Mask:
         """Tell which arms are allowed, and without a value where rows are not repeated now."""
-        allowed = self.table.allowed_rows[self.rows]
+        allowed = self.candidates.allowed_rows[self.rows]
         if self.settings.repeats is not False and not self.settings.repeats_last:
             return allowed
         fresh = allowed & ~self._alike_arms(list(state.counts))
@@ -340,7 +326,7 @@ class Driver:
             return True
         free = self._free_arms(pending, state)
         there = [one.row for one in pending]
-        return arm in batch.find_arms(free, self.rows[free], self.table, there)
+        return arm in batch.find_arms(free, self.rows[free], self.candidates, there)
 
     def is_free_and_fresh(
         self, row: int, pending: Sequence[Trial], state: State
@@ -360,9 +346,19 @@ class Driver:
             given["pending"] = waiting
         if len(free) < len(self.rows):
             given["arms"] = free
-        if self._costs is not None:
-            given["costs"] = self._costs
+        if self.candidates.costs is not None:
+            given["costs"] = self.candidates.costs
         return policy.ask(t, self.streams, **given)
+
+    def remark_budget(self, results: int = 0) -> list[str]:
+        """Say so if the budget ends before the policy can choose by any of the results known."""
+        rounds, size = self.settings.rounds, self.policy.initial_size
+        if rounds is None or max(rounds, results) > size:
+            return []
+        return [
+            f"{format_count(rounds, 'measurement')} planned, and the initial design has {size}: "
+            "all of them will be spread out, and none is chosen by the results of others"
+        ]
 
     def estimates(self) -> tuple[Array, Array]:
         """Return mean and sd of every arm, in the policy's units."""
@@ -414,21 +410,14 @@ class SpaceDriver(Driver):
     most promising other point. This happens in finite spaces, where points can be equal.
     """
 
-    def __init__(self, points: Points, settings: Settings, spread: float | None = None) -> None:
-        self.candidates = self.places = points
-        self.notices = []
-        self._begin(settings, spread or settings.spread or 1.0)
-
-    @property
-    def first_rows(self) -> Indices:
-        return self.places.first_rows
+    candidates: Points
 
     @property
     def rows(self) -> Indices:
-        return self.places.first_rows
+        return self.candidates.first_rows
 
     def _build(self, settings: Settings, spread: float) -> None:
-        self.policy = build_policy(settings, self.places.space, spread)
+        self.policy = build_policy(settings, self._domain, spread)
         if self.policy.finite:
             raise ValueError(
                 f"a study over a space needs a policy that plays anywhere in it, such as auto or "
@@ -442,7 +431,7 @@ class SpaceDriver(Driver):
         return row
 
     def _make_choice(self, trial: Trial) -> Choice:
-        return Choice(self.places.x(trial.row), None, trial.note)
+        return Choice(self.candidates.x(trial.row), None, trial.note)
 
     def choose(
         self,
@@ -458,21 +447,21 @@ class SpaceDriver(Driver):
         if batch is not None and batch.values is not None:
             needed = "a policy that can be held to a part of the space, such as auto, for same"
             checks.needs(self.policy.restricts_arms, "ask", needed, self.settings.policy)
-            part = Part(self.places.space, batch.values)
+            part = Part(self.candidates.space, batch.values)
         self._check_free(used, part)
         waiting = self._choices_of(pending)
         with self._listening():
             choice = self.policy.ask(t, self.streams, pending=waiting, arms=part)
-        row = self.places.add(choice.x)
+        row = self.candidates.add(choice.x)
         if row in used:
             choice = self._choose_instead(used, choice, part)
-            row = self.places.add(choice.x)
+            row = self.candidates.add(choice.x)
         return row, choice
 
     def _check_free(self, used: set[int], part: Part | None) -> None:
         """Raise an error if points are not repeated and none is left."""
-        space = self.places.space if part is None else part.box
-        taken = used if part is None else {row for row in used if self.places.x(row) in part}
+        space = self.candidates.space if part is None else part.box
+        taken = used if part is None else {row for row in used if self.candidates.x(row) in part}
         if self.settings.repeats is False and len(taken) >= space.count:
             count = format_count(int(space.count), "point")
             raise StudyConflict(
@@ -482,7 +471,7 @@ class SpaceDriver(Driver):
 
     def _choose_instead(self, used: set[int], choice: Choice, part: Part | None) -> Choice:
         """Return the most promising point that is free; the choice itself if none is."""
-        whole, taken = self.places.space, [self.places.points[row] for row in used]
+        whole, taken = self.candidates.space, [self.candidates.points[row] for row in used]
         space = whole if part is None else part.box
         rows = space.all_rows() if space.count <= MOST_LISTED else space.cover().points
         rows = rows if part is None else part.expand(rows)
@@ -505,28 +494,27 @@ class SpaceDriver(Driver):
     ) -> bool:
         measured = self.settings.repeats is False and trial.row in state.counts
         if batch is not None and batch.values is not None:
-            here = values_of(self.places, trial.row, batch.columns)
+            here = self.candidates.values(trial.row, batch.columns)
             measured |= here != batch.values
         return not measured and trial.row not in {one.row for one in pending}
 
     def coordinates(self, row: int) -> Array:
-        point: Array = self.places.points[row]
+        point: Array = self.candidates.points[row]
         return point
 
     def all_points(self) -> Array:
-        return self.places.space.cover().points
+        return self.candidates.space.cover().points
 
     def estimates(self) -> tuple[Array, Array]:
         """Return mean and sd of every point met so far, in the policy's units."""
-        mean, sd = self.policy.posterior.at(self.places.points)
+        mean, sd = self.policy.posterior.at(self.candidates.points)
         return self.policy.units.original(mean), self.policy.units.original_sd(mean, sd)
 
 
 def build_driver(place: Place, settings: Settings, spread: float | None = None) -> Driver:
     """Build the driver of a table or of a space, for results of this spread if there are any."""
-    if isinstance(place, Candidates):
-        return Driver(place, settings, spread)
-    return SpaceDriver(place, settings, spread)
+    made = Driver if place.lists_all else SpaceDriver
+    return made(place, settings, spread)
 
 
 class Listening(warnings.catch_warnings):

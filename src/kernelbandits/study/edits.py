@@ -12,10 +12,10 @@ from typing import Any
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
+from kernelbandits.study.growing import check_permission
 from kernelbandits.study.tells import Keyed, describe_replaced
-from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.growing import check_permission
 from kernelbandits.tables.results import Result
 
 

@@ -14,10 +14,11 @@ from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.posterior_view import noise_view, policy_view
 from kernelbandits.study.units import Scale
-from kernelbandits.study.values import Explained, describe_candidate
+from kernelbandits.study.values import Explained
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 LEAST_SPREAD = 0.1
 """Results that vary by less may need an exponent themselves."""
@@ -236,7 +237,7 @@ class Reasons:
         if first_rows[rival] == first_rows[row]:
             return f"It has the {self._best_word} estimate."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
-        candidate = describe_candidate(self.answers.candidates.x(rival))
+        candidate = describe_point(self.answers.candidates.x(rival))
         if self.noun == "point":
             known = f"Of the points known, {candidate} has the {self._best_word} estimate"
             return f"{known} ({estimate})."

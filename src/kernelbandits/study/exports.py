@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kernelbandits.checks import needs
 from kernelbandits.outputs import check_output
 from kernelbandits.runtime import require
-from kernelbandits.tables.candidates import SHEET, Candidates
-from kernelbandits.tables.export import name_in_export, write_csv
+from kernelbandits.study.dataframes import with_labels
+from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.parquet_files import write_parquet
 from kernelbandits.tables.results import SHEETS
 from kernelbandits.tables.workbooks import Sheet, write_workbook
@@ -17,8 +17,6 @@ from kernelbandits.tables.workbooks import Sheet, write_workbook
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.study.places import Place
-    from kernelbandits.study.points import Points
     from kernelbandits.study.study import Study
 
 CSV, WORKBOOK, PARQUET = "CSV", "workbook", "Parquet"
@@ -56,7 +54,7 @@ def export_study(study: Study, path: str | Path, force: bool) -> None:
 
 def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
     """List the sheets of a workbook: trials, candidates or space, estimates, and what they are."""
-    place, estimates = study._place, study.estimates()
+    place, estimates = study.candidates, study.estimates()
     wanted = {f"target {one.name}": one.sentence for one in study.targets}
     about = {
         "target": study.target,
@@ -67,11 +65,11 @@ def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
         "interval (low, high)": "95 % interval of the estimate, not of a new measurement",
         "caution": estimates.attrs["caution"],
     }
-    if isinstance(place, Candidates) and place.by_similarity:
+    if place.by_similarity:
         about["candidates"] = NO_SIMILARITY
     return [
         frame_sheet(SHEETS[0], trials),
-        candidates_sheet(place) if isinstance(place, Candidates) else space_sheet(place),
+        Sheet(*place.sheet()),
         frame_sheet("estimates", with_labels(estimates, place)),
         Sheet("about", ["what", "value"], [*about.items()]),
     ]
@@ -79,26 +77,3 @@ def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
 
 def frame_sheet(name: str, frame: pd.DataFrame) -> Sheet:
     return Sheet(name, list(frame.columns), [*frame.itertuples(index=False, name=None)])
-
-
-def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:
-    """Insert what the table calls each row into the estimates, right after the row."""
-    shown = name_in_export([*place.labels, *place.chosen])
-    for name in reversed(place.labels):
-        estimates.insert(1, shown[name], [place.label(row)[name] for row in estimates["row"]])
-    return estimates
-
-
-def candidates_sheet(candidates: Candidates) -> Sheet:
-    """Return a sheet of the whole table, from which the same study can be created again."""
-    lists = candidates.lists
-    return Sheet(SHEET, list(lists), [*zip(*lists.values(), strict=True)])
-
-
-def space_sheet(points: Points) -> Sheet:
-    """Return a sheet of the variables of a space, and its constraints."""
-    from kernelbandits.study.points import describe_variable
-
-    rows = [[name, describe_variable(variable)] for name, variable in points.columns.items()]
-    rows += [["constraint", text] for text in points.body["constraints"]]
-    return Sheet("space", ["variable", "values"], rows)

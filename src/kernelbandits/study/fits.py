@@ -21,7 +21,7 @@ from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 DIGEST_BYTES = 8
 MODEL = ("policy", "settings", "noise", "goal")
@@ -33,8 +33,7 @@ def digest_results(
 ) -> dict[int, str]:
     """Return for some numbers of values a digest of all that a fit to so many depends on."""
     body, scale = state.settings.body, state.scale
-    whole = place.extent if place.space is None else place.fingerprint
-    model = [revision, whole, *(body[name] for name in MODEL)]
+    model = [revision, place.extent, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
     digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
     parts = [pack_result(trial, place) for trial in state.results if trial.value is not None]

@@ -27,7 +27,6 @@ from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, coun
 from kernelbandits.study.events import Trial
 from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
 from kernelbandits.study.values import Readable, Row
-from kernelbandits.tables.candidates import Candidates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +177,7 @@ def check_model(answers: Answers) -> Check:
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
         *isolated[:MOST_NAMED],
-        describe_columns(verdict, columns, column_noun(answers)),
+        describe_columns(verdict, columns, answers.candidates.column_noun),
         describe_noise(answers, noise, replicated),
     ]
     return Check(
@@ -193,14 +192,8 @@ def check_model(answers: Answers) -> Check:
         columns=columns,
         target=answers.state.settings.target,
         dependence=list_curves(answers, columns),
-        by_similarity=is_by_similarity(answers),
+        by_similarity=answers.candidates.by_similarity,
     )
-
-
-def is_by_similarity(answers: Answers) -> bool:
-    """Tell whether the model sees the similarity of the candidates, and no columns."""
-    place = answers.candidates
-    return isinstance(place, Candidates) and place.by_similarity
 
 
 def is_noise_known(answers: Answers, skill: float | None) -> bool:
@@ -313,7 +306,7 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
     """Return the columns that differ between candidates, the most relevant first."""
     # A table without any column that varies has one block, of no column.
     blocks = dict(zip(answers.candidates.varying, answers.candidates.blocks, strict=False))
-    sides = side_lengths(answers)
+    sides = answers.candidates.side_lengths()
     found = share_variance(model, answers.driver.all_points(), list(blocks.values()))
     columns = []
     for (name, block), one in zip(blocks.items(), found, strict=True):
@@ -325,14 +318,6 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
         shares = (one.share, one.low, one.high, one.alone)
         columns.append(ColumnRelevance(name, *shares, typical, log))
     return tuple(sorted(columns, key=lambda one: -one.share))
-
-
-def side_lengths(answers: Answers) -> Array:
-    """Return the range of each coordinate; the columns of a table are scaled to [0, 1] already."""
-    space = answers.candidates.space
-    if space is None:
-        return np.ones(answers.driver.all_points().shape[1])
-    return np.subtract(space.upper, space.lower)
 
 
 def list_curves(
@@ -386,8 +371,9 @@ def describe_skill(
     what = f"hardly better than the mean of the others ({explained})"
     if skill <= 0:
         what = "no better than the mean of the others"
+    place = answers.candidates
     advice = (
-        f"Measure more {answers.candidates.noun}s, check whether the {column_noun(answers)}s "
+        f"Measure more {place.noun}s, check whether the {place.column_noun}s "
         f"describe what matters, and check the scale of the target.{few}"
     )
     if has_outliers:
@@ -408,10 +394,6 @@ def describe_coverage(held_out: Sequence[HeldOut], coverage: float | None) -> st
             "optimistic."
         )
     return f"Its {hold}."
-
-
-def column_noun(answers: Answers) -> str:
-    return "column" if answers.candidates.space is None else "variable"
 
 
 def describe_columns(verdict: str, columns: Sequence[ColumnRelevance], noun: str = "column") -> str:

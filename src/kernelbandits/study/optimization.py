@@ -30,17 +30,14 @@ from kernelbandits.policies.optimization import raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
-from kernelbandits.study.points import Points, find_space
+from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
-from kernelbandits.study.similarity import name_arms
 from kernelbandits.study.study import Study
-from kernelbandits.study.summary import describe_place
 from kernelbandits.study.values import AlreadyTold
-from kernelbandits.tables.candidates import read_candidates
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    pass
 
 WORKER = "optimize"
 """The name under which a run asks. A later run knows by it which pending trials it has to finish.
@@ -106,30 +103,18 @@ def check_same(
         for name in there
         if given[name] is not None and given[name] != there[name]
     ]
-    if (
-        read_place(domain, [one.name for one in study.targets]).fingerprint
-        != study._place.fingerprint
-    ):
-        kind = "table" if study.space is None else f"space ({describe_place(study._place)})"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        given_place = read_place(listed_points(domain), [one.name for one in study.targets], {})
+    if given_place.fingerprint != study.candidates.fingerprint:
+        place = study.candidates
+        kind = "table" if place.row_columns else f"space ({place.describe()})"
         other.append(f"the space or table of this call (it has another {kind})")
     if other:
         raise StudyConflict(
             f"optimize needs a study with {' and '.join(other)}, got {study.place}. "
             "Nothing was measured"
         )
-
-
-def read_place(domain: Any, target: str | list[str]) -> Place:
-    """Return the space or the table of a domain, as a study has it."""
-    space = None if isinstance(domain, Arms) else find_space(domain)
-    if space is not None:
-        return Points(space)
-    listed = listed_points(domain)
-    if isinstance(listed, Arms):
-        return name_arms(listed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataNotice)
-        return read_candidates(listed, target=target)
 
 
 def listed_points(domain: Any) -> Any:
@@ -272,7 +257,7 @@ class StudyRun:
         value = None if measured is None else self._check_values(measured)
         if measured is None:
             remark["reason"] = failure
-        targets, place = self._state.settings.wanted, self.study._place
+        targets, place = self._state.settings.wanted, self.study.candidates
         told = tells.check_result(targets, place, trial, value=value, failed=measured is None)
         keyed = tells.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
@@ -297,7 +282,7 @@ class StudyRun:
 
     def _write(self, keyed: tells.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
-            return tells.tell(state, self.study._place, [TellStep(keyed)], WORKER)[0], None
+            return tells.tell(state, self.study.candidates, [TellStep(keyed)], WORKER)[0], None
 
         try:
             self.study._session.write(decide)
@@ -306,18 +291,18 @@ class StudyRun:
 
     def point_of(self, row: int) -> Any:
         """Return the candidate of a row as the objective gets it."""
-        x = self.study._place.x(row)
+        x = self.study.candidates.x(row)
         if isinstance(self.domain, Box):
             return np.array(list(x.values()))
         if isinstance(self.domain, MixedBox):
             return x if self.domain.names else tuple(x.values())
         if isinstance(self.domain, Arms):
             return self.domain.values[row] if self.domain.values else self.domain.points[row]
-        return {**self.study._place.label(row), **x}
+        return {**self.study.candidates.label(row), **x}
 
     def show_trial(self, trial: Trial) -> OptimizationTrial[Any]:
         x = self.point_of(trial.row)
-        choice = Choice(x, self.study._place.number(trial.row), trial.note)
+        choice = Choice(x, self.study.candidates.number(trial.row), trial.note)
         failure = ""
         if trial.value is None and trial.told is not None:
             failure = str(trial.told.body.get("reason", "failed"))
@@ -339,7 +324,7 @@ class StudyRun:
             assert best is not None
             return Outcome(
                 x=self.point_of(row),
-                arm=self.study._place.number(row),
+                arm=self.study.candidates.number(row),
                 mean=answers.mean(arm),
                 sd=answers.sd(arm),
                 chance=best.probability,

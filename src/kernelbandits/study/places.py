@@ -1,19 +1,15 @@
-"""Where a study measures: a table of candidates, which may change, or the points of a space."""
+"""The place of a study, read from what a user gives or from a log, and as it changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
+from kernelbandits import checks
 from kernelbandits.storage import Damaged, Event, Log
-from kernelbandits.tables.candidates import Candidates, stored_candidates
-from kernelbandits.tables.growing import grow_candidates, permit_rows
-
-if TYPE_CHECKING:
-    from kernelbandits.study.points import Points
-
-    Place = Candidates | Points
+from kernelbandits.study.candidates import read_candidates, stored_candidates
+from kernelbandits.study.place import Place
 
 
 class PlaceHistory:
@@ -58,13 +54,9 @@ def drop_lost_rows(created: Place, events: Sequence[Event]) -> list[Event]:
 
 
 def change_place(place: Place, changes: Sequence[Event]) -> Place:
-    """Return the place after some events; a space has none."""
+    """Return the place after some events that change it."""
     for event in changes:
-        assert isinstance(place, Candidates)
-        if event.kind == "added":
-            place = grow_candidates(place, event.body)
-        else:
-            place = permit_rows(place, event.body["rows"], event.kind == "allowed")
+        place = place.changed_by(event)
     return place
 
 
@@ -83,3 +75,34 @@ def stored_place(log: Log, created: Event) -> Place:
             f"{log.place} is damaged: its first event does not describe what may be measured "
             f"({type(error).__name__}: {error})"
         ) from None
+
+
+def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]) -> Place:
+    """Read what may be measured: candidates by their similarity, a table, or the points of a space.
+
+    `names` are those of the targets, which are no columns. `options` are those of a table.
+    """
+    # Imported here, because a table needs no domains.
+    from kernelbandits.study.points import Points, find_space
+    from kernelbandits.study.similarity import find_similarity, refuse_table_options
+
+    similar = find_similarity(candidates)
+    if similar is not None:
+        refuse_table_options(options, names)
+        return similar
+    space = find_space(candidates)
+    if space is None:
+        return read_candidates(candidates, target=names, **options)
+    for name, given in options.items():
+        needed = f"no {name} for a space, whose variables say it themselves"
+        checks.needs(given is None, "Study", needed, given)
+    for one in names:
+        free = one not in space.names
+        checks.needs(free, "Study", "a target that is no variable of the space", one)
+    return Points(space)
+
+
+def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the columns of a study are for; their scales and the notices are left out."""
+    tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
+    return {name: value for name, value in tasks if name not in others}

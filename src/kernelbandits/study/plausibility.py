@@ -14,7 +14,7 @@ from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 FEWEST, ENOUGH = 3, 8
 """Other results by which one is called unusual, and by which it is called so more readily."""

@@ -1,4 +1,4 @@
-"""The points of a space that a study knows: the other kind of place beside a table of candidates.
+"""The points of a space that a study knows: a place without a table.
 
 A study over a space has no table. Its description stands in the first event, and each event of a
 trial has the point in its body, as `x`. In memory a point has a number, in the order in which it
@@ -12,41 +12,64 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, DataNotice, Indices
+from kernelbandits.checks import Array, DataNotice, Indices, StudyConflict
 from kernelbandits.domains import Box, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.variables import Number, Variable
+from kernelbandits.formatting import format_cell, format_count
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.values import describe_candidate, format_cell
+from kernelbandits.study.mixtures import (
+    MapGrid,
+    ThreePartMixture,
+    find_sum,
+    holds_constraints,
+    share_sums,
+    spread_over,
+)
+from kernelbandits.study.place import Place
+from kernelbandits.study.words import describe_point
 from kernelbandits.tables.cells import parse_number
+from kernelbandits.tables.export import name_in_export
+from kernelbandits.tables.table import NUMBERS, TEXT
 
 SUFFIXES = (".toml", ".json")
 """How the name of a file ends that describes a space; a table of candidates is a CSV file."""
 
-Written = TypeVar("Written", Draft, Event)
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.insight.slices import Slice
+    from kernelbandits.study.settings import Settings
 
 
-class Points:
+class Points(Place):
     """A space, and the points of it that were asked for or measured, each with a number."""
 
-    noun = "point"
-    cost = costs = allowed = None
-    labels: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
+    noun = candidate_noun = "point"
+    column_noun = "variable"
+    heading = "space"
+    argument = "x"
+    stored_as = "space"
+    row_columns = ()
+    lists_all = False
+    cost = costs = None
+    labels = ()
+    notices = ()
+    by_similarity = False
 
     def __init__(self, space: MixedBox) -> None:
-        self.space = space
+        self._space = space
         self._points: list[dict[str, Any]] = []
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -59,6 +82,14 @@ class Points:
         return len(self._points)
 
     # ------------------------------------------------------------------ the space
+
+    @property
+    def space(self) -> MixedBox:
+        return self._space
+
+    @property
+    def count(self) -> float:
+        return self.space.count
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -79,6 +110,10 @@ class Points:
         """The variables that the model sees by their logarithms."""
         return tuple(name for name, one in self.columns.items() if getattr(one, "log", False))
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
+
     @cached_property
     def body(self) -> dict[str, Any]:
         """The description of the space, as the first event has it."""
@@ -88,6 +123,21 @@ class Points:
     def fingerprint(self) -> str:
         """The sha256 of the description of the space."""
         return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def extent(self) -> str:
+        return self.fingerprint
+
+    @property
+    def stored(self) -> dict[str, list[Any]]:
+        """No columns: the points stand in the events."""
+        return {}
+
+    @property
+    def table(self) -> NoReturn:
+        raise StudyConflict(
+            "this needs a study of a table of candidates, got one over a space, which has no table"
+        )
 
     @property
     def varying(self) -> tuple[str, ...]:
@@ -106,9 +156,103 @@ class Points:
         rules = [f"with {one}" for one in self.body["constraints"]]
         return "; ".join([*variables, *rules])
 
-    @property
-    def is_finite(self) -> bool:
-        return math.isfinite(self.space.count)
+    def introduce(self) -> str:
+        return f"A space: {self.describe()}."
+
+    def introduce_in_methods(self) -> str:
+        return f"The search space was {self.describe()}"
+
+    def describe_size(self) -> str:
+        points = self.count_candidates()["different"]
+        count = "" if points is None else f" ({format_count(points, 'point')})"
+        return f"a space of {format_count(len(self.chosen), 'variable')}{count}"
+
+    def describe_repeats(self, settings: Settings) -> str:
+        if settings.repeats is False:
+            return "never: a point that has a result is not suggested again"
+        return "whenever the policy chooses a point again"
+
+    def describe_exhaustion(self, measured: int) -> list[str]:
+        if measured < self.count:
+            return []
+        count = format_count(int(self.count), "point")
+        return [f"all {count} of the space are measured; further suggestions repeat them"]
+
+    def count_candidates(self) -> dict[str, Any]:
+        count = int(self.count) if math.isfinite(self.count) else None
+        return {"rows": None, "allowed": None, "different": count}
+
+    def check_batch(self, columns: Sequence[str], spread: bool) -> None:
+        needed = "spread only in a study of a table"
+        checks.needs(not spread, "ask", needed, "it in a study over a space")
+        some = set(columns) < set(self.chosen)
+        checks.needs(some, "ask", "a variable that is not in same", list(columns))
+
+    def document(self) -> dict[str, Any]:
+        return {"space": self.body}
+
+    def summarise(self) -> dict[str, Any]:
+        return self.document()
+
+    def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
+        """Return the variables with their values, and the constraints."""
+        rows = [(name, describe_variable(variable)) for name, variable in self.columns.items()]
+        rules = [("constraint", text) for text in self.body["constraints"]]
+        return "space", ["variable", "values"], [*rows, *rules]
+
+    # ------------------------------------------------------------------ geometry
+
+    def domain(self, rows: Indices | None = None) -> MixedBox:
+        return self.space
+
+    def side_lengths(self) -> Array:
+        return np.subtract(self.space.upper, self.space.lower)
+
+    def grid(self, name: str, most: int) -> list[tuple[Any, Array]]:
+        variable = self.columns[name]
+        return [(value, np.array(variable.encode(value))) for value in variable.grid_values(most)]
+
+    def slices(self, name: str, points: Array) -> list[Slice]:
+        # Imported here, because a study that only tells needs no insight.
+        from kernelbandits.insight.slices import slice_space
+
+        return slice_space(self.space, self.chosen.index(name))
+
+    def find_mixture(self) -> ThreePartMixture | None:
+        plain = [
+            name
+            for name, one in self.columns.items()
+            if isinstance(one, Number) and one.low >= 0 and name not in self.log
+        ]
+        return find_sum(self.space, plain)
+
+    def map_grid(self, row: Array, names: tuple[str, str], most: int) -> MapGrid:
+        sides = self.grid(names[0], most), self.grid(names[1], most)
+        rows, shared = share_sums(self.space, spread_over(self, row, names, sides), names)
+        mixture = self.find_mixture()
+        mixed = mixture is not None and {*names} <= {*mixture.names}
+        total = mixture.total if mixture is not None and mixed else None
+        return MapGrid(sides, rows, holds_constraints(self.space, rows), shared, total)
+
+    def levels(self, name: str) -> dict[str, int]:
+        return {str(value): i for i, value in enumerate(self.columns[name].values)}
+
+    def texts(self, name: str) -> list[str]:
+        return [str(x[name]) for x in self._points]
+
+    def numbers(self, name: str) -> Array:
+        return np.array([x[name] for x in self._points], dtype=np.float64)
+
+    def range(self, name: str) -> tuple[float, float]:
+        variable = self.columns[name]
+        return float(variable.low), float(variable.last)
+
+    def objects(self, name: str, rows: Sequence[int]) -> Any:
+        import pandas as pd
+
+        # Values of choices as objects: pandas would make a missing value of None.
+        kind = object if name in self.categories else None
+        return pd.Series([self._points[row][name] for row in rows], dtype=kind)
 
     # ------------------------------------------------------------------ points
 
@@ -144,7 +288,7 @@ class Points:
         if len(found) != 1 or not rounded or given == self._points[found[0]]:
             return None
         text = (
-            f"{describe_candidate(given)} is taken for the point that was suggested or measured "
+            f"{describe_point(given)} is taken for the point that was suggested or measured "
             "before and is shown with these digits; to tell another one, give more digits"
         )
         warnings.warn(text, DataNotice, stacklevel=2)
@@ -157,7 +301,7 @@ class Points:
     def x(self, row: int) -> dict[str, Any]:
         return dict(self._points[row])
 
-    def label(self, row: int | None) -> dict[str, str]:
+    def label(self, row: int) -> dict[str, str]:
         """Return no labels: points have none."""
         return {}
 
@@ -168,16 +312,33 @@ class Points:
     def number(self, row: int) -> None:
         """Return None, which a user sees in place of the row of a table."""
 
-    def name(self, row: int) -> str:
-        """Return a point as a sentence names it: temperature = 30, solvent = DMF."""
-        return describe_candidate(self._points[row])
+    def check_row(self, row: Any, owner: str = "candidates") -> NoReturn:
+        """Refuse a row: points have none."""
+        needed = "a point (x= in Python, --at in a command) in a study over a space"
+        raise ValueError(f"{owner} needs {needed}, got {row!r}")
+
+    def check_point(self, x: Mapping[str, Any]) -> int:
+        return self.add(x, "tell")
+
+    def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:
+        return self._numbers[json.dumps(self.space.canonical(x))]
+
+    def without_points(self) -> Points:
+        return Points(self.space)
+
+    def read_rows(self, frame: pd.DataFrame) -> list[int]:
+        names = name_in_export(self.chosen)
+        columns = [frame[names[name]].tolist() for name in self.chosen]
+        lines = zip(*columns, strict=True)
+        return [self.add(dict(zip(self.chosen, values, strict=True))) for values in lines]
+
+    def shown_rows(self, used: Iterable[int]) -> list[int]:
+        return sorted({*used})
 
     def identify(self, row: int) -> bytes:
-        """Return the bytes by which a point enters a digest of results."""
         return self._texts[row].encode()
 
     def key(self, row: int) -> str:
-        """Return the text by which a line of a file of results is known again."""
         return self._texts[row]
 
     @property
@@ -191,12 +352,20 @@ class Points:
 
     @property
     def first_rows(self) -> Indices:
-        """Different numbers are different points."""
+        """The numbers themselves: different numbers are different points."""
         return np.arange(len(self))
 
     @property
     def samples(self) -> Indices:
         """Points have no labels, so that a point is one sample."""
+        return self.first_rows
+
+    @property
+    def members(self) -> Indices:
+        return self.first_rows
+
+    @property
+    def different_rows(self) -> Indices:
         return self.first_rows
 
     @property
@@ -236,17 +405,23 @@ class Points:
 
     # ------------------------------------------------------------------ events
 
-    def to_stored(self, draft: Draft) -> Draft:
-        """Return a draft with its point in the body, as it is stored."""
-        if draft.row is None:
-            return draft
-        return replace(draft, row=None, body={**draft.body, "x": self._points[draft.row]})
+    def to_stored(self, drafts: list[Draft]) -> list[Draft]:
+        """Return drafts with the point in the body, in place of its number."""
+        return [
+            one
+            if one.row is None
+            else replace(one, row=None, body={**one.body, "x": self._points[one.row]})
+            for one in drafts
+        ]
 
-    def from_stored(self, event: Event) -> Event:
-        """Return an event with the number of its point."""
-        if "x" not in event.body or event.row is not None:
-            return event
-        return replace(event, row=self.add(event.body["x"]))
+    def from_stored(self, events: Sequence[Event]) -> list[Event]:
+        """Return events with the numbers of their points."""
+        return [
+            replace(one, row=self.add(one.body["x"]))
+            if "x" in one.body and one.row is None
+            else one
+            for one in events
+        ]
 
 
 def show_values(x: Mapping[str, Any]) -> tuple[str, ...]:

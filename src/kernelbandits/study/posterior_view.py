@@ -118,7 +118,7 @@ def find_working_policy(driver: Driver, pending: Iterable[Trial] = ()) -> Policy
     policy = driver.policy
     if policy.working is None:
         return None
-    allowed = driver.table.allowed_rows[driver.rows]
+    allowed = driver.candidates.allowed_rows[driver.rows]
     waiting = [driver.arm(trial.row) for trial in pending]
     return policy.restrict_to(None if allowed.all() else np.flatnonzero(allowed), waiting)
 

@@ -17,12 +17,13 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.calls import show_key
 from kernelbandits.study.events import RESULTS
-from kernelbandits.study.values import AlreadyTold, write_result
+from kernelbandits.study.values import AlreadyTold
+from kernelbandits.study.words import format_result
 from kernelbandits.tables.results import MADE, is_close
 
 if TYPE_CHECKING:
     from kernelbandits.study.events import State, Trial
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
     from kernelbandits.study.settings import Settings
     from kernelbandits.study.tells import Keyed
     from kernelbandits.study.values import Told
@@ -84,11 +85,11 @@ def describe_difference(
         {name: y for name, y in trial.values.items() if name in told or not told}
         for trial in stored
     ]
-    before = ", ".join(write_result(settings.result(values)) for values in results)
+    before = ", ".join(format_result(settings.result(values)) for values in results)
     where = f" ({line.result.place})" if line.result.place else ""
     return (
         f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {before}, "
-        f"now {write_result(settings.result(told))}"
+        f"now {format_result(settings.result(told))}"
     )
 
 
@@ -344,7 +345,7 @@ def check_call(
     if left:
         listed = "; ".join(
             f"{place.name(trial.row)}, trial {trial.number}: "
-            f"{write_result(state.settings.result(trial.values))}"
+            f"{format_result(state.settings.result(trial.values))}"
             for trial in left[:LISTED]
         )
         rest = f"; and {len(left) - LISTED} more" if len(left) > LISTED else ""

@@ -18,7 +18,7 @@ from kernelbandits.study.places import PlaceHistory, drop_lost_rows, stored_plac
 if TYPE_CHECKING:
     from kernelbandits.study.answers import Answers
     from kernelbandits.study.driver import Driver
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 T = TypeVar("T")
 
@@ -78,18 +78,12 @@ class StudySession:
         A point of a space has a number. In a salvaged table, events of lost rows are remarks.
         """
         place = self.places.created
-        if place.space is not None:
-            return [place.from_stored(event) for event in events]
+        events = place.from_stored(events)
         salvaged = self.state.salvaged or any(event.kind == "noted" for event in events)
         if not salvaged:
             return events
         known = [event for event in self.state.events if event.kind == "added"]
         return drop_lost_rows(place, [*known, *events])[len(known) :]
-
-    def _to_stored(self, drafts: list[Draft]) -> list[Draft]:
-        """Return drafts as they are written: with points in place of their numbers."""
-        place = self.places.created
-        return drafts if place.space is None else [place.to_stored(draft) for draft in drafts]
 
     def refresh(self) -> float:
         """See what others have done since; return the time of the database."""
@@ -111,7 +105,8 @@ class StudySession:
                 with turn:
                     self.read(turn.events(self.state.last))
                     drafts, answer = decide(self.state, turn.now)
-                    events = list(self._with_rows(turn.append(self._to_stored(drafts))))
+                    stored = turn.append(self.places.created.to_stored(drafts))
+                    events = list(self._with_rows(stored))
                     events += turn.append(tells.rescale(self.state, events))
             self.read(events)
             self.lock.notify_all()

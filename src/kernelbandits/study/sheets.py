@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kernelbandits import checks
 from kernelbandits.checks import StorageError, StudyConflict
+from kernelbandits.formatting import format_cell
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.runtime import require
-from kernelbandits.study.values import Suggestion, format_cell
+from kernelbandits.study.values import Suggestion
 from kernelbandits.tables.cells import parse_number, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
 from kernelbandits.tables.results import ROUNDED, Result, read_errors, value_of, whole_number
@@ -39,7 +40,7 @@ from kernelbandits.tables.workbooks import Sheet, write_workbook
 if TYPE_CHECKING:
     from kernelbandits.storage import Event
     from kernelbandits.study.events import State, Trial
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
     from kernelbandits.study.settings import Settings
 
 OWNER = "a sheet"
@@ -121,7 +122,7 @@ class SheetLayout:
     @classmethod
     def of(cls, place: Place, settings: Settings) -> SheetLayout:
         names = [one.name for one in settings.wanted]
-        own = {STUDY, TRIAL, FAILED, *([ROW] if place.space is None else [])}
+        own = {STUDY, TRIAL, FAILED, *place.row_columns}
         targets = {name: f"{name} (result)" if name in own else name for name in names}
         described = {
             name: f"{name} (candidate)" if name in own | {*targets.values()} else name
@@ -131,7 +132,7 @@ class SheetLayout:
         plain_names = {name: f"{name} {SEM}" if settings.combined else SEM for name in names}
         errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
         note, by = (rename_taken(name, taken) for name in (NOTE, BY))
-        return cls(place.space is None, described, targets, errors, note, by)
+        return cls(bool(place.row_columns), described, targets, errors, note, by)
 
     @property
     def identifying(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms
-from kernelbandits.tables.candidates import NAME, Candidates, name_candidates
+from kernelbandits.study.candidates import NAME, Candidates, name_candidates
 from kernelbandits.tables.cells import text_of
 
 

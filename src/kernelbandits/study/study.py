@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.storage import (
     Draft,
     Event,
@@ -25,7 +24,9 @@ from kernelbandits.study import asks, edits, plausibility, reconciliation, tells
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
+from kernelbandits.study.growing import list_cells, read_additions, remark_forbidden
 from kernelbandits.study.names import check_name, check_reason
+from kernelbandits.study.places import read_place, tasks_of
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     AUTO,
@@ -44,34 +45,27 @@ from kernelbandits.study.values import (
     Status,
     Suggestion,
     Told,
-    describe_row,
+    study_card,
 )
-from kernelbandits.tables.candidates import Candidates, read_candidates
-from kernelbandits.tables.growing import read_additions, remark_forbidden
 from kernelbandits.tables.results import Result, add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
-from kernelbandits.tables.sources import read_table
-from kernelbandits.tables.table import column_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.domains import MixedBox
     from kernelbandits.insight import PartialDependence
-    from kernelbandits.policies import Policy
     from kernelbandits.storage import Finding
     from kernelbandits.study.dependence import EstimateMap
     from kernelbandits.study.model_check import Check, ColumnRelevance
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 
 MOST_ASKED = 10_000
 """Rows in one call."""
 AIM = ("target", "direction")
 """What the policy sees, by the names of settings."""
-MOST_SHOWN = 10
-"""Pending trials that a notebook lists."""
 
 
 class Study:
@@ -167,7 +161,6 @@ class Study:
             {settings}
         """
         from kernelbandits.study.driver import build_driver
-        from kernelbandits.study.points import Points
         from kernelbandits.study.rules import make_settings
 
         options: dict[str, Any] = {
@@ -187,25 +180,19 @@ class Study:
         driver = build_driver(place, chosen)
         said = tuple(driver.notices)
         driver.choose(1, (), State())
-        kind = "space" if isinstance(place, Points) else "candidates"
-        body = {"settings": chosen.body, kind: place.body, "fingerprint": place.fingerprint}
+        described = {place.stored_as: place.body, "fingerprint": place.fingerprint}
+        body = {"settings": chosen.body, **described}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
-        lists = {} if isinstance(place, Points) else place.stored
         try:
-            study = cls(Log.create(where, created, lists))
+            study = cls(Log.create(where, created, place.stored))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
                 study.close()
                 raise
-            scales = (
-                name_scales(place.columns, "Study", log, linear, Notices())
-                if isinstance(place, Candidates)
-                else {}
-            )
+            scales = name_scales(place.columns, "Study", log, linear, Notices())
             return study._check_created(body, scales)
-        planned = budget_notices(chosen, driver.policy)
-        for notice in (*place.notices, *said, *planned):
+        for notice in (*place.notices, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -233,10 +220,9 @@ class Study:
         if "targets" in other:
             aim = [one for one in AIM if getattr(wanted, one) != getattr(known, one)]
             other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
-        kind = "space" if "space" in body else "candidates"
-        other += [kind] if body["fingerprint"] != there["fingerprint"] else []
+        other += [self.candidates.stored_as] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []
-        for name in differing_scales(scales, self._place.log):
+        for name in differing_scales(scales, self.candidates.log):
             other.append(f"scale of column {name!r}")
         if other:
             self.close()
@@ -248,34 +234,15 @@ class Study:
 
     def __repr__(self) -> str:
         results = sum(self._session.state.counts.values())
-        size = f"{len(self._place)} rows" if self.space is None else "a space"
-        return f"Study({self.place!r}, {size}, {results} results)"
+        size = self.candidates.describe_size()
+        return f"Study({self.place!r}, {size}, {format_count(results, 'result')})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is measured, how far it is, and what is pending.
 
         It is read off the events. The likely best needs a fit, which `best()` makes.
         """
-        state, place = self._session.state, self._place
-        states = [trial.state for trial in state.trials.values()]
-        counts = {name: states.count(name) for name in ("told", "failed", "pending")}
-        where = format_count(len(place), "row") if place.space is None else place.describe()
-        known = [
-            ("target", f"{self.target}, {self.direction}"),
-            ("candidates" if place.space is None else "space", where),
-            ("results", counts["told"]),
-            ("failed", counts["failed"]),
-            ("pending", counts["pending"]),
-        ]
-        pending = list(state.pending.values())[:MOST_SHOWN]
-        waiting = [(one.number, describe_trial(place, one.row)) for one in pending]
-        more = counts["pending"] - len(pending)
-        return html_card(
-            f"Study {self.place}",
-            html_pairs(known),
-            html_table(("pending trial", place.noun), waiting) if waiting else "",
-            html_paragraphs(f"... and {more} more pending" if more > 0 else ""),
-        )
+        return study_card(self.place, self._session.state, self.candidates)
 
     def __enter__(self) -> Study:
         return self
@@ -287,26 +254,21 @@ class Study:
         self._session.log.close()
 
     @property
-    def candidates(self) -> Candidates:
-        """The table, and which of its columns count; an error in a study over a space."""
-        if isinstance(self._place, Candidates):
-            return self._place
-        raise StudyConflict(
-            "this needs a study of a table of candidates, got one over a space, which has no table"
-        )
+    def candidates(self) -> Place:
+        """What may be measured: the table and the roles of its columns, or the points of a space.
+
+        `candidates.table` is the table, and an error in a study over a space.
+        """
+        return self._session.candidates
 
     @property
     def space(self) -> MixedBox | None:
         """The space that is measured; None in a study of a table."""
-        return self._place.space
+        return self.candidates.space
 
     def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Read a candidate whose values are given as texts, as a command or a file has them."""
-        return self._place.parse_point(texts)
-
-    @property
-    def _place(self) -> Place:
-        return self._session.candidates
+        return self.candidates.parse_point(texts)
 
     @property
     def place(self) -> str:
@@ -370,7 +332,7 @@ class Study:
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease("Study", "lease", lease)
-        batch, session = check_batch(same, spread, size, self._place), self._session
+        batch, session = check_batch(same, spread, size, self.candidates), self._session
         demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
         asker = asks.Asker(size, name, seconds, make_call("ask", key, demand), batch)
         with session.lock:
@@ -381,12 +343,12 @@ class Study:
             if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
                 # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
-        notices += asks.count_notices([event.row or 0 for event in events], self._place)
-        notices += asks.exhaustion_notices(state, self._place)
+        notices += asks.count_notices([event.row or 0 for event in events], self.candidates)
+        notices += asks.exhaustion_notices(state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
-        found = [asks.make_suggestion(event, self._place, *more) for event in events]
+        found = [asks.make_suggestion(event, self.candidates, *more) for event in events]
         if sheet is None:
             return found
         try:
@@ -416,7 +378,7 @@ class Study:
             if not wanted:
                 raise StudyConflict("a sheet needs at least one pending trial, got none")
             chosen = [state.trials[number] for number in wanted]
-            write_sheet(path, chosen, state, self._place, force)
+            write_sheet(path, chosen, state, self.candidates, force)
         return wanted
 
     def _find_caution(self, trial: int) -> str:
@@ -487,7 +449,7 @@ class Study:
             checks.needs(single, "tell", "sem with one value, not with replicates", sem)
         which = {"trial": trial, "row": where, "x": x, "failed": failed}
         given = {"value": values[0], "sem": sem, "missing": missing}
-        first = tells.check_result(self.targets, self._place, **which, **given)
+        first = tells.check_result(self.targets, self.candidates, **which, **given)
         results = [first, *self._replicates(first, values[1:])]
         names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
@@ -497,7 +459,7 @@ class Study:
             ],
             name,
             call,
-            x=None if self.space is not None else x,
+            x=x,
         )
         return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
 
@@ -546,9 +508,9 @@ class Study:
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
         names = [one.name for one in self.targets]
-        results = read_results(source, self._place, names, worksheet, off_table)
+        results = read_results(source, self.candidates, names, worksheet, off_table)
         if call.given is not None:
-            results = add_keys("results", results, self._place)
+            results = add_keys("results", results, self.candidates)
         fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key
         return self._tell(
             [tells.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -577,7 +539,7 @@ class Study:
         )
         with self._session.lock:
             self._session.refresh()
-            results, notices = read_sheet(path, self._session.state, self._place)
+            results, notices = read_sheet(path, self._session.state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         fresh = uuid.uuid4().hex
@@ -598,14 +560,14 @@ class Study:
         remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            place, lines, before = self._place, list[tells.Keyed](), list[Draft]()
+            place, lines, before = self.candidates, list[tells.Keyed](), list[Draft]()
             remarks.clear()
             # A key of another call is refused; a line that is stored already is known by its key.
             call.find_written(state)
             for one in results:
                 given = one.result.x if x is None else x
-                if given is not None and isinstance(place, Candidates):
-                    place, row, drafts, said = tells.add_point(place, given, one.key)
+                if given is not None and one.result.row is None:
+                    place, row, drafts, said = tells.add_point(place.table, given, one.key)
                     before += drafts
                     remarks.extend(said)
                     unnamed = bool(place.labels)
@@ -624,7 +586,7 @@ class Study:
             notices += self._remark_errors(told)
             if session.state.settings.combined:
                 told = [self._with_values(one) for one in told]
-            notices += plausibility.remark_results(known, told, session.state, self._place)
+            notices += plausibility.remark_results(known, told, session.state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
@@ -660,7 +622,7 @@ class Study:
 
     def _with_candidate(self, told: Told) -> Told:
         """Return a stored result with the candidate that it belongs to."""
-        place, row = self._place, told.row or 0
+        place, row = self.candidates, told.row or 0
         return replace(told, row=place.number(row), x=place.x(row), label=place.label(row))
 
     def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
@@ -668,15 +630,15 @@ class Study:
         given = [one for one in (row, label, line) if one is not None]
         checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
         if label is None and line is None:
-            if checks.is_whole(row) and row >= len(self._place):
+            if checks.is_whole(row) and row >= len(self.candidates):
                 # Somebody else may have added it.
                 self._session.refresh()
             return row
         self._session.refresh()
         if label is not None:
             checks.needs(isinstance(label, str), owner, "a label as text", label)
-            return self.candidates.find_label(label)
-        return self.candidates.row_in_line(checks.whole(owner, "line", line))
+            return self.candidates.table.find_label(label)
+        return self.candidates.table.row_in_line(checks.whole(owner, "line", line))
 
     def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
         """Return the trial that is given by its number, or by the label of its row."""
@@ -712,11 +674,11 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         self._session.refresh()
-        known = self.candidates
+        known = self.candidates.table
         found = [read_additions(candidates, known, columns)]
 
         def draft(state: State) -> list[Draft]:
-            place = self.candidates
+            place = self.candidates.table
             if place is not known:
                 # Somebody changed the table meanwhile: the new rows are checked again.
                 found[:] = [read_additions(candidates, place, columns)]
@@ -775,12 +737,12 @@ class Study:
             for item in items:
                 where = {"row": None, "label": None, "line": None, name: item}
                 one = self._find_row(owner, **where)
-                found.append(tells.check_row(one, len(self.candidates), owner))
+                found.append(self.candidates.table.check_row(one, owner))
         rows = list(dict.fromkeys(found))
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
 
         def draft(state: State) -> list[Draft]:
-            return [edits.permit(self.candidates, rows, permitted, why, call.key)]
+            return [edits.permit(self.candidates.table, rows, permitted, why, call.key)]
 
         [event] = self._write_once(call, draft)
         for notice in self.notices_of(event):
@@ -797,7 +759,7 @@ class Study:
         pending = (
             f"pending trials of these rows: {trials}; their results still count, or release them"
         )
-        return [*([pending] if waiting else []), *remark_forbidden(self.candidates, rows)]
+        return [*([pending] if waiting else []), *remark_forbidden(self.candidates.table, rows)]
 
     def _show_events(self, events: Iterable[Event]) -> list[Event]:
         """Return events as users know them: with the keys that they gave.
@@ -808,9 +770,11 @@ class Study:
             replace(one, key=show_key(one.key)) if one.key and "%" in one.key else one
             for one in events
         ]
-        if self.space is None:
-            return shown
-        return [event if event.row is None else replace(event, row=None) for event in shown]
+        place = self.candidates
+        return [
+            one if one.row is None or one.row == place.number(one.row) else replace(one, row=None)
+            for one in shown
+        ]
 
     def correct(
         self,
@@ -838,7 +802,7 @@ class Study:
             return written[0]
         number = self._find_trial("correct", trial, label)
         given = {"value": value, "failed": failed, "sem": sem}
-        right = tells.check_result(self.targets, self._place, number, **given)
+        right = tells.check_result(self.targets, self.candidates, number, **given)
         return self._write_once(call, lambda state: [edits.correct(state, right, why, call.key)])[0]
 
     def withdraw(
@@ -977,7 +941,7 @@ class Study:
             return written[0]
         self._session.refresh()
         changed = with_changes(self._session.state.settings, settings)
-        driver = build_driver(self._place, changed)
+        driver = build_driver(self.candidates, changed)
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
@@ -985,7 +949,7 @@ class Study:
 
         [event] = self._write_once(call, draft)
         known = len(self._session.state.results)
-        notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
+        notices = driver.remark_budget(known) if "rounds" in settings else []
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
@@ -1111,7 +1075,7 @@ class Study:
 
         with self._session.lock:
             self._session.refresh()
-            return trials_frame(self._session.state, self._place)
+            return trials_frame(self._session.state, self.candidates)
 
     def front(self) -> pd.DataFrame:
         """Return the Pareto front of what was measured as a DataFrame, the most desirable first.
@@ -1125,8 +1089,8 @@ class Study:
             raise StudyConflict("front needs a study of several targets, got one of a single one")
         with self._session.lock:
             self._session.refresh()
-            points = find_front_points(self._session.state, self._place)
-            return front_frame(points, self._place, self.targets)
+            points = find_front_points(self._session.state, self.candidates)
+            return front_frame(points, self.candidates, self.targets)
 
     def estimates(self) -> pd.DataFrame:
         """Return a DataFrame of mean, sd and 95 % interval, with a row for each candidate.
@@ -1174,11 +1138,6 @@ class Study:
             return [*check_health(self._session.log), *check_memory(answers.driver, answers.state)]
 
 
-def describe_trial(place: Place, row: int) -> str:
-    """Return the candidate of a trial in words."""
-    return describe_row(place.number(row), place.label(row), place.x(row))
-
-
 def check_span(trials: Any) -> range:
     """Check a trial, or a range of trials, and return it as a range."""
     if isinstance(trials, range):
@@ -1198,60 +1157,3 @@ def as_list(given: Any) -> list[Any]:
     if given is None:
         return []
     return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-
-
-def list_cells(candidates: Any) -> Any:
-    """Return the cells of rows to add: a file is the same again if its cells are."""
-    table = read_table(candidates)
-    if table is None:
-        return candidates
-    return {name: column_texts(table, name) for name in table.columns}
-
-
-def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]) -> Place:
-    """Read what may be measured: candidates by their similarity, a table, or the points of a space.
-
-    `names` are those of the targets, which are no columns. `options` are those of a table.
-    """
-    from kernelbandits.study.points import Points, find_space
-    from kernelbandits.study.similarity import find_similarity, refuse_table_options
-
-    similar = find_similarity(candidates)
-    if similar is not None:
-        refuse_table_options(options, names)
-        return similar
-    space = find_space(candidates)
-    if space is None:
-        return read_candidates(candidates, target=names, **options)
-    refuse_options(options)
-    for one in names:
-        refuse_target(one, space.names)
-    return Points(space)
-
-
-def refuse_options(options: Mapping[str, Any]) -> None:
-    """Refuse what belongs to a table: a space has no columns."""
-    for name, given in options.items():
-        needed = f"no {name} for a space, whose variables say it themselves"
-        checks.needs(given is None, "Study", needed, given)
-
-
-def refuse_target(target: str, names: Sequence[str]) -> None:
-    checks.needs(target not in names, "Study", "a target that is no variable of the space", target)
-
-
-def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the columns of a study are for; their scales and the notices are left out."""
-    tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
-    return {name: value for name, value in tasks if name not in others}
-
-
-def budget_notices(settings: Settings, policy: Policy, results: int = 0) -> list[str]:
-    """Say so if the budget ends before the policy can choose by any of the results known."""
-    if settings.rounds is None or max(settings.rounds, results) > policy.initial_size:
-        return []
-    design = f"the initial design has {policy.initial_size}"
-    return [
-        f"{format_count(settings.rounds, 'measurement')} planned, and {design}: all of them will "
-        "be spread out, and none is chosen by the results of others"
-    ]

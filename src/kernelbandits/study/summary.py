@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
@@ -21,10 +19,10 @@ from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.target_models import describe_targets, find_front_points
 from kernelbandits.study.values import Explained, Replayed, Status, Waiting
-from kernelbandits.tables.scaling import describe_scales
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place, PlaceHistory
+    from kernelbandits.study.place import Place
+    from kernelbandits.study.places import PlaceHistory
 
 STATES = ("told", "pending", "failed", "missing", "withdrawn")
 """States of trials that are counted."""
@@ -38,13 +36,13 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in STATES}
     first_rows = answers.driver.first_rows
-    waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
+    waiting = tuple(waiting_of(trial, candidates, now) for trial in state.pending.values())
     return Status(
         place=place,
         target=state.settings.target,
         direction=state.settings.direction,
         **counts,
-        **count_candidates(candidates),
+        **candidates.count_candidates(),
         measured=len({first_rows[row] for row in state.counts}),
         best=answers.best(),
         stop=stop(answers),
@@ -56,42 +54,17 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         waiting=waiting,
         notices=notices,
         events=len(state.events),
-        repeats=repeats_sentence(state, candidates),
+        repeats=candidates.describe_repeats(state.settings),
         goal=state.settings.goal,
         noise=state.settings.noise,
         rounds=state.settings.rounds,
         purpose=purpose_sentence(answers),
         log=candidates.log,
-        scales=describe_place(candidates),
-        space=None if candidates.space is None else candidates.body,
+        scales=candidates.describe(),
+        space=candidates.summarise().get("space"),
         targets=describe_targets(answers) if state.settings.combined else (),
         front=find_front_points(state, candidates) if state.settings.combined else (),
     )
-
-
-def count_candidates(place: Place) -> dict[str, Any]:
-    """Count rows and candidates; a space has points, if it is finite."""
-    if place.space is None:
-        allowed, rows = int(place.allowed_rows.sum()), place.table_rows
-        different = len(np.unique(place.first_rows[rows]))
-        return {"rows": len(rows), "allowed": allowed, "different": different}
-    count = int(place.space.count) if place.is_finite else None
-    return {"rows": None, "allowed": None, "different": count}
-
-
-def describe_place(place: Place) -> str:
-    """Say how columns are scaled, or which variables and constraints a space has."""
-    return describe_scales(place.log) if place.space is None else place.describe()
-
-
-def repeats_sentence(state: State, place: Place) -> str:
-    """Say when a candidate is measured again."""
-    settings = state.settings
-    if place.space is None:
-        return settings.repeats_sentence
-    if settings.repeats is False:
-        return "never: a point that has a result is not suggested again"
-    return "whenever the policy chooses a point again"
 
 
 def purpose_sentence(answers: Answers) -> str:
@@ -112,7 +85,8 @@ def purpose_sentence(answers: Answers) -> str:
     return f"{purpose} {told} of {settings.rounds} results so far."
 
 
-def describe_pending(trial: Trial, candidates: Place, now: float) -> Waiting:
+def waiting_of(trial: Trial, candidates: Place, now: float) -> Waiting:
+    """Return a pending trial as the status has it."""
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
     row, x = candidates.number(trial.row), candidates.x(trial.row)
     late, values = trial.is_overdue(now), dict(trial.values)
@@ -230,16 +204,15 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
         f"Trial {number} was {candidates.name(trial.row)}. Recomputed from the "
         f"{format_count(trial.decided, 'event')} known then: {same}."
     )
-    space = candidates.space is not None
     return Replayed(
         trial=number,
         row=candidates.number(trial.row),
-        recomputed=candidates.x(row) if space else row,
+        recomputed=candidates.reference(row),
         same=row == trial.row,
         explained=explained,
         sentence=text,
         revision=trial.revision,
-        x=candidates.x(trial.row) if space else None,
+        x=candidates.point(trial.row),
     )
 
 
@@ -259,7 +232,7 @@ def stored_replay(trial: Trial, before: State, candidates: Place) -> Replayed:
         explained=stored_explanation(trial, before, candidates, why),
         sentence=f"Trial {trial.number} was {candidates.name(trial.row)}. {why}",
         revision=trial.revision,
-        x=None if candidates.space is None else candidates.x(trial.row),
+        x=candidates.point(trial.row),
     )
 
 

@@ -18,7 +18,7 @@ from kernelbandits.study.units import fit_scale
 from kernelbandits.study.values import FrontPoint, TargetStatus
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 
 def state_of_target(state: State, target: Target) -> State:

@@ -16,7 +16,9 @@ from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.calls import escape_key, key_conflict, show_key
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
+from kernelbandits.study.growing import draft_point, grow_candidates
 from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import (
     TellStep,
@@ -26,13 +28,12 @@ from kernelbandits.study.reconciliation import (
     overlaps,
 )
 from kernelbandits.study.targets import Target, check_names
-from kernelbandits.study.values import AlreadyTold, Told, describe_candidate
-from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.growing import describe_point, grow_candidates
+from kernelbandits.study.values import AlreadyTold, Told
+from kernelbandits.study.words import describe_point
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.place import Place
 
 LONGEST_NOTE = 2000
 
@@ -84,16 +85,10 @@ def check_result(
     missing: Any = False,
 ) -> Result:
     """Check and return one result: a trial, a row or a point, and its values or that it failed."""
-    checks.needs(
-        place.space is None or row is None,
-        "tell",
-        "a point (x= in Python, --at in a command) in a study over a space",
-        row,
-    )
+    where = None if row is None else place.check_row(row, "tell")
     given = row if x is None else x
-    other = "row=" if place.space is None else "x="
     single = (trial is None) != (given is None)
-    checks.needs(single, "tell", f"a trial or {other}, one of them", (trial, given))
+    checks.needs(single, "tell", f"a trial or {place.argument}=, one of them", (trial, given))
     checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
     known: dict[str, Any] = {}
     if failed:
@@ -106,11 +101,8 @@ def check_result(
         needed = "a trial or a row of which all values are missing"
         checks.needs(not ends or x is None, "tell", needed, x)
     number = None if trial is None else checks.whole("tell", "trial", trial)
-    where = None if row is None else check_row(row, len(place))
-    if x is not None and place.space is not None:
-        where = place.add(x, "tell")
-    elif isinstance(place, Candidates) and x is not None:
-        place.parse_point(x)
+    if x is not None:
+        where = place.check_point(x)
     return Result(trial=number, row=where, failed=failed, line=0, **known)
 
 
@@ -167,12 +159,6 @@ def check_details(note: Any, by: Any) -> dict[str, Any]:
         details["note"] = note
     name = check_name("name of who measured it", by)
     return details | ({} if name is None else {"by": name})
-
-
-def check_row(row: Any, rows: int, owner: str = "tell") -> int:
-    place = checks.whole(owner, "row", row, least=0)
-    checks.needs(place < rows, owner, f"a row below {rows}", row)
-    return place
 
 
 def with_key(result: Result, call: str | None, number: int, fresh: str) -> Keyed:
@@ -439,12 +425,12 @@ def add_point(
     row = place.find_row(x)
     if row is not None:
         return place, row, [], []
-    point = describe_point(place, x)
+    point = draft_point(place, x)
     draft = Draft(kind="added", key=f"{key}/point", body=point.body)
     row = len(place)
     draft = replace(draft, body={**draft.body, "first": row})
     told = (
-        f"no row of the table has {describe_candidate(place.parse_point(x))}: its result is "
+        f"no row of the table has {describe_point(place.parse_point(x))}: its result is "
         f"learnt as a point off the table (row {row}), which is never suggested"
     )
     return grow_candidates(place, point.body), row, [draft], [told, *point.notices]

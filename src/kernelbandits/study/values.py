@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import (
@@ -14,12 +14,17 @@ from kernelbandits.formatting import (
     format_time,
     format_times,
 )
-from kernelbandits.markup import html_card, html_pairs, html_paragraphs
+from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
+from kernelbandits.study.words import describe_candidate, describe_values, format_result
 
+if TYPE_CHECKING:
+    from kernelbandits.study.events import State
+    from kernelbandits.study.place import Place
+
+MOST_SHOWN = 10
+"""Pending trials that a notebook lists."""
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
-MOST_NAMED = 8
-"""How many columns of a row a sentence names."""
 Row = int | None
 """A row of the table of candidates; None in a study over a space, whose points have no rows."""
 
@@ -79,7 +84,8 @@ class AlreadyTold(StudyConflict):
         self.trial, self.stored = trial, stored
         """The result that is kept: a value, those of several targets, or None for a failure."""
         several = isinstance(stored, Mapping)
-        known = "is stored as failed" if stored is None else f"has {write_stored(stored)}"
+        known = f"has {'' if several else 'the result '}{format_result(stored)}"
+        known = "is stored as failed" if stored is None else known
         which = "targets without a value" if several else "a trial without a result"
         row = "candidate" if several else "row"
         super().__init__(
@@ -130,7 +136,7 @@ class Suggestion(Readable):
 
     @property
     def sentence(self) -> str:
-        return f"trial {self.trial}, {describe_row(self.row, self.label, self.x)}. {self.why}"
+        return f"trial {self.trial}, {describe_candidate(self.row, self.label, self.x)}. {self.why}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values to set, and why."""
@@ -187,8 +193,12 @@ class Told(Readable):
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
-        error = "" if self.sem is None else f" ± {self.sem!r}"
-        what = "recorded as failed" if self.value is None else f"{self.value!r}{error} recorded"
+        error = "" if self.sem is None else f" ± {format_result(self.sem)}"
+        what = (
+            "recorded as failed"
+            if self.value is None
+            else f"{format_result(self.value)}{error} recorded"
+        )
         what = "recorded as missing, not as failed" if self.missing else what
         if self.values:
             what = f"{describe_values(self.values)} recorded"
@@ -201,7 +211,7 @@ class Told(Readable):
         if self.corrected and self.values:
             what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
         elif self.corrected:
-            what = f"corrected from {write_result(self.was)} to {write_result(self.value)}"
+            what = f"corrected from {format_result(self.was)} to {format_result(self.value)}"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
             f" Trial {self.settles} was pending for this candidate; this is its result."
@@ -215,7 +225,7 @@ class Told(Readable):
         """, row 3 (film A7, Cs 0.25)"""
         if self.x is None:
             return "" if self.row is None else f", row {self.row}"
-        return f", {describe_row(self.row, self.label, self.x)}"
+        return f", {describe_candidate(self.row, self.label, self.x)}"
 
     @property
     def _still_pending(self) -> str:
@@ -230,18 +240,6 @@ class Told(Readable):
             f" Trials {', '.join(map(str, self.waiting))} of the same candidate are still pending: "
             "tell their own results, or release them."
         )
-
-
-def write_result(value: float | Mapping[str, float] | None) -> str:
-    """Write a result in a sentence: its values with all digits, or that the measurement failed."""
-    if isinstance(value, Mapping):
-        return describe_values(value)
-    return "a failure" if value is None else repr(value)
-
-
-def write_stored(value: float | Mapping[str, float]) -> str:
-    """Write the result that a trial has: the result 0.83, or stability 0.83, efficiency 12.1."""
-    return describe_values(value) if isinstance(value, Mapping) else f"the result {value:g}"
 
 
 @dataclass(frozen=True)
@@ -295,7 +293,7 @@ class Best(Readable):
     def sentence(self) -> str:
         """The row with its interval and probability; of few results, that it is too early."""
         known = format_interval(self.mean, self.low, self.high, label=", 95 % interval")
-        estimate = f"{describe_row(self.row, self.label, self.x)}: {known}"
+        estimate = f"{describe_candidate(self.row, self.label, self.x)}: {known}"
         often = f"measured {format_times(self.results)}"
         if self.early:
             return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
@@ -399,7 +397,7 @@ class FrontPoint:
 
     @property
     def sentence(self) -> str:
-        where = describe_row(self.row, self.label, self.x)
+        where = describe_candidate(self.row, self.label, self.x)
         return f"{where}: {describe_values(self.values)}; desirability {self.desirability:.3g}"
 
 
@@ -539,7 +537,7 @@ class Explained:
     only what was stored is known: the sentence then has it."""
 
     def __str__(self) -> str:
-        return f"trial {self.trial}, {describe_row(self.row, {}, self.x)}. {self.sentence}"
+        return f"trial {self.trial}, {describe_candidate(self.row, {}, self.x)}. {self.sentence}"
 
     def __repr__(self) -> str:
         return f"<Explained: {self}>"
@@ -573,32 +571,30 @@ class Replayed:
     """The point, in a study over a space."""
 
 
-def describe_values(values: Mapping[str, Any]) -> str:
-    """Return values of targets in words: stability 0.83, efficiency 12.1."""
-    return ", ".join(f"{name} {value!r}" for name, value in values.items())
-
-
-def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
-    """Return a row in words: row 3 (film A7, Cs 0.25); or the point alone, if there is no row."""
-    if row is None:
-        return describe_candidate(x)
-    known = [
-        f"{name} {format_cell(value)}" for name, value in {**label, **x}.items() if value != ""
-    ]
-    more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
-    return f"row {row} ({', '.join([*known[:MOST_NAMED], *more])})"
-
-
-def describe_candidate(x: X) -> str:
-    """Return a candidate in words: Cs = 0.25, FA = 0.75."""
-    return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
-
-
-def format_cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def plain(value: Any) -> Any:
     """Return a number as JSON has it; inf, -inf and nan as text."""
     number = float(value)
     return number if number - number == 0 else repr(number)
+
+
+def study_card(where: str, state: State, place: Place) -> str:
+    """Return what a notebook shows of a study, as HTML, read off its events."""
+    states = [trial.state for trial in state.trials.values()]
+    counts = {name: states.count(name) for name in ("told", "failed", "pending")}
+    facts = [
+        ("target", f"{state.settings.target}, {state.settings.direction}"),
+        ("candidates", place.describe_size()),
+        (place.heading, place.describe()),
+        ("results", counts["told"]),
+        ("failed", counts["failed"]),
+        ("pending", counts["pending"]),
+    ]
+    pending = list(state.pending.values())[:MOST_SHOWN]
+    waiting = [(one.number, place.describe_candidate(one.row)) for one in pending]
+    more = counts["pending"] - len(pending)
+    return html_card(
+        f"Study {where}",
+        html_pairs(facts),
+        html_table(("pending trial", place.noun), waiting) if waiting else "",
+        html_paragraphs(f"... and {more} more pending" if more > 0 else ""),
+    )

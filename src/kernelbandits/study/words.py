@@ -1,18 +1,22 @@
-"""What happened to a study, in words: the same on the command line and on the lab page."""
+"""Candidates, results and what happened to a study, in words: the same wherever it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernelbandits.formatting import format_count, format_number
+from kernelbandits.formatting import format_age, format_cell, format_count, format_number
 from kernelbandits.storage import Event
 from kernelbandits.study.settings import Settings
-from kernelbandits.study.values import describe_candidate
+
+if TYPE_CHECKING:
+    from kernelbandits.study.values import Waiting
 
 RESULT_DIGITS = 8
 """Digits of a result: those that were typed, for all results that people type."""
+MOST_NAMED = 8
+"""How many columns of a candidate a sentence names."""
 MOST_ROWS = 8
 """How many rows a sentence names."""
 MOST_EVENTS = 4
@@ -21,9 +25,68 @@ FEWEST_SUMMARISED = 3
 """From so many results or suggestions on, those that were undone are counted."""
 
 
-def format_result(value: float | None) -> str:
-    """Write a measured value as it was typed; a failure has none."""
-    return "failed" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
+def format_result(value: float | Mapping[str, float] | None) -> str:
+    """Write a measured value, or those of several targets, as typed; a failure has none.
+
+    >>> format_result(140.0), format_result(None)
+    ('140', 'a failure')
+    """
+    if isinstance(value, Mapping):
+        return describe_values(value)
+    return "a failure" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
+
+
+def describe_values(values: Mapping[str, Any]) -> str:
+    """Return values of targets in words: stability 0.83, efficiency 12.1."""
+    return ", ".join(f"{name} {format_result(value)}" for name, value in values.items())
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+def describe_point(x: Mapping[str, Any]) -> str:
+    """Return a candidate by its values: Cs = 0.25, FA = 0.75.
+
+    >>> describe_point({"heat": 30.0, "solvent": "DMF"})
+    'heat = 30, solvent = DMF'
+    """
+    return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
+
+
+def name_candidate(row: int | None, x: Mapping[str, Any]) -> str:
+    """Name a candidate in short: by its row, or by the point if it has none."""
+    return describe_point(x) if row is None else f"row {row}"
+
+
+def describe_candidate(row: int | None, label: Mapping[str, str], x: Mapping[str, Any]) -> str:
+    """Name a candidate in full, with its labels and values; a point by its values alone.
+
+    >>> describe_candidate(3, {"film": "A7"}, {"Cs": 0.25})
+    'row 3 (film A7, Cs 0.25)'
+    """
+    if row is None:
+        return describe_point(x)
+    named = [
+        f"{name} {format_cell(value)}" for name, value in {**label, **x}.items() if value != ""
+    ]
+    more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
+    return f"row {row} ({', '.join([*named[:MOST_NAMED], *more])})"
+
+
+def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
+    """Say which candidate a pending trial has, who asked for it and when, and what has come.
+
+    `label` is what the table calls its row.
+    """
+    who = f" by {one.worker}" if one.worker else ""
+    noun = "point" if one.row is None else "row"
+    late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
+    has = f"; has {describe_values(one.values)}" if one.values else ""
+    named = f"trial {one.trial}, {describe_candidate(one.row, label, one.x)}"
+    return f"{named}: asked for{who} {format_age(one.since)}{late}{has}"
+
+
+# ---------------------------------------------------------------------- events
 
 
 def describe_event(event: Event) -> str:
@@ -63,7 +126,7 @@ def describe_kind(event: Event) -> str:
 def describe_trial(event: Event) -> str:
     """Name the trial of an event, with its row or its point."""
     if "x" in event.body:
-        return f"trial {event.trial} ({describe_candidate(event.body['x'])})"
+        return f"trial {event.trial} ({describe_point(event.body['x'])})"
     return f"trial {event.trial}" + ("" if event.row is None else f" (row {event.row})")
 
 

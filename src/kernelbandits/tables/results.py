@@ -64,8 +64,8 @@ class Described(Protocol):
         """The chosen columns of text."""
 
     @property
-    def space(self) -> Any:
-        """The space whose points these are; None for a table."""
+    def row_columns(self) -> tuple[str, ...]:
+        """The column of an export that has the number of a row; none for points of a space."""
 
     def __len__(self) -> int: ...
 
@@ -233,7 +233,7 @@ def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> La
         values=values,
         errors={},
         trial=words.get("trial"),
-        row=words.get("row") if candidates.space is None else None,
+        row=words.get("row") if candidates.row_columns else None,
         failed=words.get("failed"),
         key=words.get("key"),
         described=described,
@@ -245,7 +245,7 @@ def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> La
     needed = f"a column {targets[0]!r} or 'value'" if len(targets) == 1 else needed
     checks.needs(bool(layout.values or layout.failed), origin(table).source, needed, given)
     known = "".join(f", a column {name!r}" for name in candidates.labels)
-    row = ", a column 'row'" if candidates.space is None else ""
+    row = ", a column 'row'" if candidates.row_columns else ""
     who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
         bool(layout.trial or layout.row or labels or layout.complete),
@@ -275,7 +275,7 @@ def layout_of_export(table: Table, candidates: Described, targets: Sequence[str]
         values=values,
         errors={},
         trial="trial",
-        row="row" if "row" in table.columns and candidates.space is None else None,
+        row="row" if "row" in table.columns and candidates.row_columns else None,
         failed=None,
         key=None,
         described=described,

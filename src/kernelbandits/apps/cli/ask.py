@@ -117,7 +117,7 @@ def ask(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fal
         except SheetNotWritten as error:
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error
-        candidates = study.candidates if study.space is None else None
+        candidates = study.candidates
         targets = [one.name for one in study.targets] if study.combined else []
     print_answer(
         form,

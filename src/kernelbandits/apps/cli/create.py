@@ -329,27 +329,8 @@ def describe_study(study: Study) -> dict[str, Any]:
     """Return what was created, as the JSON document has it."""
     shown = ("policy", "goal", "noise", "rounds", "lease", "seed")
     settings = {name: study.settings[name] for name in shown}
-    if study.space is not None:
-        space = study.space.to_dict()
-        aim = {"place": study.place, "target": study.target, "direction": study.direction}
-        return aim | {"space": space} | settings | list_targets(study)
-    table = study.candidates
-    return (
-        {
-            "place": study.place,
-            "rows": len(table),
-            "columns": list(table.chosen),
-            "label": table.named_by,
-            "similarity": table.by_similarity,
-            "log": list(table.log),
-            "target": study.target,
-            "direction": study.direction,
-            "notices": list(table.notices),
-            "fingerprint": table.fingerprint,
-        }
-        | settings
-        | list_targets(study)
-    )
+    aim = {"place": study.place, "target": study.target, "direction": study.direction}
+    return aim | study.candidates.summarise() | settings | list_targets(study)
 
 
 def list_targets(study: Study) -> dict[str, Any]:

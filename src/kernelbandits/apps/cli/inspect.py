@@ -18,13 +18,11 @@ from kernelbandits.apps.cli.output import (
     print_sentence,
     retypable_place,
 )
-from kernelbandits.tables.export import name_in_export
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.study import Study
-    from kernelbandits.tables.candidates import Candidates
 
 STATUS = """Show the results so far, the likely best row, and what to do next.
 
@@ -114,18 +112,12 @@ def status(
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
-        found, label = study.status(), label_of(study)
+        found, candidates = study.status(), study.candidates
     print_notes(found.notices, quiet or form is Format.json)
     shown = retypable_place(place)
     print_answer(
-        form, found, lambda console: render.print_status(console, found, label, shown, details)
+        form, found, lambda console: render.print_status(console, found, candidates, shown, details)
     )
-
-
-def label_of(study: Study) -> render.Label:
-    """Return a function from a row to its labels in the table; points of a space have none."""
-    candidates = study.candidates if study.space is None else None
-    return lambda row: {} if candidates is None or row is None else candidates.label(row)
 
 
 def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
@@ -176,18 +168,10 @@ def estimates(
 
 
 def sort_estimates(study: Study) -> pd.DataFrame:
-    found = study.estimates()
-    if study.space is None:
-        found = insert_labels(found, study.candidates)
+    from kernelbandits.study.dataframes import with_labels
+
+    found = with_labels(study.estimates(), study.candidates)
     return found.sort_values("mean", ascending=study.direction == "minimize", kind="stable")
-
-
-def insert_labels(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
-    """Insert the labels of each row right after the row."""
-    shown = name_in_export([*candidates.labels, *candidates.chosen])
-    for name in reversed(candidates.labels):
-        frame.insert(1, shown[name], [candidates.label(row)[name] for row in frame["row"]])
-    return frame
 
 
 def plot(

@@ -179,7 +179,7 @@ def salvage(
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import storage
-    from kernelbandits.tables.candidates import read_columns_again
+    from kernelbandits.study.candidates import read_columns_again
 
     screen.listen(quiet)
     read_again = None if candidates is None else partial(read_columns_again, candidates)

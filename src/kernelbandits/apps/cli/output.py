@@ -38,7 +38,7 @@ def open_study(place: str, quiet: bool, writable: bool = True) -> Iterator[Study
 
 def announce_estimates(study: Study, quiet: bool) -> None:
     """Say what takes so long: the model looks at every row of a large table."""
-    if study.space is None and len(study.candidates) >= MANY_ROWS:
+    if len(study.candidates) >= MANY_ROWS:
         rows = f"{len(study.candidates)} rows"
         screen.notice(f"computing the model of {rows}, which takes some seconds", quiet)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +14,25 @@ from rich.markup import escape
 from kernelbandits.apps.cli.output import facts, print_line
 from kernelbandits.apps.cli.screen import numbers_table
 from kernelbandits.formatting import (
-    format_age,
     format_count,
     format_near,
     format_number,
     format_share,
     format_time,
 )
-from kernelbandits.study.words import describe_event
+from kernelbandits.study.words import (
+    describe_candidate,
+    describe_event,
+    describe_values,
+    describe_waiting,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Event, Listed
+    from kernelbandits.study.place import Place
     from kernelbandits.study.values import Explained, Status, Suggestion, Waiting
-    from kernelbandits.tables.candidates import Candidates
 
 DIGITS = 6
 MOST_COLUMNS = 8
@@ -36,8 +40,6 @@ MOST_COLUMNS = 8
 MOST_WAITING = 12
 GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9a-z]+)*")
 """A key that the study made itself; only keys of users are shown."""
-Label = Callable[[int | None], Mapping[str, str]]
-"""What the table calls a row."""
 ROWS = "Rows are counted from 0, starting below the header."
 
 
@@ -57,11 +59,6 @@ def cell(value: Any) -> str:
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def point(x: Any) -> str:
-    """Return the values of a candidate as text: Cs 0.05, FA 0.8."""
-    return ", ".join(f"{cell(name)} {cell(value)}" for name, value in x.items())
 
 
 def command(*words: object) -> str:
@@ -88,14 +85,11 @@ def show_columns(x: Mapping[str, Any]) -> dict[str, str]:
 def print_suggestions(
     console: Console,
     suggestions: Sequence[Suggestion],
-    candidates: Candidates | None,
+    candidates: Place,
     place: str,
     targets: Sequence[str] = (),
 ) -> None:
-    """Print the rows or points to measure, the reasons, and the command to type next.
-
-    Without candidates the study is over a space.
-    """
+    """Print the rows or points to measure, the reasons, and the command to type next."""
     described = [{**show_row(one.row), **describe_row(one, candidates)} for one in suggestions]
     shown = table(["trial", *described[0]])
     for one, texts in zip(suggestions, described, strict=True):
@@ -106,7 +100,7 @@ def print_suggestions(
         print_line(console, f"Why{which}: {why}")
     held = f" for {cell(suggestions[0].worker)}" if suggestions[0].worker else ""
     until = format_time(min(one.until for one in suggestions))
-    counted = f" {ROWS}" if candidates is not None else ""
+    counted = f" {ROWS}" if candidates.row_columns else ""
     print_line(console, f"Reserved{held} until {until}.{counted}")
     if suggestions[0].sheet is not None:
         print_line(console, f"Sheet: {suggestions[0].sheet}")
@@ -126,13 +120,11 @@ def show_row(row: int | None) -> dict[str, str]:
     return {} if row is None else {"row": str(row)}
 
 
-def describe_row(suggestion: Suggestion, candidates: Candidates | None) -> dict[str, str]:
+def describe_row(suggestion: Suggestion, candidates: Place) -> dict[str, str]:
     """Return the label, the columns and the cost of a row."""
-    price = (
-        {}
-        if candidates is None or candidates.costs is None or suggestion.row is None
-        else {cell(candidates.cost): number(candidates.costs[suggestion.row])}
-    )
+    price = {}
+    if candidates.costs is not None and suggestion.row is not None:
+        price = {cell(candidates.cost): number(candidates.costs[suggestion.row])}
     return show_columns(suggestion.label) | show_columns(suggestion.x) | price
 
 
@@ -145,14 +137,14 @@ def group_by_reason(suggestions: Sequence[Suggestion]) -> dict[str, list[int]]:
 
 
 def print_status(
-    console: Console, status: Status, label: Label, place: str, details: bool = False
+    console: Console, status: Status, candidates: Place, place: str, details: bool = False
 ) -> None:
     """Print results, the likely best and what to do next; with details the model too."""
     aim = f"{status.direction} {cell(status.target)}"
     print_line(console, f"{title(status.place)}: {aim}, {count_candidates(status)}")
     about = {"goal": status.purpose} if status.purpose else {}
     about |= {
-        "results": count_results(status),
+        "results": count_results(status, candidates),
         "likely best": status.best.sentence if status.best else "no results yet",
         "may I stop?": stop_sentence(status, place),
     }
@@ -161,11 +153,11 @@ def print_status(
         about |= {
             "policy": status.policy,
             "repeats": status.repeats,
-            "columns" if status.space is None else "space": status.scales,
+            candidates.heading: status.scales,
             "scale": status.units,
             "guarantee": status.claim,
         }
-    lines = list_front(status) | list_pending(status.waiting, label)
+    lines = list_front(status) | list_pending(status.waiting, candidates)
     lines |= {"next": next_commands(status, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
 
@@ -174,10 +166,9 @@ def list_front(status: Status) -> dict[str, str]:
     """List the measured candidates on the Pareto front, the most desirable first."""
     lines = []
     for one in status.front[:MOST_WAITING]:
-        values = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
-        x = point({**one.label, **one.x})
-        where = x if one.row is None else f"row {one.row} ({x})"
-        lines.append(f"{where}: {values}; desirability {number(one.desirability)}")
+        where = describe_candidate(one.row, one.label, one.x)
+        text = f"{where}: {describe_values(one.values)}; desirability {number(one.desirability)}"
+        lines.append(cell(text))
     more = len(status.front) - MOST_WAITING
     text = "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
     return {"front": text} if lines else {}
@@ -202,12 +193,12 @@ def count_candidates(status: Status) -> str:
     return f"{candidates} ({format_count(status.rows, 'row')})"
 
 
-def count_results(status: Status) -> str:
+def count_results(status: Status, candidates: Place) -> str:
     failures = f" and {format_count(status.failed, 'failure')}" if status.failed else ""
     results = f"{format_count(status.told, 'result')}{failures}"
     done = f"{results} on {status.measured} of {count_candidates(status)}"
-    if status.space is not None:
-        done = f"{results} at {format_count(status.measured, 'point')}"
+    if not candidates.lists_all:
+        done = f"{results} at {format_count(status.measured, candidates.noun)}"
     others = {
         "pending": status.pending,
         "missing": status.missing,
@@ -219,25 +210,17 @@ def count_results(status: Status) -> str:
     )
 
 
-def list_pending(pending: Sequence[Waiting], label: Label) -> dict[str, str]:
+def list_pending(pending: Sequence[Waiting], candidates: Place) -> dict[str, str]:
     """List the trials that wait for a result, the longest waiting first."""
     longest = sorted(pending, key=lambda one: -one.since)
-    lines = [describe_pending(one, label(one.row)) for one in longest[:MOST_WAITING]]
+    lines = []
+    for one in longest[:MOST_WAITING]:
+        label = {} if one.row is None else candidates.label(one.row)
+        lines.append(cell(describe_waiting(one, label)))
     more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")
     return {"pending": "\n".join(lines)} if pending else {}
-
-
-def describe_pending(trial: Waiting, label: Mapping[str, str]) -> str:
-    who = f" by {cell(trial.worker)}" if trial.worker else ""
-    noun = "point" if trial.row is None else "row"
-    late = f"; its lease has ended, so its {noun} can be suggested again" if trial.overdue else ""
-    x = point({**label, **trial.x})
-    where = f"trial {trial.trial}, " + (x if trial.row is None else f"row {trial.row} ({x})")
-    came = ", ".join(f"{cell(name)} {number(value)}" for name, value in trial.values.items())
-    has = f"; has {came}" if came else ""
-    return f"{where}: asked for{who} {format_age(trial.since)}{late}{has}"
 
 
 def name_values(targets: Sequence[str]) -> str:

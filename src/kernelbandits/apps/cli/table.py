@@ -79,10 +79,6 @@ def allow(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = F
 
 
 def describe_rows(study: Study, rows: list[int]) -> str:
-    """Return the names of some rows: Row 3 (sample A4), row 5."""
-    named = []
-    for row in rows:
-        label = " ".join(f"{name} {text}" for name, text in study.candidates.label(row).items())
-        named.append(f"row {row} ({label})" if label else f"row {row}")
-    text = ", ".join(named)
+    """Return some rows in words: Row 3 (sample A4, Cs 0.25), row 5 (sample A6, Cs 0.5)."""
+    text = ", ".join(map(study.candidates.describe_candidate, rows))
     return text[0].upper() + text[1:]

@@ -123,11 +123,7 @@ def status(snapshot: Snapshot) -> Any:
 
 @question("/candidates", "The table of candidates, or the space")
 def candidates(snapshot: Snapshot) -> Any:
-    study = snapshot.study
-    if study.space is not None:
-        return {"space": study.space.to_dict()}
-    table = study.candidates
-    return {"columns": table.chosen, "labels": table.labels, "table": table.lists}
+    return snapshot.study.candidates.document()
 
 
 @question("/estimates", "The estimate of each candidate")
@@ -191,8 +187,7 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
             study = lab.library.create(body.name, upload.path, **settings)
         finally:
             lab.uploads.remove(upload)
-    notices = () if study.space is not None else study.candidates.notices
-    return answer({"name": body.name, "notices": notices}, 201)
+    return answer({"name": body.name, "notices": study.candidates.notices}, 201)
 
 
 def read_wanted(given: str | TargetRequest) -> Target:

@@ -17,9 +17,9 @@ from kernelbandits.domains import MixedBox
 from kernelbandits.domains.entries import parse_values
 from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
+from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.settings import Setting, settings_of
 from kernelbandits.study.targets import AIM, MAXIMIZE, Target
-from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.cells import MISSING
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results

@@ -6,7 +6,6 @@ written: a form that is sent twice counts once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,20 +47,19 @@ from kernelbandits.apps.web.pages import (
 )
 from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.views import write_value
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study import AlreadyTold, Study, sheets
-from kernelbandits.study.values import Told
+from kernelbandits.study.growing import remark_additions
 from kernelbandits.study.words import (
     describe_correction,
     describe_event,
     describe_release,
     describe_undos,
     describe_withdrawal,
+    format_result,
 )
-from kernelbandits.tables.growing import remark_additions
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.workbooks import SeveralSheets
 
@@ -197,9 +195,9 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     except AlreadyTold as late:
         single, stored = not isinstance(value, dict), late.stored
         given = {
-            "typed": form.text("value") if value is None or single else write(value),
+            "typed": form.text("value") if value is None or single else format_result(value),
             "failed": failed,
-            "stored": None if stored is None else write(stored),
+            "stored": None if stored is None else format_result(stored),
             "single": single,
         }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
@@ -207,14 +205,14 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
         if not form.text("trial"):
             return show_refused(request, visitor, name, error, form, "tell")
         return show_problem(request, visitor, name, error, form)
-    return go_to(request, study_address(name), describe_told(told), *told.notices)
+    return go_to(request, study_address(name), told.sentence, *told.notices)
 
 
 def find_measured(study: Study, form: Form) -> dict[str, Any]:
     """Return what was measured, as `Study.tell` takes it: a trial, a row, or a point of a space."""
     if form.text("trial"):
         return {"trial": read_whole("the trial", form.text("trial"))}
-    if study.space is None:
+    if study.candidates.row_columns:
         return {"row": read_whole("the row", form.text("row"), 0)}
     return {"x": study.read_point(form.starting_with("x-"))}
 
@@ -238,18 +236,6 @@ def read_error(value: float | dict[str, float], form: Form) -> float | None:
     needed = "the standard error of one target; a file of results has one for each"
     checks.needs(sem is None or not isinstance(value, dict), "tell", needed, sem)
     return sem
-
-
-def describe_told(told: Told) -> str:
-    """Say what was stored, in the words of a page: 140 and not 140.0, as everywhere on it."""
-    return re.sub(r"(\d)\.0 recorded", r"\1 recorded", told.sentence)
-
-
-def write(value: float | Mapping[str, float]) -> str:
-    """Write a result in words: a number, or one for each of several targets."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {write_value(one)}" for name, one in value.items())
-    return write_value(value)
 
 
 def show_problem(
@@ -385,7 +371,7 @@ def show_refused(
 def add(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Add the rows of a file, or of what was pasted, to the table."""
     lab, study = find_lab(request), find_study(request, name)
-    before = study.candidates
+    before = study.candidates.table
     try:
         upload = keep_table(request, form)
         try:

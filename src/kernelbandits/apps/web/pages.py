@@ -158,7 +158,8 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "targets": [one.name for one in snapshot.study.targets],
         # Whether the results are combined to a desirability: mostly there is one, and they are not.
         "several": snapshot.study.combined,
-        "noun": "row" if snapshot.study.space is None else "point",
+        "noun": snapshot.study.candidates.noun,
+        "heading": snapshot.study.candidates.heading,
         "columns": snapshot.columns,
         # The answer that is being computed: the script loads the page again when it is known.
         "waiting": "",
@@ -339,7 +340,7 @@ def show_candidates(
     **more: Any,
 ) -> Response:
     """Show the table of candidates; after a refused form with the problem and what was typed."""
-    space = snapshot.study.space
+    place = snapshot.study.candidates
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     if request.method != "GET":
         values["page"] = study_address(name, "/candidates")
@@ -350,7 +351,7 @@ def show_candidates(
         code,
         **values,
         table=views.candidate_table(shown, query, shown.status.best),
-        variables=() if space is None else space.names,
+        variables=() if place.lists_all else place.chosen,
         **{"typed": {}, "problem": "", "problem_form": "", **more},
     )
 

@@ -20,7 +20,6 @@ from kernelbandits.apps.web.figures import (
 )
 from kernelbandits.apps.web.library import Library
 from kernelbandits.checks import StudyConflict
-from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.drawing import available_drawings
 from kernelbandits.report.studies.maps import estimate_map
 from kernelbandits.report.studies.sheets import Drawing, render_with_marks
@@ -60,13 +59,6 @@ class Counts:
     pending: int
     failed: int
     withdrawn: int
-
-
-def describe_extent(study: Study) -> str:
-    """Say in words how many candidates there are, or what the space is."""
-    if study.space is None:
-        return format_count(study.candidates.distinct, "candidate")
-    return f"a space of {format_count(len(study.space.names), 'variable')}"
 
 
 class Background:
@@ -144,11 +136,7 @@ class Snapshot:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns, or variables, that differ between candidates."""
-        study = self.study
-        if study.space is None:
-            return study.candidates.varying
-        known = zip(study.space.names, study.space.variables, strict=True)
-        return tuple(name for name, one in known if one.levels > 1)
+        return self.study.candidates.varying
 
     @cached_property
     def asks(self) -> Mapping[int, Event]:
@@ -178,7 +166,7 @@ class Snapshot:
         """The numbers of trials in each state."""
         states = self.trials["state"].tolist()
         known = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
-        return Counts(describe_extent(self.study), **known)
+        return Counts(self.study.candidates.describe_size(), **known)
 
     @cached_property
     def last_step(self) -> list[Event]:

@@ -12,14 +12,15 @@ import numpy as np
 
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import (
+    format_cell,
     format_interval,
     format_number,
     format_share,
     format_time,
 )
 from kernelbandits.study import Best, Study
-from kernelbandits.study.values import format_cell
-from kernelbandits.study.words import describe_event
+from kernelbandits.study.dataframes import with_labels
+from kernelbandits.study.words import describe_event, format_result
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -96,14 +97,13 @@ def recent_results(snapshot: Snapshot) -> list[TrialRow]:
 
 def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     """Return a trial from a line of the table of trials."""
-    row = None if study.space is not None else int(record["row"])
-    if study.space is None:
-        x: Mapping[str, Any] = study.candidates.x(int(record["row"]))
-    else:
-        names = name_in_export(study.space.names)
-        x = {name: record[names[name]] for name in study.space.names}
+    place = study.candidates
+    row = int(record["row"]) if place.row_columns else None
+    names = name_in_export([*place.labels, *place.chosen])
+    x = {name: record[names[name]] for name in place.chosen}
     # Digits of a result are shown as they were typed; a desirability was computed.
-    value = "" if math.isnan(record["value"]) else write_value(record["value"], study.combined)
+    write = format_number if study.combined else format_result
+    value = "" if math.isnan(record["value"]) else write(record["value"])
     return TrialRow(
         trial=int(record["trial"]),
         row=row,
@@ -114,18 +114,13 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     )
 
 
-def write_value(value: float, computed: bool = False) -> str:
-    return format_number(value) if computed else format_number(value, 8)
-
-
 def target_cells(study: Study, record: Mapping[Any, Any]) -> dict[str, str]:
     """Return the value of each of several targets that was told."""
     targets = [one.name for one in study.targets]
-    labels = () if study.space is not None else study.candidates.labels
-    described = study.candidates.chosen if study.space is None else study.space.names
-    names = name_targets(name_in_export([*labels, *described]).values(), targets)
+    place = study.candidates
+    names = name_targets(name_in_export([*place.labels, *place.chosen]).values(), targets)
     known = {name: record[names[name]] for name in targets}
-    return {name: write_value(value) for name, value in known.items() if not math.isnan(value)}
+    return {name: format_result(value) for name, value in known.items() if not math.isnan(value)}
 
 
 def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
@@ -180,13 +175,9 @@ class CandidateTable:
 def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> CandidateTable:
     """Sort, filter and cut the estimates of all candidates."""
     study, frame = snapshot.study, snapshot.estimates
-    labels = () if study.space is not None else study.candidates.labels
-    names = study.candidates.chosen if study.space is None else study.space.names
-    exported = name_in_export([*labels, *names])
-    shown = frame.copy(deep=False)
-    for name in reversed(labels):
-        shown.insert(0, exported[name], [study.candidates.label(row)[name] for row in frame["row"]])
-    columns = [exported[name] for name in (*labels, *names)]
+    place = study.candidates
+    columns = [*name_in_export([*place.labels, *place.chosen]).values()]
+    shown = with_labels(frame.copy(deep=False), place)
     numbers = ["results", "average", "mean", "sd"]
     sortable = {**({"row": "row"} if "row" in shown else {}), **dict.fromkeys(columns, "")}
     sortable = {name: name for name in (*sortable, *numbers)}
@@ -211,15 +202,10 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
 
 def find_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
     """Tell which lines are candidates with a pending trial."""
-    waiting = snapshot.pending
-    if snapshot.study.space is None:
-        first = snapshot.study.candidates.first_rows
-        rows = {int(first[int(one["row"])]) for one in waiting}
-        return np.isin(first[frame["row"].to_numpy()], list(rows))
-    names = name_in_export(snapshot.study.space.names).values()
-    points = {tuple(str(one[name]) for name in names) for one in waiting}
-    lines = zip(*(frame[name].map(str) for name in names), strict=True)
-    return np.array([line in points for line in lines], dtype=bool)
+    place = snapshot.study.candidates.without_points()
+    rows = place.read_rows(frame)
+    waiting = place.read_rows(snapshot.trials[snapshot.trials["state"] == "pending"])
+    return np.isin(place.first_rows[rows], place.first_rows[waiting])
 
 
 def select_rows(frame: pd.DataFrame, columns: Sequence[str], pending: Any, query: Query) -> Any:

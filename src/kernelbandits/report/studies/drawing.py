@@ -90,12 +90,6 @@ def draw_study(
         'the true values (truth) for "regret"',
         truth,
     )
-    checks.needs(
-        truth is None or study.space is None,
-        "plot",
-        "a study of a table for the regret",
-        "a study over a space",
-    )
     kind = target.suffix.lower().removeprefix(".")
     require("matplotlib", extra="experiments", owner="a figure")
     if kind == "html":

@@ -27,7 +27,7 @@ from kernelbandits.report.studies.sheets import (
 )
 from kernelbandits.report.studies.view import View
 from kernelbandits.study.dependence import EstimateMap
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Dra
     which = f"the two {view.column_noun}s that matter most"
     if chosen or not view.check.columns:
         which = f"two {view.column_noun}s"
-    fixed = f", at {describe_candidate(found.fixed)}" if found.fixed else ""
+    fixed = f", at {describe_point(found.fixed)}" if found.fixed else ""
     others = "" if not found.fixed else " (the values of the likely best)"
     names = " and ".join(found.shared)
     makes = "makes" if len(found.shared) == 1 else "make"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import format_count, format_number, format_share
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
     from kernelbandits.storage import Event
@@ -55,7 +55,7 @@ def describe_methods(study: Study, status: Status) -> str:
         done = "were selected by Bayesian optimisation with a Gaussian process model"
     sentences = [
         f"Experiments to {status.direction} {combined} {done} (kernelbandits {version})",
-        describe_place(status),
+        study.candidates.introduce_in_methods(),
         *([describe_counts(status)] if chosen else []),
         *([describe_choices(study, chosen)] if set(chosen) - {HAND} else []),
         describe_settings(study, status),
@@ -64,18 +64,12 @@ def describe_methods(study: Study, status: Status) -> str:
     if best is not None and not best.early:
         label = "".join(f"{name} {text}, " for name, text in best.label.items())
         sentences.append(
-            f"The recommended candidate ({label}{describe_candidate(best.x)}) has an estimated "
+            f"The recommended candidate ({label}{describe_point(best.x)}) has an estimated "
             f"{status.target} of {format_number(best.mean)} (95 % interval "
             f"{format_number(best.low)} to {format_number(best.high)}) and was the best one "
             f"with probability {format_share(best.probability)} under the model"
         )
     return ". ".join(sentences) + "."
-
-
-def describe_place(status: Status) -> str:
-    if status.space is not None:
-        return f"The search space was {status.scales}"
-    return f"The candidates were {status.extent} of a given table; {status.scales}"
 
 
 def count_choices(study: Study) -> Counter[str]:

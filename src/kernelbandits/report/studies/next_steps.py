@@ -9,7 +9,7 @@ from kernelbandits.canvas import Margins
 from kernelbandits.formatting import format_interval
 from kernelbandits.report.studies.sheets import QUIET, Drawing, make_printable, shorten
 from kernelbandits.report.studies.view import View
-from kernelbandits.study.values import describe_candidate, describe_row
+from kernelbandits.study.words import describe_candidate
 
 TITLE = "What to measure next"
 LETTERS, LINE, GAP = 100, 0.19, 0.1
@@ -66,9 +66,7 @@ def describe_pending(view: View) -> list[str]:
         place = view.place_of(one.row, one.x)
         estimates = view.estimates
         known = estimates.mean[place], estimates.low[place], estimates.high[place]
-        label = {} if one.row is None else view.candidates.label(one.row)
-        what = describe_candidate(one.x) if one.row is None else describe_row(one.row, label, one.x)
-        text = f"trial {one.trial}: {what}"
+        text = f"trial {one.trial}: {describe_candidate(one.row, view.label(one.row), one.x)}"
         if view.estimates.results.any():
             text += f"; estimate {format_interval(*known, label=', 95 % interval')}"
         sentences.append(make_printable(text))

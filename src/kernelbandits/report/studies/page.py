@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import (
+    format_cell,
     format_fixed,
     format_interval,
     format_number,
     format_time,
-    format_times,
 )
 from kernelbandits.insight.dependence import BAND
 from kernelbandits.report.pages import render
 from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
 from kernelbandits.report.studies.sheets import Drawing, render_svg
-from kernelbandits.report.studies.view import MetPoints, View
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.report.studies.view import View
+from kernelbandits.study.words import describe_waiting, format_result
 
 if TYPE_CHECKING:
     from kernelbandits.insight import PartialDependence
-    from kernelbandits.study import Best, Check
+    from kernelbandits.study import Check
     from kernelbandits.study.values import Waiting
 
 OPEN, LISTED = 60, 5000
@@ -76,25 +76,17 @@ def describe_goal(view: View) -> str:
 
 def describe_study(view: View) -> str:
     """Say when the page was true, and what the table of the study is."""
-    if isinstance(view.candidates, MetPoints):
-        what = f"A space: {view.status.scales}."
-    else:
-        rows = f"{view.status.rows} rows"
-        if len(view.estimates) < len(view.candidates):
-            rows += f", {len(view.estimates)} of them different"
-        what = f"A table of {rows}, described by {', '.join(view.candidates.chosen)}."
-        if view.candidates.by_similarity:
-            what = f"{view.status.rows} candidates known by their similarity."
     version = installed_version("kernelbandits")
+    what = view.candidates.introduce()
     return f"As of {format_time(view.as_of, utc=True)}. {what} kernelbandits {version}."
 
 
 def pending_table(view: View) -> dict[str, Any]:
     """Return what was suggested and has no result yet, with the reasons."""
-    shown = [*row_headings(view), *view.candidates.labels, *view.candidates.chosen]
+    shown = [*view.candidates.row_columns, *view.candidates.labels, *view.candidates.chosen]
     headings = ("trial", *shown, f"{view.target}: estimate, 95 % interval", "why")
     rows = [pending_cells(view, one) for one in view.status.waiting[:TOP]]
-    before = 1 + len(row_headings(view))
+    before = 1 + len(view.candidates.row_columns)
     return table(headings, rows, text=[*text_columns(view, before), len(headings) - 1])
 
 
@@ -111,13 +103,9 @@ def pending_cells(view: View, one: Waiting) -> list[str]:
     ]
 
 
-def row_headings(view: View) -> tuple[str, ...]:
-    """Return the heading of rows; none for points of a space, whose numbers no user knows."""
-    return () if isinstance(view.candidates, MetPoints) else ("row",)
-
-
 def row_number(view: View, row: int) -> list[str]:
-    return [] if isinstance(view.candidates, MetPoints) else [str(row)]
+    """Return the number of a row; none for a point of a space, whose number no user knows."""
+    return [str(row) for _ in view.candidates.row_columns]
 
 
 def columns_table(check: Check) -> dict[str, Any]:
@@ -139,7 +127,7 @@ def columns_table(check: Check) -> dict[str, Any]:
 def curve_table(curve: PartialDependence) -> dict[str, Any]:
     """Return the partial dependence on a column as a table."""
     rows = [
-        (format_exact(value), format_interval(mean, low, high))
+        (format_cell(value), format_interval(mean, low, high))
         for value, mean, low, high in zip(
             curve.values, curve.mean, curve.low, curve.high, strict=True
         )
@@ -151,7 +139,7 @@ def curve_table(curve: PartialDependence) -> dict[str, Any]:
 def status_table(view: View) -> dict[str, Any]:
     rows = [
         ("results", describe_progress(view)),
-        ("likely best", describe_best(view)),
+        ("likely best", view.status.best.sentence if view.status.best else "not known yet"),
         ("may I stop?", view.status.stop.sentence),
     ]
     rows += [(one.name, one.sentence) for one in view.status.targets]
@@ -162,61 +150,23 @@ def status_table(view: View) -> dict[str, Any]:
 
 def describe_progress(view: View) -> str:
     status = view.status
-    rows = "points" if isinstance(view.candidates, MetPoints) else "rows"
     return (
-        f"{status.told} results of {status.measured} {rows}; {status.pending} pending, "
-        f"{status.failed} failed, {status.withdrawn} withdrawn ({len(view.trials)} trials)"
+        f"{status.told} results of {status.measured} {view.candidates.noun}s; "
+        f"{status.pending} pending, {status.failed} failed, {status.withdrawn} withdrawn "
+        f"({len(view.trials)} trials)"
     )
-
-
-def describe_best(view: View) -> str:
-    best = view.status.best
-    if best is None:
-        return "not known yet"
-    x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
-    estimate = format_interval(best.mean, best.low, best.high)
-    named = x if best.row is None else f"{name_row(view, best.row)} ({x})"
-    row = f"{named}: {view.target} {estimate}"
-    often = f"measured {format_times(best.results)}{best.luck}{describe_equal_rows(view, best)}"
-    if best.early:
-        return f"too early to say: {best.early}. Best estimate so far: {row}; {often}"
-    chance = f"best with probability {best.probability:.2g}{best.comparison}"
-    more = [best.untested.sentence] if best.untested else []
-    more += [best.caution] if best.caution else []
-    sentence = f"{row}, {chance}; {often}"
-    return ". ".join([sentence, " ".join(more)]) if more else sentence
-
-
-def name_row(view: View, row: int) -> str:
-    """Return the labels of a row, if it has any, and its number."""
-    labels = view.row_name(row)
-    return f"{labels}, row {row}" if labels else f"row {row}"
-
-
-def describe_equal_rows(view: View, best: Best) -> str:
-    together = int(view.estimates.results[view.place_of(best.row, best.x)])
-    if together == best.results:
-        return ""
-    return f", {format_times(together)} together with equal rows"
 
 
 def describe_pending(view: View) -> str:
     waiting = view.status.waiting
-    shown = "; ".join(describe_waiting(view, one) for one in waiting[:TOP])
+    shown = "; ".join(describe_waiting(one, view.label(one.row)) for one in waiting[:TOP])
     return f"{shown}; ... and {len(waiting) - TOP} more" if len(waiting) > TOP else shown
-
-
-def describe_waiting(view: View, one: Waiting) -> str:
-    worker = f" with {one.worker}" if one.worker else ""
-    overdue = " (overdue)" if one.overdue else ""
-    named = describe_candidate(one.x) if one.row is None else name_row(view, one.row)
-    return f"trial {one.trial}, {named}{worker}{overdue}"
 
 
 def candidates_table(view: View) -> dict[str, Any]:
     """Return the best candidates with their estimates."""
     headings = (
-        *row_headings(view),
+        *view.candidates.row_columns,
         *view.candidates.labels,
         *view.candidates.chosen,
         f"{view.target}: estimate, 95 % interval",
@@ -225,7 +175,7 @@ def candidates_table(view: View) -> dict[str, Any]:
         "average of results",
     )
     rows = [candidate_cells(view, int(place)) for place in view.ranking[:TOP]]
-    return table(headings, rows, text=text_columns(view, len(row_headings(view))))
+    return table(headings, rows, text=text_columns(view, len(view.candidates.row_columns)))
 
 
 def candidate_cells(view: View, i: int) -> list[str]:
@@ -237,13 +187,13 @@ def candidate_cells(view: View, i: int) -> list[str]:
         format_interval(estimates.mean[i], estimates.low[i], estimates.high[i]),
         format_brief(estimates.sd[i]),
         str(estimates.results[i]),
-        format_exact(estimates.average[i]),
+        format_result(estimates.average[i]),
     ]
 
 
 def row_cells(view: View, row: int) -> list[str]:
     """Return the labels of a row and its values in the columns used."""
-    values = map(format_exact, view.candidates.x(row).values())
+    values = map(format_cell, view.candidates.x(row).values())
     return [*view.candidates.label(row).values(), *values]
 
 
@@ -267,7 +217,7 @@ def trials_table(view: View) -> dict[str, Any]:
     columns = (*view.candidates.labels, *view.candidates.chosen)
     headings = (
         "trial",
-        *row_headings(view),
+        *view.candidates.row_columns,
         *columns,
         "state",
         view.target,
@@ -281,7 +231,7 @@ def trials_table(view: View) -> dict[str, Any]:
     )
     count = len(view.trials)
     rows = [trial_cells(view, i) for i in range(max(0, count - LISTED), count)]
-    before = 1 + len(row_headings(view))
+    before = 1 + len(view.candidates.row_columns)
     state, worker = before + len(columns), len(headings) - 1
     return table(headings, rows, text=[*text_columns(view, before), state, worker])
 
@@ -294,8 +244,8 @@ def trial_cells(view: View, i: int) -> list[str]:
         *row_number(view, row),
         *row_cells(view, row),
         str(trials.state[i]),
-        format_exact(trials.value[i]),
-        *(format_exact(one.values[i]) for one in view.targets),
+        format_result(trials.value[i]),
+        *(format_result(one.values[i]) for one in view.targets),
         format_brief(trials.mean[i]),
         format_brief(trials.sd[i]),
         format_brief(trials.weight[i]),
@@ -310,7 +260,7 @@ def settings_table(view: View) -> dict[str, Any]:
     described = {
         "policy": status.policy,
         "guarantee": status.claim,
-        "columns" if status.space is None else "space": status.scales,
+        view.candidates.heading: status.scales,
         "units": status.units,
         "repeats": status.repeats,
     }
@@ -321,8 +271,7 @@ def settings_table(view: View) -> dict[str, Any]:
         if value is not None and name not in described
     }
     rows = [*described.items(), *given.items()]
-    if not isinstance(view.candidates, MetPoints):
-        rows.append(("table", f"sha256 {view.candidates.fingerprint}"))
+    rows.append(("fingerprint", f"sha256 {view.candidates.fingerprint}"))
     return table(("setting", "value"), rows, text=(0, 1))
 
 
@@ -332,11 +281,6 @@ def spell_setting(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(spell_setting(one) for one in value)}]"
     return str(value)
-
-
-def format_exact(value: Any) -> str:
-    """Write a number with eight digits; text stays as it is."""
-    return format_number(value, 8, thousands=False)
 
 
 def format_brief(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Indices
+from kernelbandits.formatting import format_cell
 from kernelbandits.report.studies.columns import (
     MOST_LINES,
     category_groups,
@@ -28,7 +29,7 @@ from kernelbandits.report.studies.sheets import (
     write_plain_ticks,
 )
 from kernelbandits.report.studies.ternary import ternary_map
-from kernelbandits.report.studies.view import MetPoints, View
+from kernelbandits.report.studies.view import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def posterior(view: View) -> Iterator[Drawing]:
     """Yield a line or a map, as the columns allow, and the best candidates in every case."""
     numbers = [name for name in view.columns if view.candidates.kinds[name] == "number"]
     if view.estimates.is_complete:
-        single = len(numbers) == 1 and not isinstance(view.candidates, MetPoints)
+        single = len(numbers) == 1 and view.candidates.lists_all
         if single and len(category_groups(view)) <= MOST_LINES:
             yield line(view, numbers[0])
         elif view.map is not None:
@@ -60,7 +61,7 @@ def ranking(view: View) -> Drawing:
     places = view.ranking[:TOP]
     names = ", ".join(make_printable(name) for name in view.columns) or "no column that differs"
     how = "highest" if view.sign > 0 else "lowest"
-    if isinstance(view.candidates, MetPoints):
+    if not view.candidates.lists_all:
         among = f"{len(view.ranking)} points that were measured or are pending"
         labels, equal = f"The labels are the values of {names}.", ""
     else:
@@ -83,16 +84,11 @@ def label_of(view: View, place: int) -> str:
     row = int(view.estimates.row[place])
     x = view.candidates.x(row)
     values = ", ".join(format_cell(x[name]) for name in view.columns)
-    if isinstance(view.candidates, MetPoints):
+    if view.candidates.number(row) is None:
         return shorten(values, 44)
     label = shorten(view.row_name(row), LABEL)
     name = f"{label}, row {row}" if label else f"row {row}"
     return shorten(f"{name} ({values})" if values else name, 44)
-
-
-def format_cell(value: Any) -> str:
-    """Write a number with five digits; anything else stays as it is."""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def draw_ranking(view: View, places: Indices, labels: list[str], part: Any, grid: Any) -> None:

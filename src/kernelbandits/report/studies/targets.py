@@ -29,14 +29,13 @@ from kernelbandits.report.studies.sheets import (
     write_plain_ticks,
 )
 from kernelbandits.report.studies.view import TargetSeries, View
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.words import describe_candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from matplotlib.axes import Axes
 
-    from kernelbandits.study.values import FrontPoint
 
 MOST_PAIRS = 3
 """The most pairs of targets that are drawn against each other."""
@@ -131,7 +130,7 @@ def trade_off(view: View) -> Drawing:
         return empty_drawing(title, "No trial has the values of all targets yet.")
     names = [one.name for one in view.targets]
     pairs = list(combinations(names, 2))[:MOST_PAIRS]
-    listed = "; ".join(name_point(view, one) for one in front[:NAMED])
+    listed = "; ".join(describe_candidate(one.row, one.label, one.x) for one in front[:NAMED])
     more = f"; and {len(front) - NAMED} more" if len(front) > NAMED else ""
     line = " The line bounds what they exceed." if len(names) == 2 else ""
     left_out = "" if len(names) <= MOST_PAIRS else f" The first {MOST_PAIRS} pairs are drawn."
@@ -143,13 +142,6 @@ def trade_off(view: View) -> Drawing:
     )
     draw = partial(draw_trade_off, view, pairs)
     return Drawing(title, caption, 4.0, draw, columns=len(pairs), margins=BESIDE)
-
-
-def name_point(view: View, one: FrontPoint) -> str:
-    """Name a candidate by its labels, else by its row, else by the point."""
-    if one.label:
-        return ", ".join(one.label.values())
-    return describe_candidate(one.x) if one.row is None else f"row {one.row}"
 
 
 def draw_trade_off(view: View, pairs: list[tuple[str, str]], part: Any, grid: Any) -> None:

@@ -22,7 +22,7 @@ from kernelbandits.report.studies.sheets import (
 )
 from kernelbandits.report.studies.view import View
 from kernelbandits.study.dependence import EstimateMap
-from kernelbandits.study.values import describe_candidate
+from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ class Corners:
 def ternary_map(view: View, found: EstimateMap) -> Drawing:
     """Return the ternary map of the estimate, and beside it that of its standard deviation."""
     names = f"{found.across}, {found.up} and {found.shared[0]}"
-    fixed = f", at {describe_candidate(found.fixed)} (the values of the likely best)"
+    fixed = f", at {describe_point(found.fixed)} (the values of the likely best)"
     caption = (
         f"Estimate of {view.target} (left) and its standard deviation (right) over the shares of "
         f"{names}, which sum to {found.total:g}{fixed if found.fixed else ''}. At a corner there "

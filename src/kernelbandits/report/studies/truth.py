@@ -14,7 +14,7 @@ from kernelbandits.tables.cells import parse_numbers
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study
-    from kernelbandits.tables.candidates import Candidates
+    from kernelbandits.study.candidates import Candidates
 
 NEEDED = (
     "the true values as row -> value, one number for each row, "
@@ -27,7 +27,7 @@ def read_truth(study: Study, truth: Any, measured: Indices) -> Array:
 
     Every row that is allowed or measured needs a value. The other rows may be missing (nan).
     """
-    rows = len(study.candidates)
+    rows = len(study.candidates.table)
     values = np.full(rows, np.nan)
     for row, value in values_by_row(study, truth).items():
         checks.needs(
@@ -36,7 +36,7 @@ def read_truth(study: Study, truth: Any, measured: Indices) -> Array:
         values[int(row)] = (
             np.nan if is_missing(value) else checks.number("truth", f"for row {row}", value)
         )
-    needed = np.union1d(np.flatnonzero(study.candidates.allowed_rows), measured)
+    needed = np.union1d(np.flatnonzero(study.candidates.table.allowed_rows), measured)
     for row in needed[np.isnan(values[needed])][:1]:
         raise ValueError(
             f"truth needs a value for every row that is allowed or measured, got none for row {row}"
@@ -63,10 +63,10 @@ def values_by_row(study: Study, truth: Any) -> Mapping[Any, Any]:
 
 def values_by_name(study: Study, name: str | Path) -> Mapping[int, Any]:
     """Read a column of the study's own table, or a CSV file."""
-    from kernelbandits.tables.candidates import read_candidates
+    from kernelbandits.study.candidates import read_candidates
 
-    if name in study.candidates.columns:
-        return number_rows(study, column_numbers(study.candidates, str(name)))
+    if name in study.candidates.table.columns:
+        return number_rows(study, column_numbers(study.candidates.table, str(name)))
     checks.needs(Path(name).is_file(), "truth", NEEDED, str(name))
     table = read_candidates(name)
     return values_of_columns(
@@ -90,7 +90,7 @@ def values_of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping
 
 
 def number_rows(study: Study, values: Sequence[Any]) -> dict[int, Any]:
-    rows = len(study.candidates)
+    rows = len(study.candidates.table)
     checks.needs(
         len(values) == rows,
         "truth",
@@ -104,5 +104,6 @@ def column_numbers(table: Candidates, name: str) -> list[float | None]:
     texts = table.texts(name)
     numbers = parse_numbers(texts).tolist()
     for row, (cell, number) in enumerate(zip(texts, numbers, strict=True)):
-        checks.needs(not cell or number == number, "truth", "numbers", f"{cell!r} in row {row}")
+        if cell and number != number:
+            raise ValueError(f"truth needs numbers, got {cell!r} in row {row}")
     return [number if cell else None for cell, number in zip(texts, numbers, strict=True)]

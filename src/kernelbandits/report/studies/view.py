@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices, StudyConflict
-from kernelbandits.domains.variables import Number
 from kernelbandits.report.studies.truth import read_truth
-from kernelbandits.study.dependence import MOST_LEVELS, find_mixture
+from kernelbandits.study.dependence import MOST_LEVELS
 from kernelbandits.study.targets import Target
 from kernelbandits.tables.cells import is_number
 from kernelbandits.tables.export import name_in_export, name_targets
@@ -22,95 +21,13 @@ from kernelbandits.tables.export import name_in_export, name_targets
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.domains import MixedBox
     from kernelbandits.storage import Event
     from kernelbandits.study import Check, Study
     from kernelbandits.study.dependence import EstimateMap
+    from kernelbandits.study.place import Place
     from kernelbandits.study.values import Explained, Row, Status, X
-    from kernelbandits.tables.candidates import Candidates
 
 Flags = npt.NDArray[np.bool_]
-
-
-class MetPoints:
-    """The points of a space that a study has asked for or measured, as the rows of a table.
-
-    Each different point has a number, in the order of the trials, by which figures know it. It
-    answers the same questions as `Candidates`.
-    """
-
-    labels: tuple[str, ...] = ()
-
-    def __init__(self, space: MixedBox, frame: pd.DataFrame) -> None:
-        self.space = space
-        self.row_of_trial: list[int] = []
-        self._points: list[dict[str, Any]] = []
-        self._numbers: dict[str, int] = {}
-        names = name_in_export(space.names)
-        columns = [frame[names[name]].tolist() for name in space.names]
-        for values in zip(*columns, strict=True):
-            x = dict(zip(space.names, values, strict=True))
-            number = self._numbers.setdefault(space.write_point(x), len(self._points))
-            if number == len(self._points):
-                self._points.append(space.canonical(x))
-            self.row_of_trial.append(number)
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    def find(self, x: X) -> int:
-        """Return the number of a point."""
-        return self._numbers[self.space.write_point(dict(x))]
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        return dict(zip(self.space.names, self.space.variables, strict=True))
-
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        return self.space.names
-
-    @property
-    def varying(self) -> tuple[str, ...]:
-        return tuple(name for name, one in self.variables.items() if one.levels > 1)
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        known = self.variables.items()
-        return {name: "number" if isinstance(one, Number) else "category" for name, one in known}
-
-    @property
-    def log(self) -> tuple[str, ...]:
-        return tuple(name for name, one in self.variables.items() if getattr(one, "log", False))
-
-    def levels(self, name: str) -> dict[str, int]:
-        """Return each value of a choice as text, and its position."""
-        return {str(value): i for i, value in enumerate(self.variables[name].values)}
-
-    def x(self, row: int) -> dict[str, Any]:
-        return self._points[row]
-
-    def label(self, row: int) -> dict[str, str]:
-        """Return no labels: points have none."""
-        return {}
-
-    def texts(self, name: str) -> list[str]:
-        return [str(x[name]) for x in self._points]
-
-    def numbers(self, name: str) -> Array:
-        return np.array([x[name] for x in self._points], dtype=np.float64)
-
-    def range(self, name: str) -> tuple[float, float]:
-        variable = self.variables[name]
-        return float(variable.low), float(variable.last)
-
-    @property
-    def members(self) -> Indices:
-        return np.arange(len(self))
-
-    @property
-    def different_rows(self) -> Indices:
-        return np.arange(len(self))
 
 
 @dataclass(frozen=True)
@@ -197,7 +114,7 @@ class View:
     name: str
     target: str
     direction: str
-    candidates: Candidates | MetPoints
+    candidates: Place
     trials: Trials
     estimates: Estimates
     status: Status
@@ -218,19 +135,15 @@ class View:
 
     @property
     def noun(self) -> str:
-        """What is measured: the candidates of a table, or points of a space."""
-        return "point" if isinstance(self.candidates, MetPoints) else "candidate"
+        return self.candidates.candidate_noun
 
     @property
     def column_noun(self) -> str:
-        return "variable" if isinstance(self.candidates, MetPoints) else "column"
+        return self.candidates.column_noun
 
     def place_of(self, row: Row, x: X) -> int:
         """Return the place of a row, or of a point, in the estimates."""
-        if isinstance(self.candidates, MetPoints):
-            return self.candidates.find(x)
-        assert row is not None
-        return int(self.estimates.member[row])
+        return int(self.estimates.member[self.candidates.find_named(row, x)])
 
     @property
     def sign(self) -> float:
@@ -239,9 +152,12 @@ class View:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns used that differ between candidates; of a similarity, their names."""
-        if not isinstance(self.candidates, MetPoints) and self.candidates.by_similarity:
-            return self.candidates.chosen
-        return self.candidates.varying
+        place = self.candidates
+        return place.chosen if place.by_similarity else place.varying
+
+    def label(self, row: Row) -> Mapping[str, str]:
+        """Return what the table calls a row; nothing for a point."""
+        return {} if row is None else self.candidates.label(row)
 
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
@@ -288,8 +204,8 @@ def read_view(
     """
     events = study.history()
     frame = study.to_dataframe()
-    place: Candidates | MetPoints
-    place = study.candidates if study.space is None else MetPoints(study.space, frame)
+    # Points that were asked for and undone, and so have no trial, are not shown.
+    place = study.candidates.without_points()
     trials = read_trials(frame, place, events)
     check = study.check() if check is None else check
     status = study.status() if status is None else status
@@ -313,7 +229,7 @@ def read_view(
 
 
 def read_target_series(
-    study: Study, status: Status, frame: pd.DataFrame, place: Candidates | MetPoints
+    study: Study, status: Status, frame: pd.DataFrame, place: Place
 ) -> tuple[TargetSeries, ...]:
     """Return the values and estimates of several targets."""
     shown = name_in_export([*place.labels, *place.chosen]).values()
@@ -328,7 +244,7 @@ def read_target_series(
     return tuple(found)
 
 
-def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> EstimateMap | None:
+def read_map(study: Study, place: Place, check: Check) -> EstimateMap | None:
     """Return the map of the two most relevant columns, of the first two while that is unknown."""
     known = [one.column for one in check.columns] or list(place.varying)
     few = [
@@ -338,7 +254,7 @@ def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> Estim
     ]
     # Numbers are drawn along the longer side, and a choice beside them.
     chosen = sorted(few[:2], key=lambda name: place.kinds[name] != "number")
-    mixture = find_mixture(place.space if isinstance(place, MetPoints) else place)
+    mixture = place.find_mixture()
     if mixture is not None and few and few[0] in mixture.names:
         chosen = [*mixture.names[:2]]
     if len(chosen) < 2:
@@ -370,16 +286,13 @@ def study_name(place: str) -> str:
     return parse_qs(parts.query).get("study", [parts.path.strip("/") or "study"])[0]
 
 
-def read_trials(
-    frame: pd.DataFrame, place: Candidates | MetPoints, events: Iterable[Event]
-) -> Trials:
+def read_trials(frame: pd.DataFrame, place: Place, events: Iterable[Event]) -> Trials:
     numbers = frame["trial"].to_numpy(dtype=np.int64)
     greedy = {event.trial: event.body.get("greedy") for event in events if event.kind == "asked"}
     found = [greedy.get(int(number)) for number in numbers]
-    rows = place.row_of_trial if isinstance(place, MetPoints) else frame["row"]
     return Trials(
         number=numbers,
-        row=np.array(rows, dtype=np.int64),
+        row=np.array(place.read_rows(frame), dtype=np.int64),
         state=np.array([str(one) for one in frame["state"]], dtype=np.str_),
         top_estimate=np.array([-1 if row is None else row for row in found], dtype=np.int64),
         asked_at=to_seconds(frame["asked_at"]),
@@ -389,22 +302,18 @@ def read_trials(
     )
 
 
-def read_estimates(frame: pd.DataFrame, place: Candidates | MetPoints, trials: Trials) -> Estimates:
+def read_estimates(frame: pd.DataFrame, place: Place, trials: Trials) -> Estimates:
     rows, member = place.different_rows, place.members
     told, values = member[trials.row[trials.has_result]], trials.value[trials.has_result]
     count = np.bincount(told, minlength=len(rows))
     total = np.bincount(told, values / count[told], minlength=len(rows))
-    columns = {name: to_floats(frame[name]) for name in ("mean", "sd", "low", "high")}
-    if isinstance(place, MetPoints):
-        # Points whose trials all failed, or were withdrawn or released, have no estimate here.
-        shown = MetPoints(place.space, frame)
-        there = [place.find(shown.x(row)) for row in range(len(shown))]
-        for name, known in columns.items():
-            columns[name] = np.full(len(place), np.nan)
-            columns[name][there] = known
-        allowed = np.isfinite(columns["mean"])
-    else:
-        allowed = place.allowed_rows[rows]
+    # Points whose trials all failed, or were withdrawn or released, have no estimate.
+    there = member[place.read_rows(frame)]
+    columns = {name: np.full(len(rows), np.nan) for name in ("mean", "sd", "low", "high")}
+    for name, column in columns.items():
+        column[there] = to_floats(frame[name])
+    allowed = np.zeros(len(rows), dtype=np.bool_)
+    allowed[there] = place.allowed_rows[rows[there]]
     return Estimates(
         row=rows,
         member=member,

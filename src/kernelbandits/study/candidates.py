@@ -18,7 +18,7 @@ import json
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -29,8 +29,17 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
-from kernelbandits.formatting import did_you_mean
+from kernelbandits.formatting import did_you_mean, format_count
 from kernelbandits.row_index import RowIndex
+from kernelbandits.study.growing import Cells, grow_candidates, permit_rows
+from kernelbandits.study.mixtures import (
+    MapGrid,
+    ThreePartMixture,
+    fill_mixture,
+    find_shares,
+    spread_over,
+)
+from kernelbandits.study.place import Place
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import canonical_texts, parse_number, text_of, truth, whole
 from kernelbandits.tables.headers import find_column
@@ -51,6 +60,11 @@ from kernelbandits.tables.table import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.domains import Arms
+    from kernelbandits.insight.slices import Slice
+    from kernelbandits.storage import Event
+    from kernelbandits.study.settings import Settings
+
 SHEET = "candidates"
 """The sheet of an exported workbook with the table of candidates."""
 NAME, SIMILARITY = "candidate", "similarity"
@@ -60,18 +74,21 @@ MOST_COORDINATES = 2**27
 
 Source = str | PathLike[str] | npt.ArrayLike
 """A path, a DataFrame or an (n, d) array."""
-Cells = Array | tuple[str, ...]
-"""A column: numbers, or text."""
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(Place):
     """A table by column, and what its columns are for."""
 
     noun: ClassVar[str] = "row"
-    """What a study calls a candidate; that of a space is a point."""
+    column_noun: ClassVar[str] = "column"
+    candidate_noun: ClassVar[str] = "candidate"
+    heading: ClassVar[str] = "columns"
+    argument: ClassVar[str] = "row"
+    stored_as: ClassVar[str] = "candidates"
+    row_columns: ClassVar[tuple[str, ...]] = ("row",)
+    lists_all: ClassVar[bool] = True
     space: ClassVar[None] = None
-    """A table has no space."""
 
     columns: Mapping[str, Cells] = field(repr=False)
     """Name -> numbers for what describes a candidate by a number and for costs, text for the rest,
@@ -300,7 +317,6 @@ class Candidates:
         return np.array(list(map(float, cells))) if isinstance(cells, tuple) else cells
 
     def x(self, row: int) -> dict[str, float | str]:
-        """Return the values that describe the candidate in this row, by column."""
         return {name: self._value(name, self.check_row(row)) for name in self.chosen}
 
     def _value(self, name: str, row: int) -> float | str:
@@ -308,17 +324,11 @@ class Candidates:
         return cell if isinstance(cell, str) else float(cell)
 
     def label(self, row: int) -> dict[str, str]:
-        """Return the names of this row, by column of labels."""
         self.check_row(row)
         return {name: str(self.columns[name][row]) for name in self.labels}
 
     def number(self, row: int) -> int | None:
-        """Return the number by which users know a row."""
         return row
-
-    def name(self, row: int) -> str:
-        """Return the words by which a sentence names a row."""
-        return f"row {row}"
 
     @cached_property
     def extent(self) -> int | str:
@@ -331,21 +341,162 @@ class Candidates:
         return hashlib.sha256(self.points.tobytes()).hexdigest()
 
     def identify(self, row: int) -> bytes:
-        """Return the bytes by which a digest of results identifies a row."""
         return struct.pack("<q", row)
 
     def key(self, row: int) -> int | str:
-        """Return what identifies the candidate of a line in a file of results."""
         return row
 
-    def check_row(self, row: int) -> int:
-        checks.needs(
-            checks.is_whole(row) and 0 <= row < len(self),
-            "candidates",
-            f"a row in [0, {len(self)})",
-            row,
-        )
+    def check_row(self, row: Any, owner: str = "candidates") -> int:
+        place = checks.whole(owner, "row", row, least=0)
+        checks.needs(place < len(self), owner, f"a row below {len(self)}", row)
+        return place
+
+    def check_point(self, x: Mapping[str, Any]) -> None:
+        # Whether it is a row is decided when its result is written: rows may be added meanwhile.
+        self.parse_point(x)
+
+    def values(self, row: int, columns: Iterable[str]) -> dict[str, Any]:
+        # A batch may share any column, also one that does not describe candidates.
+        return {name: self._value(name, row) for name in columns}
+
+    def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:
+        assert row is not None
         return row
+
+    def without_points(self) -> Candidates:
+        return self
+
+    def read_rows(self, frame: pd.DataFrame) -> list[int]:
+        return list(map(int, frame["row"]))
+
+    def shown_rows(self, used: Iterable[int]) -> list[int]:
+        return list(self.different_rows.tolist())
+
+    def count_candidates(self) -> dict[str, Any]:
+        rows = self.table_rows
+        different = len(np.unique(self.first_rows[rows]))
+        return {
+            "rows": len(rows),
+            "allowed": int(self.allowed_rows.sum()),
+            "different": different,
+        }
+
+    def check_batch(self, columns: Sequence[str], spread: bool) -> None:
+        """Accept whatever is demanded of a batch: a table can share any columns."""
+
+    def describe(self) -> str:
+        return scaling.describe_scales(self.log)
+
+    def introduce(self) -> str:
+        rows = format_count(len(self.table_rows), "row")
+        if self.by_similarity:
+            return f"{format_count(len(self.table_rows), 'candidate')} known by their similarity."
+        different = f", {self.distinct} of them different" if self.distinct < len(self) else ""
+        return f"A table of {rows}{different}, described by {', '.join(self.chosen)}."
+
+    def introduce_in_methods(self) -> str:
+        return f"The candidates were {self.describe_size()} of a given table; {self.describe()}"
+
+    def describe_size(self) -> str:
+        return format_count(self.count_candidates()["different"], "candidate")
+
+    def describe_repeats(self, settings: Settings) -> str:
+        return settings.repeats_sentence
+
+    def describe_exhaustion(self, measured: int) -> list[str]:
+        """Return nothing: that rows of a table are repeated is a setting of the study."""
+        return []
+
+    # ------------------------------------------------------------------ geometry
+
+    def domain(self, rows: Indices | None = None) -> Arms:
+        # Imported here, because a study that only tells needs no domains.
+        from kernelbandits.domains import Arms
+
+        points = self.points if rows is None else self.points[rows]
+        if self.by_similarity:
+            return Arms(points, features=True)
+        # The scales of a table that has grown stay, whatever the range of its new rows.
+        return Arms(points, blocks=self.blocks, sides=self._sides() if self.changed else ())
+
+    def _sides(self) -> tuple[float, ...]:
+        """Return the extent of each coordinate by the fixed scales, whatever rows came since."""
+        sides: list[float] = []
+        for name, block in zip(self.varying, self.blocks, strict=False):
+            sides += [math.sqrt(0.5) if name in self.categories else 1.0] * len(block)
+        return tuple(sides) or (1.0,)
+
+    def side_lengths(self) -> Array:
+        """Return 1 for each coordinate: columns are scaled to [0, 1] already."""
+        return np.ones(self.width)
+
+    def grid(self, name: str, most: int) -> list[tuple[Any, Array]]:
+        coordinates = self.coordinates(name).reshape(len(self), -1)
+        if name in self.categories:
+            cells = list(self.columns[name])
+            return [(text, coordinates[cells.index(text)]) for text in self.levels(name)]
+        numbers, first = np.unique(self.numbers(name), return_index=True)
+        if len(numbers) <= most:
+            pairs = zip(numbers, first, strict=True)
+            return [(float(number), coordinates[row]) for number, row in pairs]
+        ends = float(coordinates.min()), float(coordinates.max())
+        places = np.linspace(*ends, most).tolist()
+        return [(self.number_at(name, place), np.array([place])) for place in places]
+
+    def slices(self, name: str, points: Array) -> list[Slice]:
+        from kernelbandits.insight.slices import VALUES, Slice, select_rows, set_columns
+
+        block = list(dict(zip(self.varying, self.blocks, strict=True))[name])
+        others = points[select_rows(len(points))]
+        return [
+            Slice(value, set_columns(others, block, at)) for value, at in self.grid(name, VALUES)
+        ]
+
+    def find_mixture(self) -> ThreePartMixture | None:
+        return find_shares({name: self.numbers(name) for name in self.plain_numbers})
+
+    def map_grid(self, row: Array, names: tuple[str, str], most: int) -> MapGrid:
+        mixture = self.find_mixture()
+        if mixture is not None and {*names} <= {*mixture.names}:
+            return fill_mixture(self, row, names, mixture, most)
+        sides = self.grid(names[0], most), self.grid(names[1], most)
+        rows = spread_over(self, row, names, sides)
+        return MapGrid(sides, rows, np.ones(len(rows), dtype=np.bool_))
+
+    def objects(self, name: str, rows: Sequence[int]) -> Any:
+        cells = self.columns[name]
+        return [cells[row] for row in rows]
+
+    def document(self) -> dict[str, Any]:
+        return {"columns": self.chosen, "labels": self.labels, "table": self.lists}
+
+    def summarise(self) -> dict[str, Any]:
+        return {
+            "rows": len(self),
+            "columns": list(self.chosen),
+            "label": self.named_by,
+            "similarity": self.by_similarity,
+            "log": list(self.log),
+            "notices": list(self.notices),
+            "fingerprint": self.fingerprint,
+        }
+
+    def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
+        """Return the whole table, from which the same study can be created again."""
+        return SHEET, list(self.lists), [*zip(*self.lists.values(), strict=True)]
+
+    # ------------------------------------------------------------------ events
+
+    @property
+    def table(self) -> Candidates:
+        return self
+
+    def changed_by(self, event: Event) -> Candidates:
+        if event.kind == "added":
+            return grow_candidates(self, event.body)
+        return permit_rows(self, event.body["rows"], event.kind == "allowed")
+
+    # ------------------------------------------------------------------ labels and lines
 
     def find_label(self, text: str) -> int:
         """Return the row with this label, in the column given as label or else in any of labels."""
@@ -473,6 +624,15 @@ class Candidates:
     def distinct(self) -> int:
         """The number of different candidates."""
         return len(self.different_rows)
+
+    @property
+    def count(self) -> int:
+        return self.distinct
+
+    @property
+    def plain_numbers(self) -> list[str]:
+        """The columns that vary and hold numbers that the model sees by their values."""
+        return [name for name in self.varying if name not in (*self.categories, *self.log)]
 
 
 def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:

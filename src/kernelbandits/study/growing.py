@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
-from kernelbandits.tables.candidates import Candidates, Cells
 from kernelbandits.tables.cells import ABSENT, parse_number, text_of
 from kernelbandits.tables.headers import find, find_column
 from kernelbandits.tables.roles import check_cost, check_label, check_words
@@ -38,6 +37,11 @@ from kernelbandits.tables.table import (
     read_texts,
 )
 
+if TYPE_CHECKING:
+    from kernelbandits.study.candidates import Candidates
+
+Cells = Array | tuple[str, ...]
+"""A column: numbers, or text."""
 FAR = 0.5
 """A row is far outside if it is farther from the range of a column than this share of the range."""
 LISTED = 3
@@ -92,6 +96,14 @@ def read_additions(
         lambda i, name: cell_place(table, i, where.get(name) or name),
     )
     return Additions(body, (*notices, *remark_additions(candidates, body)))
+
+
+def list_cells(source: Any) -> Any:
+    """Return the cells of rows to add: a file is the same again if its cells are."""
+    table = read_table(source)
+    if table is None:
+        return source
+    return {name: column_texts(table, name) for name in table.columns}
 
 
 def refuse_growth(candidates: Candidates, owner: str) -> None:
@@ -266,7 +278,7 @@ def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[s
     )
 
 
-def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
+def draft_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
     """Return the addition of a candidate that is not in the table: it is never suggested."""
     refuse_growth(candidates, "tell")
     given = candidates.parse_point(x)
@@ -355,12 +367,3 @@ def check_permission(candidates: Candidates, rows: Sequence[int], permitted: boo
             )
     if not permit_rows(candidates, rows, permitted).allowed_rows.any():
         raise StudyConflict(f"{owner} needs at least one row that stays allowed, got all of them")
-
-
-def sides_of(candidates: Candidates) -> tuple[float, ...]:
-    """Return the extent of each coordinate by the fixed scales, whatever rows came since."""
-    sides: list[float] = []
-    for name, block in zip(candidates.varying, candidates.blocks, strict=False):
-        category = name in candidates.categories
-        sides += [math.sqrt(0.5) if category else 1.0] * len(block)
-    return tuple(sides) or (1.0,)

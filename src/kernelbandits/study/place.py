@@ -1,0 +1,376 @@
+"""What a study may measure: the rows of a table, or the points of a space.
+
+    Place -> Candidates (`candidates`), Points (`points`)
+
+All of a study works with the numbers of candidates. In a table they are its rows. In a space they
+count the points that were asked for or measured, and no user sees them: users know a point by its
+values. What differs between the two is a method here, so that no other module has to ask which of
+them it is given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelbandits.checks import Array, Indices
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.words import describe_candidate, name_candidate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.domains import Arms, MixedBox
+    from kernelbandits.insight.slices import Slice
+    from kernelbandits.study.candidates import Candidates
+    from kernelbandits.study.mixtures import MapGrid, ThreePartMixture
+    from kernelbandits.study.settings import Settings
+
+
+class Place(ABC):
+    """The candidates of a study, each with a number."""
+
+    noun: ClassVar[str]
+    """What a candidate is called: row or point."""
+    column_noun: ClassVar[str]
+    """What describes a candidate: a column or a variable."""
+    candidate_noun: ClassVar[str]
+    """What is compared: candidates, of which a table may have several rows, or points."""
+    heading: ClassVar[str]
+    """What `describe` describes: the columns, or the space."""
+    argument: ClassVar[str]
+    """By which argument `tell` gets a candidate that nobody asked for."""
+    stored_as: ClassVar[str]
+    """The name of its description in the first event of a study."""
+    row_columns: ClassVar[tuple[str, ...]]
+    """The column of an export that has the number of a candidate; none, if users do not know it."""
+    lists_all: ClassVar[bool]
+    """Whether all candidates are listed, so that a policy chooses among arms."""
+
+    if TYPE_CHECKING:
+        # Only declared: a dataclass would take a property of its base for the default of a field.
+
+        @property
+        @abstractmethod
+        def chosen(self) -> tuple[str, ...]:
+            """The columns or variables that describe a candidate."""
+
+        @property
+        @abstractmethod
+        def categories(self) -> tuple[str, ...]:
+            """Those of them that hold text, or choices."""
+
+        @property
+        @abstractmethod
+        def varying(self) -> tuple[str, ...]:
+            """Those of them that the model sees, because they differ between candidates."""
+
+        @property
+        @abstractmethod
+        def log(self) -> tuple[str, ...]:
+            """Those of them that the model sees by their logarithms."""
+
+        @property
+        @abstractmethod
+        def kinds(self) -> dict[str, str]:
+            """For each of them whether it is a number or a category."""
+
+        @property
+        @abstractmethod
+        def blocks(self) -> tuple[tuple[int, ...], ...]:
+            """The coordinates of each one that varies."""
+
+        @property
+        @abstractmethod
+        def labels(self) -> tuple[str, ...]:
+            """The columns that name a candidate for people."""
+
+        @property
+        @abstractmethod
+        def columns(self) -> Mapping[str, Any]:
+            """All columns or variables by name."""
+
+        @property
+        @abstractmethod
+        def notices(self) -> tuple[str, ...]:
+            """What is to be said of it when a study is created."""
+
+        @property
+        @abstractmethod
+        def cost(self) -> str | None:
+            """The column of costs; None if there is none."""
+
+        @property
+        @abstractmethod
+        def costs(self) -> Array | None:
+            """The cost of each candidate; None if they cost the same."""
+
+        @property
+        @abstractmethod
+        def by_similarity(self) -> bool:
+            """Whether the model sees the similarity of candidates, and not their columns."""
+
+        @property
+        @abstractmethod
+        def points(self) -> Array:
+            """The coordinates of each candidate, as kernels see them."""
+
+        @property
+        @abstractmethod
+        def body(self) -> dict[str, Any]:
+            """The description that the first event of a study has."""
+
+        @property
+        @abstractmethod
+        def fingerprint(self) -> str:
+            """The sha256 of all that is described."""
+
+        @property
+        @abstractmethod
+        def stored(self) -> dict[str, list[Any]]:
+            """The columns that a log keeps beside its events."""
+
+        @property
+        @abstractmethod
+        def extent(self) -> int | str:
+            """What identifies the whole place in a digest of results."""
+
+        @property
+        @abstractmethod
+        def space(self) -> MixedBox | None:
+            """The space; None for a table."""
+
+        @property
+        @abstractmethod
+        def count(self) -> float:
+            """How many different candidates there are; infinitely many where a variable is
+            continuous."""
+
+        @property
+        @abstractmethod
+        def first_rows(self) -> Indices:
+            """For each number the first one of the same candidate."""
+
+        @property
+        @abstractmethod
+        def samples(self) -> Indices:
+            """For each number the first one of the same sample: the same candidate and labels."""
+
+        @property
+        @abstractmethod
+        def members(self) -> Indices:
+            """For each number the place of its candidate among the different ones."""
+
+        @property
+        @abstractmethod
+        def different_rows(self) -> Indices:
+            """The number that stands for each different candidate."""
+
+        @property
+        @abstractmethod
+        def allowed_rows(self) -> npt.NDArray[np.bool_]:
+            """Which candidates may be suggested."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many candidates have a number."""
+
+    # ------------------------------------------------------------------ in words
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say how columns are scaled, or which variables and constraints a space has."""
+
+    @abstractmethod
+    def introduce(self) -> str:
+        """Return a sentence: a table of so many rows and these columns, or the space."""
+
+    @abstractmethod
+    def introduce_in_methods(self) -> str:
+        """Return the same for the methods section of a paper, in the past tense."""
+
+    @abstractmethod
+    def describe_size(self) -> str:
+        """Say how many candidates there are, or of how many variables the space is."""
+
+    @abstractmethod
+    def describe_repeats(self, settings: Settings) -> str:
+        """Say when a candidate is measured again."""
+
+    @abstractmethod
+    def describe_exhaustion(self, measured: int) -> list[str]:
+        """Say so if all candidates are measured, and who asks might not expect it."""
+
+    def name(self, row: int) -> str:
+        """Return the words by which a sentence names a candidate: row 3, or the point."""
+        return name_candidate(self.number(row), self.x(row))
+
+    def describe_candidate(self, row: int) -> str:
+        """Return a candidate in words: row 3 (film A7, Cs 0.25), or the point."""
+        return describe_candidate(self.number(row), self.label(row), self.x(row))
+
+    # ------------------------------------------------------------------ candidates
+
+    @abstractmethod
+    def x(self, row: int) -> dict[str, Any]:
+        """Return the values that describe a candidate, by column."""
+
+    @abstractmethod
+    def label(self, row: int) -> dict[str, str]:
+        """Return the names of a candidate, by column of labels."""
+
+    @abstractmethod
+    def number(self, row: int) -> int | None:
+        """Return the number by which users know a candidate; None for a point."""
+
+    def point(self, row: int) -> dict[str, Any] | None:
+        """Return the point of a candidate that users know by it; None for a row."""
+        return self.x(row) if self.number(row) is None else None
+
+    def reference(self, row: int) -> int | dict[str, Any]:
+        """Return what names a candidate in a document: its number, or the point."""
+        number = self.number(row)
+        return self.x(row) if number is None else number
+
+    @abstractmethod
+    def identify(self, row: int) -> bytes:
+        """Return the bytes by which a candidate enters a digest of results."""
+
+    @abstractmethod
+    def key(self, row: int) -> int | str:
+        """Return what identifies the candidate of a line in a file of results."""
+
+    @abstractmethod
+    def check_row(self, row: Any, owner: str = "candidates") -> int:
+        """Check the number of a candidate that a user gave."""
+
+    @abstractmethod
+    def check_point(self, x: Mapping[str, Any]) -> int | None:
+        """Check a candidate that a user described; return its number if it has one for good."""
+
+    @abstractmethod
+    def parse_point(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        """Read a candidate whose values may be texts."""
+
+    @abstractmethod
+    def row_of(self, x: Mapping[str, Any]) -> int:
+        """Return the number of the candidate with these values, which may be texts."""
+
+    @abstractmethod
+    def row_with_label(self, name: str, text: str) -> int | None:
+        """Return the candidate with this label; None if there is none."""
+
+    @abstractmethod
+    def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:
+        """Return the number of a candidate that is named as users know it."""
+
+    @abstractmethod
+    def without_points(self) -> Place:
+        """Return the same place as it is before anything is measured."""
+
+    @abstractmethod
+    def read_rows(self, frame: pd.DataFrame) -> list[int]:
+        """Return the candidate of each line of a table of trials or estimates."""
+
+    def values(self, row: int, columns: Iterable[str]) -> dict[str, Any]:
+        """Return the values of a candidate in some columns."""
+        x = self.x(row)
+        return {name: x[name] for name in columns}
+
+    @abstractmethod
+    def shown_rows(self, used: Iterable[int]) -> Sequence[int]:
+        """Return the candidates of a table of estimates; `used` are those of trials."""
+
+    @abstractmethod
+    def count_candidates(self) -> dict[str, Any]:
+        """Count rows, allowed rows and different candidates; None for what there is not."""
+
+    @abstractmethod
+    def check_batch(self, columns: Sequence[str], spread: bool) -> None:
+        """Refuse what cannot be demanded of a batch: columns to share, or to be far apart."""
+
+    # ------------------------------------------------------------------ columns
+
+    @abstractmethod
+    def levels(self, name: str) -> dict[str, int]:
+        """Return the values of a choice as texts, numbered in their order."""
+
+    @abstractmethod
+    def texts(self, name: str) -> Sequence[str]:
+        """Return the values of all candidates in one column as texts."""
+
+    @abstractmethod
+    def numbers(self, name: str) -> Array:
+        """Return the values of all candidates in a column of numbers."""
+
+    @abstractmethod
+    def range(self, name: str) -> tuple[float, float]:
+        """Return the least and the greatest number of a column, as the model scales it."""
+
+    @abstractmethod
+    def objects(self, name: str, rows: Sequence[int]) -> Any:
+        """Return the values of some candidates in one column, as a DataFrame takes them."""
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """Return the whole table, or the space, for JSON."""
+
+    @abstractmethod
+    def summarise(self) -> dict[str, Any]:
+        """Return what the table is, without its cells, or the space, for JSON."""
+
+    @abstractmethod
+    def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
+        """Return the sheet of a workbook that describes the place: name, header and rows."""
+
+    # ------------------------------------------------------------------ geometry
+
+    @abstractmethod
+    def domain(self, rows: Indices | None = None) -> Arms | MixedBox:
+        """Return what a policy plays on: all candidates, or of a table some rows."""
+
+    @abstractmethod
+    def side_lengths(self) -> Array:
+        """Return the range of each coordinate."""
+
+    @abstractmethod
+    def grid(self, name: str, most: int) -> list[tuple[Any, Array]]:
+        """Return values of a column with their coordinates, numbers in increasing order.
+
+        A column of more numbers than `most` has that many, evenly spaced between its ends.
+        """
+
+    @abstractmethod
+    def slices(self, name: str, points: Array) -> list[Slice]:
+        """Return candidates with several values of one column; `points` are those compared."""
+
+    @abstractmethod
+    def find_mixture(self) -> ThreePartMixture | None:
+        """Find three columns of numbers that sum to 1 or to 100 %."""
+
+    @abstractmethod
+    def map_grid(self, row: Array, names: tuple[str, str], most: int) -> MapGrid:
+        """Return a candidate with all values of two columns, the others as they are there."""
+
+    # ------------------------------------------------------------------ events
+
+    @property
+    @abstractmethod
+    def table(self) -> Candidates:
+        """The table that may grow; an error for a space, which has none."""
+
+    def changed_by(self, event: Event) -> Place:
+        """Return the place after an event that changes it; only a table is changed."""
+        return self.table.changed_by(event)
+
+    def to_stored(self, drafts: list[Draft]) -> list[Draft]:
+        """Return drafts as they are stored."""
+        return drafts
+
+    def from_stored(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return stored events as they are in memory."""
+        return events
