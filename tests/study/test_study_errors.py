@@ -155,7 +155,7 @@ def test_a_lease_is_a_duration(folder, text):
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (("ask", "films.db", "--n", "0"), 2, "ask needs a whole number n >= 1, got 0"),
+        (("ask", "films.db", "--n", "0"), 2, "--n needs a whole number from 1 on, got '0'"),
         (("ask", "films.db", "--lease", "99999999d"), 2, "at most a hundred years"),
         (("ask", "films.db", "--worker", ""), 2, "a worker of 1 to 200 printable characters, got ''"),
         (("tell", "films.db", "1", "2", "--key", "a\nb"), 2, "a key of 1 to 200 printable characters, got 'a\\nb'"),
@@ -208,7 +208,7 @@ def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, word
         (("--centre", "nan", "--spread", "1"), "Study needs a finite number centre, got nan"),
         (("--centre", "0", "--spread", "0"), "Study needs spread > 0, got 0.0"),
         (("--delta", "0"), "Study needs delta in (0, 1), got 0.0"),
-        (("--seed", "-1"), "Study needs a whole number seed >= 0, got -1"),
+        (("--seed", "-1"), "--seed needs a whole number from 0 on, got '-1'"),
         (("--target", "stability"), "Study needs each target once, got 'stability'"),
         (("--cost", "kind"), "column 'kind', got 'a'"),
         (("--allowed", "none"), f"needs a column for allowed among {TABLE}, got 'none'"),
@@ -241,7 +241,7 @@ def test_what_the_parser_refuses_has_exit_code_two_and_nothing_on_standard_outpu
     [(("ask",), "study ask needs PLACE, got none (see kernelbandits study ask --help)"),
      (("frobnicate",), "study has no command frobnicate. Its commands are create, "),
      (("ask", "films.db", "--format", "yaml"), "--format needs one of text, json, got 'yaml' (see kernelbandits study"),
-     (("ask", "films.db", "--n", "x"), "--n needs a whole number, got 'x' (see kernelbandits study ask --help)"),
+     (("ask", "films.db", "--n", "x"), "--n needs a whole number from 1 on, got 'x'"),
      (("ask", "films.db", "--n"), "--n needs a value, got none (see kernelbandits study ask --help)"),
      (("ask", "films.db", "--loud"), "study ask has no option --loud (see kernelbandits study ask"),
      (("tell", "films.db", "1", "3", "--failde"), "study tell has no option --failde. Did you mean --failed?"),
