@@ -31,6 +31,7 @@ from benchmarks.durability.bare import Bare
 from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared, waits
 from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
+from kernelbandits.domains import Arms
 from kernelbandits.storage import log
 from kernelbandits.storage.database import Transaction
 from kernelbandits.study import Study
@@ -232,7 +233,7 @@ def test_the_checker_sees_a_study_that_answers_otherwise_when_opened_anew(tmp_pa
         study.estimates()
         assert kills.differences(study, tmp_path) == 0
         driver = study._session.driver
-        driver.__dict__["_all_arms"] = driver._arms(driver._points[::-1].copy())
+        driver.__dict__["_domain"] = Arms(driver._domain.points[::-1].copy())
         study.correct(1, 0.3)
         (tmp_path / "copy.db").unlink()
         assert kills.differences(study, tmp_path) > 0

@@ -296,8 +296,8 @@ def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
     for sentence in (
         "films: which candidate has the lowest yield (%)?",
         "5 results of 4 rows; 1 pending, 1 failed, 0 withdrawn (7 trials)",
-        f"row {status.best.row} (T (°C) = ",
-        f"best with probability {status.best.probability:.2g}",
+        f"row {status.best.row} (T (°C) ",
+        status.best.sentence,
         status.stop.sentence,
         status.claim,
         status.units,
@@ -305,7 +305,7 @@ def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
         study.candidates.fingerprint,
         "95 % interval of the estimate, not of a new measurement",
         "All 7 trials",
-        "with anna",
+        "asked for by anna",
     ):
         assert sentence in text, sentence
 
@@ -567,10 +567,9 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     best, waiting = study.status().best, study.status().waiting[0]
     assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.1429)"
     text = Page(draw_study(study, tmp_path / "films.html")).text
-    assert f"Nr. {best.row + 1}, {names[best.row]}, row {best.row} (T (°C) = " in text
-    assert (
-        f"trial 3, Nr. {waiting.row + 1}, {names[waiting.row]}, row {waiting.row} with anna" in text
-    )
+    assert f"row {best.row} (Nr. {best.row + 1}, sample {names[best.row]}, T (°C) " in text
+    row = f"row {waiting.row} (Nr. {waiting.row + 1}, sample {names[waiting.row]}, T (°C) "
+    assert f"trial 3, {row}" in text
     markup = study_page(view, [])
     assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 3
     assert '<td>1</td><td>4</td><td class="text">5</td><td class="text">Probe 005</td>' in markup

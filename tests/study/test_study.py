@@ -722,7 +722,7 @@ def test_a_failure_changes_no_estimate(tmp_path, films):
         study._session.updated_driver().policy.estimates()[0][row]
         < after["mean"][row] - after["sd"][row]
     )
-    assert f"{len(films)} rows, 12 results" in repr(study)
+    assert f"{len(films)} candidates, 12 results" in repr(study)
 
 
 def test_a_table_of_results_is_told_all_or_nothing_and_twice_counts_once(tmp_path, films):

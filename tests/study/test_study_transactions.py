@@ -782,6 +782,7 @@ def test_these_commands_import_no_policy(tmp_path, words):
     assert set(done.stderr.split("\n")[-2].split()) == {
         "apps",
         "checks",
+        "codec",
         "formatting",
         "markup",
         "outputs",
