@@ -276,3 +276,12 @@ def test_a_wrong_direction_would_be_seen(tmp_path):
     module = read_module(path)
     assert module.imports() == names | late | {"typing.TYPE_CHECKING"}
     assert module.imports_at_once() == names | {"typing.TYPE_CHECKING"}
+
+
+def test_no_class_name_stands_twice():
+    modules: dict[str, list[str]] = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in modules.items() if len(where) > 1} == {}

@@ -25,7 +25,7 @@ def test_a_game_has_its_losses_and_its_set(few_rounds, pool):
         assert 0 <= row["recommended"] <= 8
         assert row["distinct"] <= 4
         auto = kb.Auto(kb.Arms(np.random.default_rng(0).random((900, 2))))
-        size = None if auto.working is None else len(auto.working)
+        size = None if auto.working_set is None else len(auto.working_set)
         assert size == {"all arms": None, "1/6": 150, "1/50": 18}[compared]
 
 

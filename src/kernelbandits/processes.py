@@ -165,7 +165,8 @@ class ProcessPool:
                 if left <= 0:
                     return
                 ready = connection.wait(list(busy), timeout=min(left, LONGEST_WAIT))
-                results, errors = self._receive([busy[pipe] for pipe in ready])  # type: ignore[index]
+                workers = [busy[pipe] for pipe in ready]  # type: ignore[index]
+                results, errors = self._receive(workers)
                 if not errors:
                     # The processes work on while the caller handles these results.
                     self._hand_out(waiting)

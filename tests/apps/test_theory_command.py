@@ -25,7 +25,12 @@ from kernelbandits.analysis.calculation import (
 )
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.apps.cli.options import folder
-from kernelbandits.apps.cli.theory import compare_with_trivial, describe_box, place_of, read_box
+from kernelbandits.apps.cli.theory import (
+    choose_domain,
+    compare_with_trivial,
+    describe_box,
+    read_box,
+)
 from kernelbandits.catalogue import read_law, read_policy
 from kernelbandits.formatting import format_number
 
@@ -271,13 +276,13 @@ def test_the_arms_of_a_problem_are_those_of_its_seed_and_its_premises_are_said()
 
 
 def test_candidates_make_a_finite_set_of_a_box_or_of_a_problem():
-    box = place_of(None, "0,1x-5,10", None, 40, 0)
+    box = choose_domain(None, "0,1x-5,10", None, 40, 0)
     assert len(box.domain) == 40
     assert (box.domain.points == kb.Box((0, -5), (1, 10)).cover(40).points).all()
     assert box.words == "40 points spread over [0, 1] x [-5, 10]"
-    assert len(place_of("branin", None, None, 20, 0).domain) == 20
-    assert place_of(None, None, 3, None, 0).domain == kb.Box((0, 0, 0), (1, 1, 1))
-    assert place_of(None, None, None, None, 0).words == "the unit square"
+    assert len(choose_domain("branin", None, None, 20, 0).domain) == 20
+    assert choose_domain(None, None, 3, None, 0).domain == kb.Box((0, 0, 0), (1, 1, 1))
+    assert choose_domain(None, None, None, None, 0).words == "the unit square"
 
 
 def test_boxes_are_spelled_by_their_sides():

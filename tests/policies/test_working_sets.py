@@ -47,7 +47,7 @@ def play(auto, rounds):
 
 
 def arms_outside(auto):
-    return np.setdiff1d(np.arange(len(auto.domain)), auto.working.numbers)
+    return np.setdiff1d(np.arange(len(auto.domain)), auto.working_set.numbers)
 
 
 def full_mixture(auto):
@@ -66,9 +66,9 @@ def full_mixture(auto):
 def test_a_pool_up_to_the_limit_has_no_working_set(small_sets):
     auto = kb.Auto(make_pool(100), seed=1)
     choice = play(auto, 4)[-1]
-    assert auto.working is None
-    assert "working" not in choice.note
-    assert kb.Auto(make_pool(101), seed=1).working is not None
+    assert auto.working_set is None
+    assert "working_set" not in choice.note
+    assert kb.Auto(make_pool(101), seed=1).working_set is not None
 
 
 @pytest.mark.thorough
@@ -79,7 +79,7 @@ def test_a_set_of_all_arms_chooses_as_the_whole_pool(monkeypatch, goal):
     auto = kb.Auto(make_pool(), goal=goal, seed=4)
     chosen = play(auto, 9)
     assert [one.arm for one in chosen] == [one.arm for one in whole]
-    assert [one.note for one in chosen] == [one.note | {"working": N} for one in whole]
+    assert [one.note for one in chosen] == [one.note | {"working_set": N} for one in whole]
     assert all((one.x == auto.domain.points[one.arm]).all() for one in chosen)
 
 
@@ -87,7 +87,7 @@ def test_the_posterior_of_the_set_is_that_of_the_whole_pool_at_its_arms(small_se
     auto = kb.Auto(make_pool(), goal="find", seed=2, refits=RARE)
     play(auto, 8)
     auto.tell(auto.choice(int(arms_outside(auto)[5])), 0.3)
-    exact, numbers = full_mixture(auto), auto.working.numbers
+    exact, numbers = full_mixture(auto), auto.working_set.numbers
     np.testing.assert_allclose(auto.posterior.mean, exact.mean[numbers], atol=1e-9)
     np.testing.assert_allclose(auto.posterior.sd, exact.sd[numbers], atol=1e-7)
     mean, sd = auto.estimates()
@@ -122,18 +122,20 @@ def test_the_set_depends_on_the_seed_and_the_rewards_alone(small_sets):
     first, second = (kb.Auto(make_pool(), goal="find", seed=6) for _ in range(2))
     play(first, 7)
     second.tell_all([(second.choice(one.place), one.value) for one in first.learner.results])
-    assert (first.working.numbers == second.working.numbers).all()
+    assert (first.working_set.numbers == second.working_set.numbers).all()
     assert first.ask() == second.ask()
     assert kb.Auto.from_dict(first.to_dict()).ask() == first.ask()
     other = kb.Auto(make_pool(), goal="find", seed=7)
-    assert (other.working.numbers != kb.Auto(make_pool(), seed=6).working.numbers).any()
+    assert (other.working_set.numbers != kb.Auto(make_pool(), seed=6).working_set.numbers).any()
 
 
 @pytest.mark.thorough
 def test_arms_told_and_failed_outside_the_set_are_learnt_in_any_grouping(small_sets):
     start = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
     play(start, 8)
-    inside = [arm for arm in start.working.numbers if not start.rewards.count_at(make_pool()[arm])]
+    inside = [
+        arm for arm in start.working_set.numbers if not start.rewards.count_at(make_pool()[arm])
+    ]
     far = arms_outside(start)
     pairs = [(far[3], 0.2), (far[4], None), (inside[0], 0.4), (far[9], 0.7), (inside[5], 0.1)]
     for given in (pairs[:1], pairs[:2], pairs[:3], pairs, [*pairs[:1], pairs[2]]):
@@ -142,27 +144,27 @@ def test_arms_told_and_failed_outside_the_set_are_learnt_in_any_grouping(small_s
             choice = one.choice(int(arm))
             one.fail(choice) if reward is None else one.tell(choice, reward)
         many.tell_all([(many.choice(int(arm)), reward) for arm, reward in given])
-        assert (one.working.numbers == many.working.numbers).all()
+        assert (one.working_set.numbers == many.working_set.numbers).all()
         assert (one.posterior.means == many.posterior.means).all()
         assert (one.posterior.variances == many.posterior.variances).all()
-        assert all(one.working.seats([int(arm)])[0] >= 0 for arm, _ in given)
+        assert all(one.working_set.positions([int(arm)])[0] >= 0 for arm, _ in given)
 
 
 def test_pending_arms_outside_the_set_lower_the_variances(small_sets):
     auto = kb.Auto(make_pool(), goal="find", seed=2, refits=RARE)
     play(auto, 8)
-    before, outside = auto.working, [int(arm) for arm in arms_outside(auto)[[2, 30]]]
+    before, outside = auto.working_set, [int(arm) for arm in arms_outside(auto)[[2, 30]]]
     pending = [auto.choice(arm) for arm in outside]
     choice = auto.ask(pending=pending)
     assert auto.ask(pending=pending) == choice
-    assert auto.working is before
+    assert auto.working_set is before
     extended = auto.restrict_to(pending=outside)
-    seats = extended.working.seats(outside).tolist()
-    imagined = extended.posterior.with_pending(seats)
+    positions = extended.working_set.positions(outside).tolist()
+    imagined = extended.posterior.with_pending(positions)
     exact = full_mixture(auto).with_pending(outside)
-    numbers = extended.working.numbers
+    numbers = extended.working_set.numbers
     np.testing.assert_allclose(imagined.sd, exact.sd[numbers], atol=1e-7)
-    assert len(extended.working) == len(before) + 2
+    assert len(extended.working_set) == len(before) + 2
     assert choice.note["pending"] == 2
     assert len({one.arm for one in auto.batch(3, pending=pending)}) == 3
 
@@ -194,9 +196,9 @@ def test_of_equal_arms_one_that_is_allowed_is_chosen(small_sets):
     with pytest.warns(DataNotice):
         auto = kb.Auto(points, goal="find", seed=2)
     play(auto, 5)
-    assert len(set(auto.domain.index.first[auto.working.numbers])) == len(auto.working)
+    assert len(set(auto.domain.index.first[auto.working_set.numbers])) == len(auto.working_set)
     copies = np.arange(1, N, 2)
-    few = copies[~np.isin(copies - 1, auto.working.numbers)][:9]
+    few = copies[~np.isin(copies - 1, auto.working_set.numbers)][:9]
     assert auto.ask(arms=few).arm in few
     assert auto.ask(arms=copies).arm in copies
     measured = auto.learner.results[0].place | 1
@@ -218,12 +220,12 @@ def test_an_interrupted_fit_leaves_the_set_as_it_was(small_sets, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             auto.tell_all(pairs)
         assert auto.ask() == twin.ask()
-        assert not auto.working.grown
+        assert not auto.working_set.grown
         auto.tell(*pairs[0])
         with pytest.raises(KeyboardInterrupt):
             auto.tell(*pairs[1])
     twin.tell(*pairs[0])
-    assert (auto.working.numbers == twin.working.numbers).all()
+    assert (auto.working_set.numbers == twin.working_set.numbers).all()
     assert auto.ask().arm == twin.ask().arm
 
 
@@ -232,7 +234,7 @@ def test_results_with_standard_errors_are_learnt_on_a_working_set(small_sets):
     for _ in range(6):
         choice = auto.ask()
         auto.tell(choice, kb.calibration.Measurement(value_of(choice.x), 0.1))
-    assert auto.ask().note["working"] == len(auto.working) >= SIZE
+    assert auto.ask().note["working_set"] == len(auto.working_set) >= SIZE
     assert auto.recommend() in [result.place for result in auto.learner.results]
 
 
@@ -319,7 +321,7 @@ def test_results_outside_the_set_build_the_posterior_once(small_sets, monkeypatc
     many.tell_all([(many.choice(int(arm)), reward) for arm, reward in pairs])
     assert many.posterior is many.posterior
     assert len(built) == 1
-    assert (one.working.numbers == many.working.numbers).all()
+    assert (one.working_set.numbers == many.working_set.numbers).all()
     assert (one.posterior.means == many.posterior.means).all()
     assert (one.posterior.variances == many.posterior.variances).all()
 
@@ -376,14 +378,14 @@ def test_the_posterior_does_not_depend_on_when_it_is_read(small_sets):
     read, unread = (kb.Auto(make_pool(), goal="find", seed=6, refits=RARE) for _ in range(2))
     twin = kb.Auto(make_pool(), goal="find", seed=6, refits=RARE)
     history = [(one.arm, value_of(one.x)) for one in play(twin, 8)]
-    seated = [int(arm) for arm in twin.working.numbers if arm not in dict(history)]
-    history += [(seated[0], 0.4), (seated[3], None), (seated[5], 0.5)]
+    placed = [int(arm) for arm in twin.working_set.numbers if arm not in dict(history)]
+    history += [(placed[0], 0.4), (placed[3], None), (placed[5], 0.5)]
     for arm, reward in history:
         for auto in (read, unread):
             choice = auto.choice(arm)
             auto.fail(choice) if reward is None else auto.tell(choice, reward)
         assert read.posterior.events >= 1
-    assert not read.working.grown
+    assert not read.working_set.grown
     assert read.posterior.events == len(history)
     assert (read.posterior.means == unread.posterior.means).all()
     assert (read.posterior.variances == unread.posterior.variances).all()
@@ -398,7 +400,7 @@ def test_a_failure_outside_the_set_leaves_an_open_study_with_answers(small_sets,
         for row in range(12):
             study.tell(row=row, value=value_of(pool[row]))
         study.best()
-        known = {*study._session.updated_driver().policy.working.numbers.tolist()}
+        known = {*study._session.updated_driver().policy.working_set.numbers.tolist()}
         study.tell(row=next(row for row in range(N) if row not in known), failed=True)
         with kb.Study.open(where) as again:
             assert study.best() == again.best()
@@ -417,8 +419,8 @@ def test_an_opened_study_builds_one_posterior_for_a_choice_and_its_reason(
                 study.tell(row=row, value=value_of(pool[row]))
         study.ask()
     with kb.Study.open(where) as again:
-        working = again._session.updated_driver().policy.working
-        assert (working.seats([one.row for one in first]) < 0).any()
+        chosen = again._session.updated_driver().policy.working_set
+        assert (chosen.positions([one.row for one in first]) < 0).any()
     with kb.Study.open(where) as again:
         built.clear()
         (choice,) = again.ask()

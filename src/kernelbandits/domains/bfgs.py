@@ -58,7 +58,7 @@ USUAL, PATIENT = Halving(3, 3, 5), Halving(8, 2, 2)
 steps: fewer good starts are dropped, and few starts at the end take few calls."""
 
 
-class Limits(Protocol):
+class StepLimits(Protocol):
     """Where the starts may move: one row of limits for each start."""
 
     def __getitem__(self, kept: Any) -> Self:
@@ -122,7 +122,7 @@ class ActiveStarts:
     """(n, d, d): the BFGS estimate of minus the inverse Hessian."""
     share: Array
     """The share of the full step that is tried next."""
-    limits: Limits
+    limits: StepLimits
 
     def keep(self, kept: Mask) -> None:
         """Drop all other starts."""
@@ -166,7 +166,7 @@ def projected_bfgs(
 def ascend(
     function: Function,
     rows: Array,
-    limits: Limits,
+    limits: StepLimits,
     scale: Array,
     metric: Array | None = None,
     *,
@@ -282,7 +282,7 @@ def start_all(
     rows: Array,
     values: Array,
     slopes: Array,
-    limits: Limits,
+    limits: StepLimits,
     scale: Array,
     metric: Array | None,
 ) -> ActiveStarts:

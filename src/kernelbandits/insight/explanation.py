@@ -51,7 +51,7 @@ class Explanation:
     """How many rewards were pending when it was made."""
     pending_sd: float | None = None
     """The sd with these imagined, by which it was chosen; None where none were."""
-    working: int | None = None
+    working_set: int | None = None
     """How many arms the working set has, if not all arms of a very large pool are looked at."""
 
     @property
@@ -99,7 +99,9 @@ class Explanation:
         )
 
     def _show_working_set(self) -> str:
-        return "" if self.working is None else f" {describe_working_set(self.working, 'arms')}"
+        return (
+            "" if self.working_set is None else f" {describe_working_set(self.working_set, 'arms')}"
+        )
 
     def _show_highest(self) -> str:
         """Describe the point with the highest estimate."""
@@ -147,7 +149,7 @@ def explain(policy: Policy, choice: Choice, arms: Any = None) -> Explanation:
         first=bool(note.get("first")),
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
-        working=int(note["working"]) if "working" in note else None,
+        working_set=int(note["working_set"]) if "working_set" in note else None,
     )
 
 

@@ -114,7 +114,7 @@ class Auto(IndexPolicy):
     plausible sets of them, over which the posterior is averaged. They are fitted again at
     geometrically spaced numbers of rewards, by `tell` only (`learner`). Notes are in the units
     of the rewards. Of more than 100 000 arms it looks at a working set of 20 000, which is chosen
-    again at each fit (`working`).
+    again at each fit (`working_set`).
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class Auto(IndexPolicy):
             ),
         )
         self.learner = Learner(fitter, refits, self.streams.seed)
-        if self.working is not None:
+        if self.working_set is not None:
             self._all_arms = None
         self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
         """A posterior with pending rewards imagined, the numbers of rewards, and the scores."""
@@ -320,7 +320,7 @@ class Auto(IndexPolicy):
         turn = self._next_round(pending) if t is None else t
         randomness = self.streams if rng is None else rng
         policy = self
-        if self.working is not None:
+        if self.working_set is not None:
             waiting = [self._place_of(choice) for choice in check_pending(pending)]
             policy = self.restrict_to(arms, waiting)
         return IndexPolicy.ask(
@@ -353,20 +353,20 @@ class Auto(IndexPolicy):
         if not self.finite:
             part = isinstance(options.arms, Part)
             check_coordinates(now.place.context, None if part else options.arms)
-        if self.working is None:
+        if self.working_set is None:
             return now
         place = self._list_compared(now.place)
-        costs = None if now.costs is None else now.costs[self.working.numbers]
+        costs = None if now.costs is None else now.costs[self.working_set.numbers]
         return Round(t, randomness, self.ties, self.posterior, place, now.view, costs)
 
     def _list_compared(self, place: Place) -> Place:
-        """Return those of the arms in a place that are in the working set, by their seats."""
-        working = self.working
-        if working is None or not isinstance(place, ArmList):
+        """Return those of the arms in a place that are in the working set, by their positions."""
+        chosen = self.working_set
+        if chosen is None or not isinstance(place, ArmList):
             return place
         if place.numbers is None:
-            return ArmList(working.arms.points, None)
-        return list_arms(working.arms, working.allowed_seats(place.numbers))
+            return ArmList(chosen.arms.points, None)
+        return list_arms(chosen.arms, chosen.allowed_positions(place.numbers))
 
     @single_threaded
     def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Auto:
@@ -375,30 +375,30 @@ class Auto(IndexPolicy):
         A copy is needed where arms are pending that are not in the working set, and where few of
         the arms allowed are. It is kept until anything changes; nothing may be told to it.
         """
-        if self.working is None:
+        if self.working_set is None:
             return self
         allowed = None if arms is None else arm_numbers(arms, len(self.domain))
-        working = self.learner.find_working_set(pending, allowed)
-        if working is self.working:
+        chosen = self.learner.find_working_set(pending, allowed)
+        if chosen is self.working_set:
             return self
-        key = self.rewards.events, len(self.failed), working.numbers.tobytes()
+        key = self.rewards.events, len(self.failed), chosen.numbers.tobytes()
         known = self._restricted
         if known is None or known[0][0] is not self.calibration or known[0][1:] != key:
             other = copy.copy(self)
             other._pending = PendingCache()
-            other.learner = self.learner.on_working_set(working)
+            other.learner = self.learner.on_working_set(chosen)
             self._restricted = known = (self.calibration, *key), other
         return known[1]
 
     def choose(self, now: Round) -> Choice:
         """Return a choice of the initial design, or the maximiser of the index."""
         choice = self._choose_place(now)
-        if self.working is None:
+        if self.working_set is None:
             return choice
         assert choice.arm is not None
-        # Until here arms were numbered by their seats in the working set.
-        arm = int(self.working.numbers[choice.arm])
-        note = {**choice.note, "working": float(len(self.working))}
+        # Until here arms were numbered by their positions in the working set.
+        arm = int(self.working_set.numbers[choice.arm])
+        note = {**choice.note, "working_set": float(len(self.working_set))}
         return replace(choice, x=self.domain.points[arm], arm=arm, note=note)
 
     def _choose_place(self, now: Round) -> Choice:
@@ -610,8 +610,8 @@ class Auto(IndexPolicy):
         A practical width claims nothing that pending rewards could break: it is not inflated.
         """
         places, inflate = self._pending.places_of(self, pending), self.mode == "theory"
-        if self.working is not None:
-            places = self.working.seats(places).tolist()
+        if self.working_set is not None:
+            places = self.working_set.positions(places).tolist()
         return view_pending(self.posterior, places, inflate=inflate, cache=self._pending)
 
     # ------------------------------------------------------------------ learning
@@ -797,14 +797,14 @@ class Auto(IndexPolicy):
         return self.learner.fit.calibration
 
     @property
-    def working(self) -> WorkingSet | None:
+    def working_set(self) -> WorkingSet | None:
         """The arms of a very large pool among which the next choices are made; None for all.
 
         >>> import kernelbandits as kb
-        >>> kb.Auto(kb.Arms([[0.0], [0.5], [1.0]])).working is None
+        >>> kb.Auto(kb.Arms([[0.0], [0.5], [1.0]])).working_set is None
         True
         """
-        return self.learner.working
+        return self.learner.working_set
 
     @property
     def rewards(self) -> Rewards:
@@ -928,7 +928,7 @@ class Auto(IndexPolicy):
         """
         if not self.finite:
             return super().recommend(context=context, arms=arms)
-        if self.working is not None:
+        if self.working_set is not None:
             policy = self.restrict_to(arms)
             if policy is not self:
                 return policy.recommend(context=context, arms=arms)
@@ -937,7 +937,7 @@ class Auto(IndexPolicy):
         allowed = np.arange(len(mean)) if place.numbers is None else place.numbers
         measured = allowed[self.learner.arm_counts()[allowed] > 0]
         best = int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
-        return best if self.working is None else int(self.working.numbers[best])
+        return best if self.working_set is None else int(self.working_set.numbers[best])
 
     def estimates(self) -> tuple[Array, Array]:
         """Return the posterior mean and sd of every arm, in the units of the rewards.
@@ -945,14 +945,14 @@ class Auto(IndexPolicy):
         On a pool with a working set they are computed now, from the kernels of every arm with every
         distinct arm measured: on a million arms that takes a while.
         """
-        if self.working is None:
+        if self.working_set is None:
             return super().estimates()
         mean, sd = predict_in_blocks(self.posterior, self.domain.points)
         return self.units.original(mean), self.units.original_sd(mean, sd)
 
     def covariance(self, arms: Any) -> Array:
         """Return the posterior covariance of f at some arms, in squared units of the rewards."""
-        if self.working is None:
+        if self.working_set is None:
             return super().covariance(arms)
         points = self.domain.points[arms]
         covariance, (mean, sd) = self.posterior.covariance(points), self.posterior.at(points)
@@ -966,7 +966,7 @@ class Auto(IndexPolicy):
         It is what a round maximises where a `width` or an `exploration` law was given. Other rules
         maximise their `acquisition`; this index then has the practical width.
         """
-        if self.working is not None and points is None:
+        if self.working_set is not None and points is None:
             points = self.domain.points
         return np.asarray(self.units.original(super().index(t, weight, points)))
 

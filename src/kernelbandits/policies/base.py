@@ -140,7 +140,7 @@ class Policy:
     """Whether the rewards contradict the noise that was given."""
     nugget_scale: float = 0.0
     """By how much single points deviate from their neighbours as fitted, in units of rewards."""
-    working: Any = None
+    working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.

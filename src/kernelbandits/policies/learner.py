@@ -123,7 +123,7 @@ class Knowledge:
 
     rewards: Rewards
     fit: Fit
-    working: WorkingSet | None
+    working_set: WorkingSet | None
     failed: list[Any] = field(default_factory=list)
     """The places of choices that gave no reward."""
     norm: float = 1.0
@@ -164,7 +164,7 @@ class Learner:
     one by one after them. So it does not depend on how many results came at once.
 
     Of more than 100 000 arms the posterior is that of a working set (`working_set`), and its arms
-    are numbered by their seats in it (`seat_of`, `arms`). Results come by their arms in the pool.
+    are numbered by their positions in it (`arms`). Results come by their arms in the pool.
     """
 
     def __init__(self, fitter: Fitter, refits: Refits, seed: int) -> None:
@@ -213,7 +213,7 @@ class Learner:
         """What follows from the results."""
         if self._kept is None:
             known = Knowledge(Rewards(), self.fitter.before_rewards, None)
-            known.working = self._choose_working_set(known)
+            known.working_set = self._choose_working_set(known)
             self._follow(known, self.results)
             self._kept = known
         return self._kept
@@ -267,8 +267,8 @@ class Learner:
         point: Array = self.domain.points[result.place] if self.finite else result.place
         before, value = known.checkpoint, result.value
         assert before is not None
-        if known.working is not None:
-            known.working = known.working.add([result.place])
+        if known.working_set is not None:
+            known.working_set = known.working_set.add([result.place])
         if value is None:
             known.failed.append(result.place)
         else:
@@ -279,13 +279,13 @@ class Learner:
             if self._is_surprising(known, slot, value):
                 self._take_fit(known)
                 return
-        grown = known.working is not None and known.working.arms is not before.arms
+        grown = known.working_set is not None and known.working_set.arms is not before.arms
         events = known.rewards.events
         full = value is not None and self.finite and events % self._interval == 0
         if grown or full or known.rewards.has_errors or self._changes_penalties(known):
             self._set_checkpoint(known)
         elif value is not None:
-            known.since.append((self._seat(known, result.place), value))
+            known.since.append((self._position(known, result.place), value))
 
     def _changes_penalties(self, known: Knowledge) -> bool:
         """Return whether other failures count as rewards than at the checkpoint, or as another."""
@@ -327,7 +327,7 @@ class Learner:
             warnings.warn(f"Auto: {fit.calibration.message}", NumericsWarning, stacklevel=6)
         if self.fitter.mean_known:
             known.norm = self._estimate_norm(known)
-        known.working = self._choose_working_set(known)
+        known.working_set = self._choose_working_set(known)
         self._set_checkpoint(known)
 
     def _estimate_norm(self, known: Knowledge) -> float:
@@ -363,9 +363,9 @@ class Learner:
         known.checkpoint = Checkpoint(
             fit=known.fit,
             rewards=known.rewards,
-            arms=self.domain if known.working is None else known.working.arms,
+            arms=self.domain if known.working_set is None else known.working_set.arms,
             penalties=penalties,
-            failed=[self._seat(known, known.failed[number]) for number in penalties.numbers],
+            failed=[self._position(known, known.failed[number]) for number in penalties.numbers],
             events=known.rewards.events,
         )
 
@@ -459,7 +459,7 @@ class Learner:
 
         It is made when the first question is asked.
         """
-        source = self.fit, self.rewards.events, self.working
+        source = self.fit, self.rewards.events, self.working_set
         known = self._answers
         if known is None or known[0] != source:
             fit = self.fitter.fit_answers(self.rewards, self.fit)
@@ -572,19 +572,19 @@ class Learner:
     # ------------------------------------------------------------------ the working set
 
     @property
-    def working(self) -> WorkingSet | None:
+    def working_set(self) -> WorkingSet | None:
         """The arms that the posterior is kept for, if they are not all."""
-        return self._knowledge.working
+        return self._knowledge.working_set
 
     @property
     def arms(self) -> Any:
         """The arms of the posterior: all, or the working set. Off a list of arms, the domain."""
-        return self.domain if self.working is None else self.working.arms
+        return self.domain if self.working_set is None else self.working_set.arms
 
     @staticmethod
-    def _seat(known: Knowledge, place: Any) -> Any:
+    def _position(known: Knowledge, place: Any) -> Any:
         """Return the number that an arm has in the posterior; a row is itself."""
-        return place if known.working is None else int(known.working.seats([place])[0])
+        return place if known.working_set is None else int(known.working_set.positions([place])[0])
 
     def _choose_working_set(
         self, known: Knowledge, allowed: Indices | None = None
@@ -620,16 +620,16 @@ class Learner:
 
         If too few of the arms allowed are in the set, those that are have a set of their own.
         """
-        working = self.working
-        assert working is not None
-        if allowed is not None and not working.has_enough(allowed):
-            working = self._choose_working_set(self._knowledge, allowed)
-            assert working is not None
-        return working.add(pending)
+        chosen = self.working_set
+        assert chosen is not None
+        if allowed is not None and not chosen.has_enough(allowed):
+            chosen = self._choose_working_set(self._knowledge, allowed)
+            assert chosen is not None
+        return chosen.add(pending)
 
-    def on_working_set(self, working: WorkingSet) -> Learner:
+    def on_working_set(self, chosen: WorkingSet) -> Learner:
         """Return a copy whose posterior is that of another working set; it must not learn."""
-        other, known = copy.copy(self), replace(self._knowledge, working=working)
+        other, known = copy.copy(self), replace(self._knowledge, working_set=chosen)
         other._answers = other._built = None
         other._set_checkpoint(known)
         other._kept = known

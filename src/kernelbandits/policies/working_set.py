@@ -63,7 +63,7 @@ class WorkingSet:
     >>> import kernelbandits as kb
     >>> pool = kb.Arms([[0.0], [0.2], [0.4], [0.6]])
     >>> few = WorkingSet(pool, np.array([1, 3]))
-    >>> few.arms.points.tolist(), few.seats([3, 0]).tolist()
+    >>> few.arms.points.tolist(), few.positions([3, 0]).tolist()
     ([[0.2], [0.6]], [1, -1])
     >>> few.add([0]).numbers.tolist()
     [1, 3, 0]
@@ -80,18 +80,18 @@ class WorkingSet:
 
     @cached_property
     def arms(self) -> Arms:
-        """The arms of the set, numbered by their seats 0, 1, ..."""
+        """The arms of the set, numbered by their positions 0, 1, ..."""
         return Arms(self.pool.points[self.numbers], blocks=self.pool.blocks)
 
     @cached_property
     def _order(self) -> tuple[Indices, Indices]:
-        """The seats in the order of their points, and the first arms at these points."""
+        """The positions in the order of their points, and the first arms at these points."""
         first = self.pool.index.first[self.numbers]
         order = np.argsort(first, kind="stable")
         return order, first[order]
 
-    def seats(self, arms: Sequence[int] | Indices) -> Indices:
-        """Return the seat of each of some arms of the pool, or of one at its point; -1 if none."""
+    def positions(self, arms: Sequence[int] | Indices) -> Indices:
+        """Return the position of each arm of the pool, or of one at its point; -1 if none."""
         order, known = self._order
         wanted = self.pool.index.first[np.asarray(arms, dtype=np.intp)]
         place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -99,22 +99,22 @@ class WorkingSet:
 
     def add(self, arms: Sequence[int]) -> WorkingSet:
         """Return the set with these arms, in turn; itself if it has them all."""
-        outside = np.asarray(arms, dtype=np.intp)[self.seats(arms) < 0]
+        outside = np.asarray(arms, dtype=np.intp)[self.positions(arms) < 0]
         if not len(outside):
             return self
         firsts = self.pool.index.first[outside]
         _, places = np.unique(firsts, return_index=True)
         return replace(self, numbers=np.append(self.numbers, outside[np.sort(places)]), grown=True)
 
-    def allowed_seats(self, allowed: Indices) -> Indices:
-        """Return the seats of those of its arms that are among some arms of the pool, in order."""
+    def allowed_positions(self, allowed: Indices) -> Indices:
+        """Return the positions of those of its arms that are allowed, in order."""
         named = np.zeros(len(self.pool), dtype=np.bool_)
         named[allowed] = True
         return np.flatnonzero(named[self.numbers])
 
     def has_enough(self, allowed: Indices) -> bool:
         """Tell whether an ask that may play these arms of the pool finds enough of them here."""
-        here = len(self.allowed_seats(allowed))
+        here = len(self.allowed_positions(allowed))
         enough = here >= FEWEST_SHARE * len(self)
         return enough or here == len(distinct_arms(self.pool, allowed))
 

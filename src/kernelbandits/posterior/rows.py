@@ -492,7 +492,8 @@ class RowPosterior(Posterior):
         checks.needs(
             len(totals) == len(self.kernels), "learn", "totals for each member", len(totals)
         )
-        self._weights = tuple(np.array(part) for part in zip(*totals, strict=True))  # type: ignore[assignment]
+        weights, sums = zip(*totals, strict=True)
+        self._weights = np.array(weights), np.array(sums)
         self._learn_tally(Tally.of(*totals[0], events))
 
     def _learn_tally(self, tally: Tally) -> None:

@@ -370,10 +370,10 @@ class Driver:
         Before them come the numbers of these arms, if they are few of a very large table: the
         estimates of all its arms take a while, and follow from these.
         """
-        working = self.policy.working
-        if working is None:
+        chosen = self.policy.working_set
+        if chosen is None:
             return self.estimates()
-        return working.numbers, self.policy.posterior.mean, self.policy.posterior.sd
+        return chosen.numbers, self.policy.posterior.mean, self.policy.posterior.sd
 
     def coordinates(self, row: int) -> Array:
         """Return the point of a row as the policy sees it."""

@@ -113,7 +113,7 @@ class Reasons:
     @staticmethod
     def _working_set(note: Mapping[str, float]) -> str:
         """Say so if the choice was not among all rows of a very large table."""
-        size = note.get("working")
+        size = note.get("working_set")
         return f" {describe_working_set(int(size), 'rows')}" if size else ""
 
     def _repeats(self, row: int) -> str:

@@ -85,13 +85,13 @@ class WorkingView(PosteriorView):
 
 def working_view(policy: Policy, posterior: Any, units: Standard) -> WorkingView:
     """Return the posterior of a working set, by the arms of the pool; equal arms are the same."""
-    assert policy.working is not None
+    assert policy.working_set is not None
     numbers, points, first = (
-        policy.working.numbers,
+        policy.working_set.numbers,
         policy.domain.points,
         policy.domain.index.first,
     )
-    here = transformed_view(posterior, units, policy.working.arms.points)
+    here = transformed_view(posterior, units, policy.working_set.arms.points)
 
     def spread(values: Array) -> Array:
         every: Array = np.full(len(points), np.nan)
@@ -116,7 +116,7 @@ def find_working_policy(driver: Driver, pending: Iterable[Trial] = ()) -> Policy
     known. To build another one on a million rows takes half a second.
     """
     policy = driver.policy
-    if policy.working is None:
+    if policy.working_set is None:
         return None
     allowed = driver.candidates.allowed_rows[driver.rows]
     waiting = [driver.arm(trial.row) for trial in pending]

@@ -28,7 +28,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.theory.law_moments import LawMoments
-from kernelbandits.theory.setting import Setting, multiply
+from kernelbandits.theory.setting import TheorySetting, multiply
 
 PRICED_ROUNDS = 40
 """How many numbers n of first rounds are tried."""
@@ -151,7 +151,7 @@ class Price:
     def level(self) -> float:
         return math.exp(-self.log_inverse)
 
-    def cost(self, setting: Setting) -> float:
+    def cost(self, setting: TheorySetting) -> float:
         """Return what the first n rounds and a failure of the band cost at most.
 
         2 D sqrt(sup k) (n + T d)
@@ -160,7 +160,7 @@ class Price:
         return gap * self.first_rounds + setting.trivial * self.level
 
 
-def played_bound(moments: LawMoments, setting: Setting, smallest: float = 0.0) -> PlayedBound:
+def played_bound(moments: LawMoments, setting: TheorySetting, smallest: float = 0.0) -> PlayedBound:
     """Return the smallest bounds over all prices; the fields describe that of the smaller one."""
     tried = list(prices(setting, smallest))
     by_maximum = cheapest(setting, tried, moments.expected_maximum)
@@ -184,7 +184,7 @@ Factor = Callable[[float, float], float]
 """(c, b) -> how many widths a round loses at most."""
 
 
-def cheapest(setting: Setting, tried: Iterable[Price], factor: Factor) -> tuple[float, Price]:
+def cheapest(setting: TheorySetting, tried: Iterable[Price], factor: Factor) -> tuple[float, Price]:
     """Return the smallest bound that a price gives, and the price."""
     best: tuple[float, Price] | None = None
     for price in tried:
@@ -198,7 +198,7 @@ def cheapest(setting: Setting, tried: Iterable[Price], factor: Factor) -> tuple[
     return best
 
 
-def bonuses(setting: Setting, price: Price, factor: Factor) -> float:
+def bonuses(setting: TheorySetting, price: Price, factor: Factor) -> float:
     """Return the part of the bound that the bonuses of all rounds contribute.
 
     factor(c, b) width sqrt(2 T ridge gamma M / ln(1 + M)),  c = band / width
@@ -210,7 +210,7 @@ def bonuses(setting: Setting, price: Price, factor: Factor) -> float:
     )
 
 
-def prices(setting: Setting, smallest: float, levels: Array | None = None) -> Iterator[Price]:
+def prices(setting: TheorySetting, smallest: float, levels: Array | None = None) -> Iterator[Price]:
     """Yield the choices of n and d that are tried, each with the least b that it allows.
 
     `levels` has the values of ln(1/d), by default a grid around ln(2 D T), and the effective level.
@@ -233,7 +233,7 @@ def first_rounds(horizon: int, smallest: float) -> Array:
     return np.concatenate([[0.0], grid[grid < horizon]])
 
 
-def own_log_inverse(setting: Setting, log_det: float) -> float:
+def own_log_inverse(setting: TheorySetting, log_det: float) -> float:
     """Return ln(1/d) of the effective level at this L."""
     radius = math.sqrt(2 * setting.log_inverse + log_det)
     return setting.log_inverse + (
@@ -241,7 +241,7 @@ def own_log_inverse(setting: Setting, log_det: float) -> float:
     )
 
 
-def threshold(setting: Setting, log_inverse: float, log_det: float, own: float) -> float:
+def threshold(setting: TheorySetting, log_inverse: float, log_det: float, own: float) -> float:
     """Return the least b >= 1 with band_d <= b width for all larger L.
 
     Where band_d >= width, the ratio of the two falls as L grows.
@@ -252,7 +252,7 @@ def threshold(setting: Setting, log_inverse: float, log_det: float, own: float) 
     return max(1.0, band_width(setting, log_inverse, log_det) / width)
 
 
-def band_width(setting: Setting, log_inverse: float, log_det: float) -> float:
+def band_width(setting: TheorySetting, log_inverse: float, log_det: float) -> float:
     """Return the width of the band of level d at this L.
 
     sqrt((R^2 / ridge) (2 ln(1/d) + L) + D^2)
@@ -261,7 +261,7 @@ def band_width(setting: Setting, log_inverse: float, log_det: float) -> float:
     return math.hypot(setting.norm_bound, multiply(setting.spread, radius))
 
 
-def describe(price: Price, setting: Setting, smallest: float) -> str:
+def describe(price: Price, setting: TheorySetting, smallest: float) -> str:
     """Say which condition makes the price valid, with its numbers."""
     level = f"d = {price.level:.3g}"
     if price.threshold > 1:

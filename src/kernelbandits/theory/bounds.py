@@ -24,7 +24,7 @@ from kernelbandits.theory.high_probability import HighProbabilityBound, high_pro
 from kernelbandits.theory.information import InformationGain
 from kernelbandits.theory.law_constants import Constants, constants
 from kernelbandits.theory.law_moments import LawMoments
-from kernelbandits.theory.setting import Setting, gain_at, multiply
+from kernelbandits.theory.setting import TheorySetting, gain_at, multiply
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -228,7 +228,7 @@ def regret_bound(
         f"delta, not played_delta, as the delta of the rule with form {chosen!r}",
         played_delta,
     )
-    setting = Setting(rounds, gain, noise_scale, norm_bound, ridge, largest, played)
+    setting = TheorySetting(rounds, gain, noise_scale, norm_bound, ridge, largest, played)
     checks.needs(least <= largest, "regret_bound", "smallest <= largest", (smallest, largest))
     if chosen == "as_played":
         moments = LawMoments.of(exploration, rounds)
@@ -272,7 +272,7 @@ def constants_at(exploration: Any, horizon: int) -> Constants:
     return exploration
 
 
-def printed_bound(found: Constants, setting: Setting) -> float:
+def printed_bound(found: Constants, setting: TheorySetting) -> float:
     """Return the bound as the paper prints it.
 
     2 (C2 + 2 C3) g(2) sqrt(T gamma) + 2 g(2 T D^2) sqrt(T gamma) + 1
@@ -282,7 +282,7 @@ def printed_bound(found: Constants, setting: Setting) -> float:
     return multiply(2 * widths, setting.reach) + 1
 
 
-def repaired_bound(found: Constants, setting: Setting) -> float:
+def repaired_bound(found: Constants, setting: TheorySetting) -> float:
     """Return the bound with the paper's constants and without the errors of its proof.
 
     (1 + C2 + C3) g(1/delta) sqrt(2 max(2, M / ln(1 + M))) sqrt(T gamma ridge) + 2 D T delta
@@ -294,7 +294,7 @@ def repaired_bound(found: Constants, setting: Setting) -> float:
     )
 
 
-def tight_bound(found: Constants, setting: Setting) -> float:
+def tight_bound(found: Constants, setting: TheorySetting) -> float:
     """Return the repaired bound with the smaller constant C3' and the smaller factor.
 
     (1 + C2 + C3') g(1/delta) sqrt(2 M / ln(1 + M)) sqrt(T gamma ridge) + 2 D T delta

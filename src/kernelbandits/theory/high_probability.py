@@ -27,7 +27,7 @@ import numpy as np
 
 from kernelbandits.theory.as_played import Price, band_width, missing_weights, prices
 from kernelbandits.theory.law_moments import LawMoments
-from kernelbandits.theory.setting import Setting
+from kernelbandits.theory.setting import TheorySetting
 
 SLOPES = np.geomspace(1e-9, 20.0, 400)
 """The values of s among which the smallest bound is searched."""
@@ -88,7 +88,7 @@ class HighProbabilityBound:
 
 
 def high_probability_bound(
-    moments: LawMoments, setting: Setting, failure: float, smallest: float = 0.0
+    moments: LawMoments, setting: TheorySetting, failure: float, smallest: float = 0.0
 ) -> HighProbabilityBound:
     """Return the smallest bound over the numbers n of first rounds, which count 2 D each.
 
@@ -126,7 +126,9 @@ def high_probability_bound(
     )
 
 
-def mean_losses(moments: LawMoments, setting: Setting, price: Price, logarithm: float) -> float:
+def mean_losses(
+    moments: LawMoments, setting: TheorySetting, price: Price, logarithm: float
+) -> float:
     """Bound A, the sum of the losses expected given the past, by Cauchy-Schwarz.
 
     width sqrt(sum E h^2) sqrt(sum E[sd^2 | past])
@@ -169,7 +171,7 @@ def smallest_over_slopes(bound: Callable[[np.ndarray], np.ndarray]) -> float:
 
 
 def add_deviations(
-    mean: float, setting: Setting, logarithm: float, realised: bool
+    mean: float, setting: TheorySetting, logarithm: float, realised: bool
 ) -> tuple[float, float]:
     """Return the mean plus how far the regret may exceed it: by Azuma, and by Freedman.
 

@@ -10,7 +10,7 @@ from kernelbandits.theory.information import InformationGain
 
 
 @dataclass(frozen=True)
-class Setting:
+class TheorySetting:
     """T, gamma, R, D, ridge, sup k and delta, checked; and the terms that all bounds share."""
 
     horizon: int

@@ -110,7 +110,7 @@ def theory(
     if plot:
         screen.engine_notice("numpy", quiet)
     with one_blas_thread, progress.waiting("calculating", quiet):
-        place = place_of(problem, box, dimension, candidates, seed)
+        place = choose_domain(problem, box, dimension, candidates, seed)
         calculation = Calculation(
             read_law(law),
             horizon,
@@ -143,7 +143,7 @@ def compute_answers(calculation: Calculation, plot: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class BoundDomain:
     """The domain of a calculation, in words too, and the problem it comes from, if any."""
 
     domain: Arms | Box
@@ -168,9 +168,9 @@ def policy_option(calculation: Calculation) -> str:
     return f'--policy "generic-gp:exploration={law},delta={calculation.least.delta:.7g}{others}"'
 
 
-def place_of(
+def choose_domain(
     problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int
-) -> Place:
+) -> BoundDomain:
     """Return the arms of a problem, a box or the unit cube, or candidates spread over these."""
     from kernelbandits.catalogue import read_problem
 
@@ -179,15 +179,17 @@ def place_of(
     if problem is not None:
         chosen = read_problem(problem, candidates=candidates)
         arms = chosen.instance(Streams(seed)).domain
-        return Place(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen)
+        return BoundDomain(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen)
     whole = (
         read_box(box)
         if box is not None
         else Box((0.0,) * (dimension or 2), (1.0,) * (dimension or 2))
     )
     if candidates is None:
-        return Place(whole, describe_box(whole))
-    return Place(whole.cover(candidates), f"{candidates} points spread over {describe_box(whole)}")
+        return BoundDomain(whole, describe_box(whole))
+    return BoundDomain(
+        whole.cover(candidates), f"{candidates} points spread over {describe_box(whole)}"
+    )
 
 
 def read_box(text: str) -> Box:

@@ -12,7 +12,7 @@ from kernelbandits import checks
 from kernelbandits.apps.web.inputs import drop_missing, read_optional_number, read_setting
 from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.visitors import Form
+from kernelbandits.apps.web.visitors import SubmittedForm
 from kernelbandits.domains import MixedBox
 from kernelbandits.domains.entries import parse_values
 from kernelbandits.study import Study
@@ -128,7 +128,7 @@ class Aims:
     """What was typed for each setting, by its name."""
 
     @classmethod
-    def of(cls, form: Form) -> Aims:
+    def of(cls, form: SubmittedForm) -> Aims:
         texts = {one.name: form.text(one.name) for one in OFFERED}
         parts = asdict(TargetLine())
         first = TargetLine(**{part: form.text(part, usual) for part, usual in parts.items()})
@@ -253,7 +253,7 @@ class Preview:
 
 def preview_table(
     upload: Upload,
-    form: Form | None,
+    form: SubmittedForm | None,
     fixed: str | None = None,
     worksheet: str | None = None,
     taken: Container[str] = (),
@@ -349,7 +349,7 @@ def guess_columns(
     ]
 
 
-def chosen_columns(table: Table, form: Form) -> list[ColumnChoice]:
+def chosen_columns(table: Table, form: SubmittedForm) -> list[ColumnChoice]:
     """Return the columns with the roles and scales that the form gives them, by position."""
     roles, scales = form.starting_with("role-"), form.starting_with("scale-")
     return [
@@ -442,7 +442,7 @@ class Ranges:
     types: dict[str, str]
 
     @classmethod
-    def of(cls, form: Form | None, fixed: str | None = None) -> Ranges:
+    def of(cls, form: SubmittedForm | None, fixed: str | None = None) -> Ranges:
         if form is None:
             return cls(EMPTY, "", Aims(name=fixed or ""), VARIABLE_TYPES)
         parts = [form.texts(f"variable-{part}") for part in ("name", "kind", "values")]

@@ -47,7 +47,13 @@ from kernelbandits.apps.web.pages import (
 )
 from kernelbandits.apps.web.snapshots import STATUS
 from kernelbandits.apps.web.uploads import Upload
-from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
+from kernelbandits.apps.web.visitors import (
+    PageVisitor,
+    SentForm,
+    SubmittedForm,
+    page_writer,
+    read_form,
+)
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study import AlreadyTold, Study, sheets
@@ -72,7 +78,7 @@ MOST_ASKED = 200
 """Candidates in one batch of the page."""
 
 
-def key_of(form: Form) -> str | None:
+def key_of(form: SubmittedForm) -> str | None:
     return form.optional("key")
 
 
@@ -106,7 +112,7 @@ def name_preview(upload: Upload, worksheet: str | None) -> str:
     return f"/new/{upload.number}{query}"
 
 
-def keep_table(request: Request, form: Form) -> Upload:
+def keep_table(request: Request, form: SubmittedForm) -> Upload:
     """Keep the file, or the text that was pasted, among the uploads."""
     file = form.file("file")
     if file is None:
@@ -208,7 +214,7 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     return go_to(request, study_address(name), told.sentence, *told.notices)
 
 
-def find_measured(study: Study, form: Form) -> dict[str, Any]:
+def find_measured(study: Study, form: SubmittedForm) -> dict[str, Any]:
     """Return what was measured, as `Study.tell` takes it: a trial, a row, or a point of a space."""
     if form.text("trial"):
         return {"trial": read_whole("the trial", form.text("trial"))}
@@ -217,7 +223,7 @@ def find_measured(study: Study, form: Form) -> dict[str, Any]:
     return {"x": study.read_point(form.starting_with("x-"))}
 
 
-def read_values(study: Study, form: Form) -> float | dict[str, float]:
+def read_values(study: Study, form: SubmittedForm) -> float | dict[str, float]:
     """Read the results of those targets whose fields are filled; a single one has to be."""
     names = [one.name for one in study.targets]
     fields = ["value", *(f"value-{i}" for i in range(1, len(names)))]
@@ -230,7 +236,7 @@ def read_values(study: Study, form: Form) -> float | dict[str, float]:
     return found if study.combined else found[study.target]
 
 
-def read_error(value: float | dict[str, float], form: Form) -> float | None:
+def read_error(value: float | dict[str, float], form: SubmittedForm) -> float | None:
     """Read the standard error of a result; with several targets it is told by a file."""
     sem = read_optional_number("the standard error", form.text("sem"))
     needed = "the standard error of one target; a file of results has one for each"
@@ -239,7 +245,7 @@ def read_error(value: float | dict[str, float], form: Form) -> float | None:
 
 
 def show_problem(
-    request: Request, visitor: Visitor, name: str, error: Exception, form: Form
+    request: Request, visitor: Visitor, name: str, error: Exception, form: SubmittedForm
 ) -> Response:
     """Show the page of the study again, with what is wrong and what was typed."""
     answer = show_measure(
@@ -349,7 +355,7 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
 
 
 def show_refused(
-    request: Request, visitor: Visitor, name: str, error: Exception, form: Form, which: str
+    request: Request, visitor: Visitor, name: str, error: Exception, form: SubmittedForm, which: str
 ) -> Response:
     """Show the candidates again, and at the refused form why it was, and what was typed."""
     snapshot = take_snapshot(request, name)
@@ -407,7 +413,7 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
     return go_to(request, study_address(name), said)
 
 
-def read_changes(known: Mapping[str, Any], form: Form) -> dict[str, Any]:
+def read_changes(known: Mapping[str, Any], form: SubmittedForm) -> dict[str, Any]:
     """Return the settings of the form that differ from those that are known."""
     sent = [one for one in offer_settings(known) if form.has(one.name)]
     wanted = {one.name: read_setting(one, form.text(one.name)) for one in sent}

@@ -31,7 +31,7 @@ from kernelbandits.apps.web.lab import (
 )
 from kernelbandits.apps.web.snapshots import ANSWERS, DRAWINGS, STATUS, Snapshot
 from kernelbandits.apps.web.uploads import refuse_full_disk
-from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
+from kernelbandits.apps.web.visitors import PageVisitor, SubmittedForm, page_visitor
 from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
@@ -197,7 +197,7 @@ def show_new(
     status: int = 200,
     problem: str = "",
     table_problem: str = "",
-    form: Form | None = None,
+    form: SubmittedForm | None = None,
     sheets: Mapping[str, str] | None = None,
 ) -> Response:
     """Show the page for new studies; a problem stands at its form, which keeps what was typed."""
@@ -229,7 +229,7 @@ def show_preview(
     request: Request,
     visitor: Visitor,
     number: str,
-    form: Form | None = None,
+    form: SubmittedForm | None = None,
     status: int = 200,
     problem: str = "",
     worksheet: str | None = None,

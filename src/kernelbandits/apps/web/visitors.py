@@ -53,7 +53,7 @@ def page_writer(visitor: PageVisitor) -> Visitor:
     return visitor
 
 
-class Form:
+class SubmittedForm:
     """The fields of a form that was sent."""
 
     def __init__(self, data: FormData) -> None:
@@ -96,20 +96,22 @@ class Form:
         }
 
 
-async def read_form(request: Request, visitor: Annotated[Visitor, Depends(page_writer)]) -> Form:
+async def read_form(
+    request: Request, visitor: Annotated[Visitor, Depends(page_writer)]
+) -> SubmittedForm:
     """Read the form that one of our own pages sent; it has the CSRF field of the visitor."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in FORMS:
         raise HTTPException(415, f"a form needs the content type {FORMS[0]} or {FORMS[1]}")
     data = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_FIELD)
-    form = Form(data)
+    form = SubmittedForm(data)
     if not find_lab(request).access.is_form_token(visitor, form.text("csrf")):
         raise HTTPException(403, "this form is too old: load the page again")
     request.state.form_key = form.text("key")[:LONGEST_KEY]
     return form
 
 
-SentForm = Annotated[Form, Depends(read_form)]
+SentForm = Annotated[SubmittedForm, Depends(read_form)]
 
 
 # ---------------------------------------------------------------------- the API
