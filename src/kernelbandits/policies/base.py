@@ -307,10 +307,9 @@ class Policy:
             checks.needs(False, type(self).__name__, needed, acquisition)
         if not self.finite:
             return self._best_point(now, acquisition)
-        sd = now.sd
         # Pending rewards are imagined at their own means, which leaves every mean as it is.
-        scores = acquisition.score(self.posterior.mean, sd)
-        mean = self.posterior.mean
+        mean, means, sd = self.posterior.mean, self.posterior.means, now.sd
+        scores = acquisition.score(means, sd[None] if len(means) == 1 else now.sds)
         arm = now.best_arm(scores, mean, now.draw_tie(), acquisition.worth)
         note = acquisition.note(scores.item(arm), mean.item(arm), self.units)
         return self._choice_of_arm(arm, sd, now, note)
