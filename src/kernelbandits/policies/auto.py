@@ -30,17 +30,19 @@ from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
-    NO_CHANCE,
     Acquisition,
     ArmScores,
     LogExpectedImprovement,
     Lookahead,
     Surface,
-    knowledge_gain,
-    log_expected_improvement,
     log_mean_exp,
-    reward_step,
     row_keys,
+)
+from kernelbandits.policies.arm_scores import (
+    NOISELESS,
+    score_improvement,
+    score_lookahead,
+    score_repeats,
 )
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.choice import Choice
@@ -86,10 +88,6 @@ PRACTICAL = widths.polynomial_decay(3.0, 1 / 3)
 """The width 3 t^-1/3 of `width="practical"` (docs/decisions/0012)."""
 LEAST_TOTAL = 40
 """With the goal earn and no `rounds`, at least so many rounds are expected in all."""
-UNSEEN = 1.5
-"""With the goal earn, the factor of what the first reward of an arm may change (decision 12)."""
-NOISELESS = 1e-6
-"""A noise variance of less, in squared spreads of the rewards, counts as none."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
 ENOUGH = 0.95
@@ -485,58 +483,37 @@ class Auto(IndexPolicy):
     def _score_improvement(self, now: Round) -> ArmScores:
         """Return ln of the expected improvement that measuring an arm brings, over all members.
 
-        For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
-        such arm has the same one, and none is more likely than another to be lifted by it. For an
-        arm that was measured or is pending it is what another measurement is expected to add to the
-        best estimate. A pending reward counts as its own estimate. The scores are kept: an ask that
-        differs from the last one in its allowed arms only has the same.
+        The scores are kept: an ask that differs from the last one in its allowed arms only has the
+        same.
         """
         key = self.posterior.events, now.posterior.events, self._is_ending(now)
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
-            known = self._scored = now.posterior, key, self._compute_improvement(now)
+            scores = score_improvement(
+                self.posterior.means,
+                now.posterior.variances,
+                self.learner.nuggets,
+                self.learner.noises,
+                self._arms_seen(now),
+                lasting=not self._is_ending(now),
+            )
+            known = self._scored = now.posterior, key, scores
         meaning = LogExpectedImprovement(
             best_estimates(self.posterior), highest=self._highest_estimate()
         )
         return ArmScores(known[2], meaning)
 
-    def _compute_improvement(self, now: Round) -> Array:
-        seen = np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
-        means, variances = self.posterior.means, now.posterior.variances
-        nuggets = np.array([scales.nugget_variance for scales in self.learner.fit.members])
-        noises, best = self.learner.noises, means[:, seen].max(1, keepdims=True)
-        smooth = np.maximum(variances - nuggets[:, None], 0.0)
-        step = np.sqrt(smooth)
-        if self._is_ending(now):
-            # Nothing comes after to tell luck from quality: only what the reward can add to
-            # the estimate counts, not what f itself may be.
-            step = smooth / np.sqrt(smooth + noises[:, None])
-        scores, new = np.empty(means.shape), np.ones(means.shape[1], dtype=np.bool_)
-        new[seen] = False
-        if new.any():
-            scores[:, new] = log_expected_improvement(means[:, new], step[:, new], best)
-        scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
-        return log_mean_exp(scores)
-
     def _score_lookahead(self, now: Round) -> ArmScores:
-        """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`).
-
-        The gain of the best arm measured is that of finding it to be worse than the second. The
-        nugget counts, unlike in the expected improvement: what an arm has of its own is earned. An
-        arm without a reward may surprise more than the model says, which was fitted to the others:
-        without a margin for that, one of ten games of 400 rounds ended on a wrong arm.
-        """
-        seen = np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
-        means, variances = self.posterior.means, np.maximum(now.posterior.variances, 0.0)
+        """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`)."""
         noises, horizon = self.learner.noises, self._horizon(now.t)
-        margins = np.full(means.shape[1], UNSEEN)
-        margins[seen] = 1.0
-        steps = margins * reward_step(variances, noises[:, None])
-        rivals = best_of_others(means, seen)
-        gains = knowledge_gain(np.abs(means - rivals), steps)[0].mean(0)
+        means, variances = self.posterior.means, now.posterior.variances
+        scores = score_lookahead(means, variances, noises, self._arms_seen(now), horizon)
         best = best_estimates(self.posterior)
-        meaning = Lookahead(best, noises, horizon, self._highest_estimate())
-        return ArmScores(self.posterior.mean + horizon * gains, meaning)
+        return ArmScores(scores, Lookahead(best, noises, horizon, self._highest_estimate()))
+
+    def _arms_seen(self, now: Round) -> Indices:
+        """Return the arms that were measured or are pending: a pending reward is its estimate."""
+        return np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
 
     def _horizon(self, t: int) -> float:
         """Return for how many rounds it counts what the reward of round t teaches.
@@ -1002,37 +979,6 @@ def check_width(width: Any) -> Width | str:
         return widths.constant(checks.nonnegative("Auto", "width", width))
     named = checks.one_of("Auto", "width", width, WIDTHS)
     return PRACTICAL if named == "practical" else "theory"
-
-
-def best_of_others(means: Array, seen: Indices) -> Array:
-    """Return for each arm the highest estimate among the arms seen, without the arm itself.
-
-    The estimates have a row for each member.
-    """
-    among = means[:, seen]
-    best, every = among.argmax(1), np.arange(len(means))
-    others = np.tile(among[every, best][:, None], means.shape[1])
-    if len(seen) > 1:
-        among[every, best] = -np.inf
-        others[every, seen[best]] = among.max(1)
-    return others
-
-
-def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
-    """Return ln of what one more measurement of each of these arms is expected to add to the best.
-
-    A further reward moves the estimate of an arm by a normal amount of variance
-    s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
-    h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be
-    worse than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
-    added, and the score says so even where rounding leaves a variance. Means and variances have a
-    row for each member, which has a noise of its own.
-    """
-    rivals = best_of_others(means, np.arange(means.shape[1]))
-    steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
-    scores = log_expected_improvement(-np.abs(means - rivals), steps, 0.0)
-    scores[noises <= NOISELESS] = NO_CHANCE
-    return scores
 
 
 def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
