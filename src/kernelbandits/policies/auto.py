@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from kernelbandits.domains import (
     as_domain,
 )
 from kernelbandits.domains.box import as_row
-from kernelbandits.exploration import PointMass
+from kernelbandits.exploration import Exploration, PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
@@ -98,6 +98,15 @@ SURE = 2.0
 """The noise of one result is rarely larger than this many of its standard deviations."""
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
+
+
+class FittedRule(NamedTuple):
+    """What `Auto` plays by and states, under a fit and so many failures."""
+
+    fit: Fit
+    failures: int
+    width: Width
+    settings: dict[str, Any]
 
 
 class Auto(IndexPolicy):
@@ -276,16 +285,11 @@ class Auto(IndexPolicy):
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
         if not self.finite and (self.goal == "find" or self.looks_ahead):
             self.search_effort = BOX_EFFORT
-        self.settings["goal"] = self.goal
-        law = PointMass(1.0) if exploration is None else exploration
-        self._set_rule(self._fitted_width(), law, gain="none")
-        self._followed: tuple[Fit, int] | None = None
-        """The fit and the number of failures that width and settings belong to."""
-        if self.goal == "find":
-            self.settings |= {"exploration": "expected improvement, averaged over fits"}
-        elif self.looks_ahead:
-            self.settings |= {"exploration": "online knowledge gradient, averaged over fits"}
-        self._follow_fit()
+        self.exploration = Exploration.of(PointMass(1.0) if exploration is None else exploration)
+        if self.exploration.arguments == 0:
+            self._check_optimism(self.exploration.source)
+        self._rule: FittedRule | None = None
+        """What followed from the fit when it was last asked for."""
 
     def _initial_size(self) -> int:
         """Return how many choices the initial design has.
@@ -595,7 +599,7 @@ class Auto(IndexPolicy):
 
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
-        self._learn_results([self._check_result("tell", choice, checks.reward(reward))])
+        self.learner.learn([self._check_result("tell", choice, checks.reward(reward))])
 
     @single_threaded
     def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
@@ -613,7 +617,7 @@ class Auto(IndexPolicy):
                     Observation.of(place, None if given is None else checks.reward(given))
                 )
         finally:
-            self._learn_results(checked)
+            self.learner.learn(checked)
 
     def tell_in_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
         """Learn many rewards, as `tell_all`: its checkpoints are blocks already."""
@@ -628,50 +632,67 @@ class Auto(IndexPolicy):
         failures must outnumber the rewards by more than two: a place gets a third chance. So does
         a value of a category that never gave a reward.
         """
-        self._learn_results([self._check_result("fail", choice, None)])
+        self.learner.learn([self._check_result("fail", choice, None)])
 
     def _check_result(self, owner: str, choice: Choice, reward: float | None) -> Observation:
         return Observation.of(self._check_choice(owner, choice), reward)
 
-    def _learn_results(self, results: Sequence[Observation]) -> None:
-        """Learn checked results, and follow the fit if there is a new one; all or nothing."""
-        before = self.width, dict(self.settings), self._followed
-        try:
-            with self.learner.learning(results):
-                self._follow_fit()
-        except BaseException:
-            self.width, self.settings, self._followed = before
-            raise
+    # ------------------------------------------------------------------ what follows from the fit
 
-    def _follow_fit(self) -> None:
-        """Take the width of the last fit, and record what is played."""
-        source = self.learner.fit, len(self.failed)
-        followed = self._followed
-        if followed is not None and followed[0] is source[0] and followed[1] == source[1]:
-            return
-        self.width = self._fitted_width()
-        self.settings |= {
-            "width": self.width.rule,
-            "ridge": ridge_of(source[0].members[0]),
-            "calibration": self.calibration.sentence(),
-        }
-        self._followed = source
+    @property
+    def width(self) -> Width:  # type: ignore[override]
+        """The width of the index under the last fit."""
+        return self._fitted_rule().width
 
-    def _fitted_width(self) -> Width:
-        """Return the width that belongs to the fit; what is claimed of it goes to the settings."""
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is played, as it was given and as it follows from the last fit."""
+        # Its parents state settings before there is a learner.
+        return self._fitted_rule().settings if hasattr(self, "learner") else self._stated
+
+    @settings.setter
+    def settings(self, stated: dict[str, Any]) -> None:
+        self._stated = stated
+
+    def _fitted_rule(self) -> FittedRule:
+        """Return what follows from the last fit, and from the number of failures."""
+        fit, failures, known = self.learner.fit, len(self.failed), self._rule
+        if known is None or known.fit is not fit or known.failures != failures:
+            width, claim = self._fit_width()
+            settings = self._stated | {"goal": self.goal, **claim}
+            settings |= {
+                "width": width.rule,
+                "exploration": self._describe_exploration(),
+                "gain": "none",
+                "ridge": ridge_of(fit.members[0]),
+                "calibration": self.calibration.sentence(),
+            }
+            known = self._rule = FittedRule(fit, failures, width, settings)
+        return known
+
+    def _describe_exploration(self) -> str:
+        if self.goal == "find":
+            return "expected improvement, averaged over fits"
+        if self.looks_ahead:
+            return "online knowledge gradient, averaged over fits"
+        return repr(self.exploration.source)
+
+    def _fit_width(self) -> tuple[Width, dict[str, Any]]:
+        """Return the width that belongs to the fit, and what is claimed of it."""
         if isinstance(self.mode, Width):
             reason = "the confidence width was chosen by benchmark"
             if self.goal == "find":
                 reason = "the goal is the best answer in the end, not a small regret on the way"
             elif self.looks_ahead:
                 reason = "the rule looks ahead by fitted scales, without a confidence width"
-            self.settings["claim"] = f"none: {reason}"
-            return self.mode
+            return self.mode, {"claim": f"none: {reason}"}
         bound = self.learner.norm_bound(self.safety)
         noise = self.safety * self.calibration.noise_scale
         constants = f"R = {noise:.3g} (units of the rewards) and D = {bound:.3g} (signal sd)"
         failed = f" and {len(self.failed)} choices not failed" if self.failed else ""
-        self.settings |= {
+        radius = self.safety * self.calibration.signal_noise_scale
+        width = widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
+        return width, {
             "claim": "conditional: it would hold had kernel, centre, "
             f"{constants} been fixed beforehand{failed}",
             "norm_bound": bound,
@@ -679,8 +700,6 @@ class Auto(IndexPolicy):
             "delta": self.delta,
             "safety": self.safety,
         }
-        radius = self.safety * self.calibration.signal_noise_scale
-        return widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
 
     # ------------------------------------------------------------------ the policy as data
 
@@ -754,7 +773,7 @@ class Auto(IndexPolicy):
             else:
                 place = check_coordinates(as_row("Auto.from_dict", place, self.domain.dimension))
             results.append(Observation.of(place, None if reward is None else checks.reward(reward)))
-        self._learn_results(results)
+        self.learner.learn(results)
 
     # ------------------------------------------------------------------ answers
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -190,16 +189,11 @@ class Learner:
 
     # ------------------------------------------------------------------ learning
 
-    @contextmanager
-    def learning(self, results: Sequence[Observation]) -> Iterator[None]:
-        """Learn results that were checked: all of them, or none if this block is interrupted.
-
-        Within the block they are counted, and the fit is theirs.
-        """
+    def learn(self, results: Sequence[Observation]) -> None:
+        """Learn results that were checked: all of them, or none if it is interrupted."""
         known = self._knowledge
         try:
             self._follow(known, results)
-            yield
             self.results.extend(results)
         except BaseException:
             # Fits to results that do not count are void.
