@@ -100,7 +100,7 @@ def test_every_policy_answers_with_sensible_defaults(name, build):
     assert mean.shape == sd.shape == (15,)
     assert policy.recommend() in range(15)
     assert policy.n_rewards == 20
-    assert policy.next_fit > 20 if policy.learns_failures else policy.next_fit == math.inf
+    assert policy.fits.next_due > 20 if policy.learns_failures else policy.fits is None
     np.testing.assert_allclose(np.sqrt(policy.covariance([3, 5]).diagonal()), sd[[3, 5]], rtol=1e-6)
     policy.fail(policy.choice(1))
     assert len(policy.failed) == 1

@@ -46,7 +46,8 @@ from kernelbandits.policies.arm_scores import (
 )
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.comparison import compare_choice
+from kernelbandits.policies.comparison import compare_choice, recommend_measured
+from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.improvement import best_estimates
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
@@ -137,7 +138,7 @@ class Auto(IndexPolicy):
         "find".
     noise
         The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
-        allowed. Rewards that contradict it overrule it (`learner.fit.noise_contradicted`).
+        allowed. Rewards that contradict it overrule it (`fits.noise_contradicted`).
     rounds
         How many rewards there will be, if that is known. With the goal "find" and noise, an arm
         without a reward then counts less in the last tenth of them, and good arms are rather
@@ -195,7 +196,6 @@ class Auto(IndexPolicy):
     takes_kernel = False
     learns_failures = True
     learns_errors = True
-    fits_scales = True
 
     def __init__(
         self,
@@ -812,40 +812,12 @@ class Auto(IndexPolicy):
         return self.rewards.events
 
     @property
-    def next_fit(self) -> float:
-        """After how many rewards the scales are fitted again."""
-        return self.learner.next_fit
-
-    def last_fit(self, known: int, events: int) -> int:
-        return self.learner.last_fit(known, events)
-
-    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
-        self.learner.known_fits |= fits
-
-    @property
-    def made_fits(self) -> Mapping[int, Fit]:
-        return self.learner.made_fits
+    def fits(self) -> Fits:  # type: ignore[override]
+        return Fits(self.learner)
 
     @property
     def initial_size(self) -> int:  # type: ignore[override]
         return self.first
-
-    @property
-    def noise_contradicted(self) -> bool:  # type: ignore[override]
-        return self.learner.fit.noise_contradicted
-
-    @property
-    def nugget_scale(self) -> float:  # type: ignore[override]
-        members = self.learner.fit.members
-        scales = [one.standard.original_sd(0.0, math.sqrt(one.nugget_variance)) for one in members]
-        return float(np.median(scales))
-
-    @property
-    def is_exhausted(self) -> bool:
-        if self.finite:
-            return len(self.rewards) >= len(self.domain)
-        count = self.domain.count if isinstance(self.domain, MixedBox) else math.inf
-        return len(self.rewards) >= count
 
     def is_within(self, tolerance: float) -> bool:
         """Return whether the recommended point is so near the best with probability 0.95.
@@ -855,24 +827,13 @@ class Auto(IndexPolicy):
         """
         if self.n_rewards < FEWEST_JUDGED:
             return False
-        choice = self.recommend_measured()
+        choice = recommend_measured(self)
         where = self._place_of(choice)
         row = self.domain.points[where] if self.finite else where
         noise = self.calibration.noise_scale
         if self.rewards.count_at(row) == 1 and SURE * noise > tolerance:
             return False
         return bool((compare_choice(self, choice).losses() <= tolerance).mean() >= ENOUGH)
-
-    def recommend_measured(self) -> Choice:
-        """Return the choice of the best estimate among the points measured.
-
-        On a box the greatest estimate of all is mostly at a point that nobody has measured.
-        """
-        if self.finite or isinstance(self.domain, Contextual):
-            return self.recommend_choice()
-        points = self.rewards.points
-        mean, _ = self.posterior.at(points)
-        return self.choice(self.domain.decode(points[int(mean.argmax())]))
 
     @property
     def units(self) -> Standard:
@@ -897,24 +858,6 @@ class Auto(IndexPolicy):
     def hyperparameters(self) -> Hyperparameters:
         """Return kernels, ridges and lengthscales of the last fit."""
         return self.learner.hyperparameters()
-
-    def nugget_evidence(self) -> float:
-        """Return how much the nugget adds to the log evidence; 0 without rewards.
-
-        It is ln p(rewards | the fit) - ln p(rewards | the fit without its nugget).
-
-        The fit has a nugget whether or not points deviate singly, because its prior has one. This
-        says whether the rewards ask for it.
-        """
-        observations, fit = self.observations(), self.calibration
-        if observations is None:
-            return 0.0
-        sides, smooth = np.array(self.learner.fit.sides), replace(fit, nugget_variance=0.0)
-        with_it, without = (
-            observations.log_evidence(scales.whole_kernel(sides), scales.ridge)
-            for scales in (fit, smooth)
-        )
-        return with_it - without
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """Return the arm with rewards that has the highest estimate, or the best point of a box.

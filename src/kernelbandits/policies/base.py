@@ -26,6 +26,7 @@ from kernelbandits.policies.acquisition import (
     posterior_mean,
 )
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     MIDDLE,
@@ -132,14 +133,10 @@ class Policy:
     """Whether `fail` changes what is chosen next; other rules only count failures."""
     learns_errors: ClassVar[bool] = False
     """Whether it weighs rewards by their standard errors (`kb.calibration.Measurement`)."""
-    fits_scales: ClassVar[bool] = False
-    """Whether it fits kernel and noise to the rewards."""
+    fits: Fits | None = None
+    """The fits of kernel and noise to the rewards; None for a policy that fits none."""
     initial_size: int = 0
     """How many choices its initial design has."""
-    noise_contradicted: bool = False
-    """Whether the rewards contradict the noise that was given."""
-    nugget_scale: float = 0.0
-    """By how much single points deviate from their neighbours as fitted, in units of rewards."""
     working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
     compiled_loop: ClassVar[str | None] = None
@@ -656,17 +653,7 @@ class Policy:
         """The next round: 1 + the rewards + the failures so far."""
         return 1 + self.n_rewards + len(self.failed)
 
-    @property
-    def next_fit(self) -> float:
-        """After how many rewards hyperparameters are fitted again; never, unless it fits any."""
-        return math.inf
-
     # ------------------------------------------------------------------ what loops and studies ask
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether every point of a finite domain has a reward; no, unless the policy knows it."""
-        return False
 
     def is_within(self, tolerance: float) -> bool:
         """Return whether the recommended point is so near the best with probability 0.95.
@@ -675,38 +662,9 @@ class Policy:
         """
         return False
 
-    def recommend_measured(self) -> Choice:
-        """Return the choice to recommend where an answer has to be a point that was measured.
-
-        Most policies recommend by their own rules.
-        """
-        return self.recommend_choice()
-
     def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Policy:
         """Return the policy that chooses among these arms while others are pending: itself."""
         return self
-
-    def nugget_evidence(self) -> float:
-        """Return how much the rewards ask for deviations of single points, in log evidence."""
-        return 0.0
-
-    def last_fit(self, known: int, events: int) -> int:
-        """Return the last number of rewards above `known`, up to `events`, at which a fit is due.
-
-        0 if there is none.
-        """
-        return 0
-
-    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
-        """Take fits that were made before, by their numbers of rewards, in place of new ones.
-
-        They come as they are stored (`policies.stored`), and are read when they are due.
-        """
-
-    @property
-    def made_fits(self) -> Mapping[int, Any]:
-        """The fits that were made here, by their numbers of rewards."""
-        return {}
 
     @property
     def played_log_det(self) -> float:

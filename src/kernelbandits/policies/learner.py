@@ -524,11 +524,6 @@ class Learner:
         return checkpoint.penalties
 
     @property
-    def next_fit(self) -> float:
-        """After how many rewards the scales are fitted again."""
-        return self.refits.next_after(self.rewards.events)
-
-    @property
     def noises(self) -> Array:
         """The noise variance of each member, in the units of the posterior."""
         return np.array([scales.noise_variance for scales in self.fit.members])
