@@ -81,15 +81,24 @@ Form = Callable[[Any, Arms, float], Posterior]
 class Policy:
     """A rule that chooses what to play next. `ask` is pure; only `tell` and `fail` change anything.
 
-    A policy of your own is a subclass with one method. Override the first of these that fits:
+    A policy of your own is a subclass with one method: the first of the first three that fits. Its
+    author may override
 
-    - `acquisition(now)` returns a score of posterior mean and sd, for instance
+    - `acquisition(now)`, which returns a score of posterior mean and sd, for instance
       `UpperConfidence(weight, width)`. The rule then plays on arms, boxes, contexts, with pending
       choices, restricted arms and costs.
-    - `score_arms(t)` returns one score for each arm, for rules on finitely many arms.
-    - `choose(now)` returns the `Choice` itself, for rules of any other form.
+    - `score_arms(t)`, which returns one score for each arm, for rules on finitely many arms.
+    - `choose(now)`, which returns the `Choice` itself, for rules of any other form.
+    - `_learn(place, reward, note)` if a reward changes more than the posterior, and `_settle()` for
+      what only the next `ask` needs.
+    - the class attributes below, which say what the rule can do.
 
-    Override `_learn` as well if a reward changes more than the posterior.
+    Its caller uses
+
+    - `ask`, `batch` and `choice` for choices, and `tell`, `tell_all`, `fail` for their results,
+    - `recommend`, `recommend_choice`, `estimates`, `covariance` and `index` for answers,
+    - `observations`, `hyperparameters`, `noise_posterior`, `answer_model`, `units` for the model,
+    - `turn`, `n_rewards`, `failed`, `fits`, `settings`, `domain` and `posterior` for its state.
 
     Examples
     --------
