@@ -656,8 +656,8 @@ class Auto(IndexPolicy):
 
     def _fitted_rule(self) -> FittedRule:
         """Return what follows from the last fit, and from the number of failures."""
-        fit, failures, known = self.learner.fit, len(self.failed), self._rule
-        if known is None or known.fit is not fit or known.failures != failures:
+        fit, failures, rule = self.learner.fit, len(self.failed), self._rule
+        if rule is None or rule.fit is not fit or rule.failures != failures:
             width, claim = self._fit_width()
             settings = self._stated | {"goal": self.goal, **claim}
             settings |= {
@@ -667,8 +667,8 @@ class Auto(IndexPolicy):
                 "ridge": ridge_of(fit.members[0]),
                 "calibration": self.calibration.sentence(),
             }
-            known = self._rule = FittedRule(fit, failures, width, settings)
-        return known
+            rule = self._rule = FittedRule(fit, failures, width, settings)
+        return rule
 
     def _describe_exploration(self) -> str:
         if self.goal == "find":

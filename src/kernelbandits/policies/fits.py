@@ -34,12 +34,12 @@ class Fits:
         """After how many rewards the scales are fitted again."""
         return self._learner.refits.next_after(self._learner.rewards.events)
 
-    def last_due(self, known: int, events: int) -> int:
-        """Return the last number of rewards above `known`, up to `events`, at which a fit is due.
+    def last_due(self, after: int, events: int) -> int:
+        """Return the last number of rewards above `after`, up to `events`, at which a fit is due.
 
         0 if there is none.
         """
-        return self._learner.last_fit(known, events)
+        return self._learner.last_fit(after, events)
 
     @property
     def made(self) -> Mapping[int, Fit]:
