@@ -224,7 +224,7 @@ def optimize(
     checks.needs(shown, "optimize", "progress True, False or None", progress)
     if tolerance is not None:
         checks.positive("optimize", "tolerance", tolerance)
-        known = policy is None or policy.fits_scales
+        known = policy is None or policy.fits is not None
         checks.needs(known, "optimize", "kb.Auto for a tolerance", policy)
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:

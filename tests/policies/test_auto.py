@@ -1128,8 +1128,8 @@ def test_a_tell_that_stops_half_way_changes_nothing(monkeypatch, domain, rounds,
         raise error("stopped")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kernelbandits.policies.auto.Auto._follow_fit", stop)
-        patch.setattr(type(policy.posterior), "update", stop)
+        for after_counting in ("_take_fit", "_is_surprising"):
+            patch.setattr(policy.learner, after_counting, stop)
         with pytest.raises(error):
             policy.tell(policy.ask(), 3.0)
     assert (policy.rewards.events, policy.posterior.events, policy.settings) == (

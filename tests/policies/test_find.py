@@ -165,7 +165,7 @@ class TestGivenNoise:
         policy = kb.Auto(kb.Arms(GRID), goal="find", noise=told)
         for arm, reward in self.rewards(0.05):
             policy.tell(policy.choice(arm), reward)
-        assert policy.noise_contradicted is contradicted
+        assert policy.fits.noise_contradicted is contradicted
         assert policy.calibration.noise_scale == pytest.approx(0.05, rel=0.6)
 
     def test_noise_zero_is_allowed_and_recommends_the_best_measured(self):
@@ -258,7 +258,7 @@ def test_a_noise_far_above_the_rewards_warns_of_nothing(noise):
         for _ in range(12):
             choice = auto.ask()
             auto.tell(choice, float(-((choice.x - 0.3) ** 2).sum()))
-    assert auto.noise_contradicted
+    assert auto.fits.noise_contradicted
 
 
 @pytest.mark.thorough
@@ -280,7 +280,7 @@ def test_with_contexts_the_best_is_that_of_the_context():
 def test_an_interrupted_fit_leaves_sides_and_noise_as_they_were(monkeypatch):
     """A reward in a wider context, which also contradicts the noise, is interrupted after its fit."""
     auto = kb.Auto(kb.Contextual(kb.Box((0.0,), (1.0,)), 1), goal="find", noise=1e-3, seed=1)
-    while auto.n_rewards + 1 != auto.next_fit or auto.n_rewards < 10:
+    while auto.n_rewards + 1 != auto.fits.next_due or auto.n_rewards < 10:
         choice = auto.ask(context=[auto.n_rewards / 100])
         auto.tell(choice, float(choice.x[0]))
     learner, before = auto.learner, auto.ask(context=[0.05])
@@ -295,7 +295,7 @@ def test_an_interrupted_fit_leaves_sides_and_noise_as_they_were(monkeypatch):
         auto.tell(auto.choice([0.5], context=[7.0]), 3.0)
     assert learner.fit == fit
     assert learner.made_fits == made, "a fit to a result that does not count is void"
-    assert not auto.noise_contradicted
+    assert not auto.fits.noise_contradicted
     assert auto.ask(context=[0.05]) == before
 
 

@@ -100,7 +100,7 @@ def test_every_policy_answers_with_sensible_defaults(name, build):
     assert mean.shape == sd.shape == (15,)
     assert policy.recommend() in range(15)
     assert policy.n_rewards == 20
-    assert policy.next_fit > 20 if policy.learns_failures else policy.next_fit == math.inf
+    assert policy.fits.next_due > 20 if policy.learns_failures else policy.fits is None
     np.testing.assert_allclose(np.sqrt(policy.covariance([3, 5]).diagonal()), sd[[3, 5]], rtol=1e-6)
     policy.fail(policy.choice(1))
     assert len(policy.failed) == 1
@@ -219,13 +219,13 @@ def test_what_a_rule_of_ones_own_returns_is_checked_in_its_name(rule, words):
 @every_acquisition
 def test_derivatives_are_those_of_the_score(acquisition):
     rng = np.random.default_rng(1)
-    mean, sd, step = rng.normal(size=200), rng.uniform(0.05, 2.0, 200), 1e-6
+    mean, sd, step = rng.normal(size=(1, 200)), rng.uniform(0.05, 2.0, (1, 200)), 1e-6
     value, by_mean, by_sd = acquisition.derivatives(mean, sd)
     np.testing.assert_allclose(value, acquisition.score(mean, sd), atol=1e-12)
     up, down = acquisition.score(mean + step, sd), acquisition.score(mean - step, sd)
-    np.testing.assert_allclose((up - down) / (2 * step), by_mean.ravel(), rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose((up - down) / (2 * step), by_mean[0], rtol=2e-5, atol=1e-6)
     up, down = acquisition.score(mean, sd + step), acquisition.score(mean, sd - step)
-    np.testing.assert_allclose((up - down) / (2 * step), by_sd.ravel(), rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose((up - down) / (2 * step), by_sd[0], rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.3), (0.0, 0.2), (-1.0, 0.5), (2.0, 1.0)])
@@ -235,7 +235,7 @@ def test_expected_improvement_is_the_integral_of_the_improvement(mean, sd):
     integral, _ = integrate.quad(
         lambda f: (f - best) * density(f), best, max(best, mean) + 12 * sd, epsabs=1e-14
     )
-    score = LogExpectedImprovement(best).score(np.array([mean]), np.array([sd]))
+    score = LogExpectedImprovement(best).score(np.array([[mean]]), np.array([[sd]]))
     assert math.exp(score[0]) == pytest.approx(integral, rel=1e-8)
 
 
@@ -252,12 +252,12 @@ def test_the_slopes_of_the_improvement_are_those_of_differences_of_its_logarithm
 def test_the_logarithm_of_the_improvement_is_finite_and_falls_far_below_the_best():
     """Where the improvement itself is zero as a float: z from -30 to -1e100."""
     mean = -np.logspace(1.5, 100, 500)
-    score = LogExpectedImprovement(0.0).score(mean, np.ones(500))
+    score = LogExpectedImprovement(0.0).score(mean[None], np.ones((1, 500)))
     assert np.isfinite(score).all()
     assert (np.diff(score) < 0).all()
     z = np.array([-5.0, -20.0, -600.0, -699.9, -700.1, -2000.0])
     exact = [-15.0, -205.911983, -180013.716, -244944.025, -245084.0]
-    found = LogExpectedImprovement(0.0).score(z, np.ones(6))
+    found = LogExpectedImprovement(0.0).score(z[None], np.ones((1, 6)))
     asymptotic = -(z**2) / 2 - 0.5 * np.log(2 * np.pi) - 2 * np.log(-z) + np.log1p(-3 / z**2)
     np.testing.assert_allclose(found[2:], asymptotic[2:], atol=1e-8)
     assert found[0] == pytest.approx(math.log(5.346e-8), abs=1e-3)
@@ -267,8 +267,7 @@ def test_the_logarithm_of_the_improvement_is_finite_and_falls_far_below_the_best
 @pytest.mark.parametrize("acquisition", ACQUISITIONS[3:], ids=lambda one: type(one).__name__)
 def test_a_point_without_uncertainty_is_played_last_unless_it_is_better(acquisition):
     mean, sd = np.array([0.3, 0.4, -1e5, 0.5, -50.0]), np.array([0.0, 0.0, 1e-160, 0.0, 1.0])
-    value, by_mean, by_sd = acquisition.derivatives(mean, sd)
-    by_mean, by_sd = by_mean.ravel(), by_sd.ravel()
+    value, (by_mean,), (by_sd,) = acquisition.derivatives(mean[None], sd[None])
     assert np.isfinite([value, by_mean, by_sd]).all()
     assert value.argmax() == 3
     assert value[4] > max(value[0], value[1], value[2])
@@ -297,7 +296,7 @@ def test_a_pending_choice_that_is_none_of_the_arms_is_refused_in_a_sentence(bad)
 
 def test_probability_of_improvement_is_that_of_a_normal():
     mean, sd = np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.2, 0.3])
-    score = LogProbabilityOfImprovement(0.4).score(mean, sd)
+    score = LogProbabilityOfImprovement(0.4).score_mixture(mean, sd)
     np.testing.assert_allclose(np.exp(score), stats.norm.sf(0.4, mean, sd), rtol=1e-12)
 
 
@@ -322,7 +321,7 @@ def test_on_a_box_the_search_finds_what_a_fine_grid_finds(rule):
         policy.tell(policy.choice(x), float(np.sin(5 * x[0]) * x[1]))
     choice = policy.ask(13, kb.Streams(1))
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)
-    scores = policy.acquisition().score(*policy.posterior.at(grid))
+    scores = policy.acquisition().score(*policy.posterior.members_at(grid))
     assert score_of(choice) >= scores.max() - 1e-6
 
 

@@ -175,6 +175,6 @@ def test_arms_beside_a_context_are_scored_by_the_posterior_itself(kernel: Any) -
         choice = policy.ask(t, kb.Streams(0), context=context)
         rows = np.hstack([points, np.broadcast_to(context, (50, 1))])
         acquisition = UpperConfidence(choice.note["weight"], choice.note["width"])
-        scores = acquisition.score_members(*policy.posterior.members_at(rows))
+        scores = acquisition.score(*policy.posterior.members_at(rows))
         assert choice.note["index"] == scores[choice.arm] == scores.max()
         policy.tell(choice, float(np.sin(9 * points[choice.arm]).sum()))

@@ -425,8 +425,8 @@ def test_deviations_of_few_results_are_not_named(tmp_path):
 def test_the_nugget_has_evidence_only_where_points_deviate(tmp_path):
     smooth = study_with_noise(tmp_path / "a.db", 0.0, 0.0005)._session.updated_driver().policy
     noisy = study_with_noise(tmp_path / "b.db", 0.05, 0.0005)._session.updated_driver().policy
-    assert smooth.nugget_evidence() < 0 < 4 < noisy.nugget_evidence()
-    assert kb.Auto(LINE).nugget_evidence() == 0.0
+    assert smooth.fits.nugget_evidence() < 0 < 4 < noisy.fits.nugget_evidence()
+    assert kb.Auto(LINE).fits.nugget_evidence() == 0.0
 
 
 # ---------------------------------------------------------------- many candidates, no results

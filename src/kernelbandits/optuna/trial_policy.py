@@ -73,7 +73,7 @@ class TrialPolicy:
             if result.reward is not None:
                 self._digest.update(json.dumps([result.place, result.reward]).encode())
                 self._digests.append(self._digest.hexdigest())
-        due = self.policy.last_fit(before, len(self._digests))
+        due = self.policy.fits.last_due(before, len(self._digests))
         if due:
             self._take_fit(due, trials)
         pairs = [(self.choice(result.place), result.reward) for result in fresh]
@@ -86,7 +86,7 @@ class TrialPolicy:
         for trial in reversed(trials):
             body = read_attribute(trial, name)
             if body is not None:
-                self.policy.adopt_fits({number: body})
+                self.policy.fits.adopt({number: body})
                 self._stored.add(number)
                 return
 
@@ -95,7 +95,7 @@ class TrialPolicy:
 
     def store_fit(self, study: Study, trial: FrozenTrial) -> None:
         """Store the last fit with a trial, so that other processes need not make it again."""
-        made = self.policy.made_fits
+        made = self.policy.fits.made
         number = max(made, default=0)
         if number and number not in self._stored:
             write_attribute(study, trial, self._fit_name(number), CODEC.encode(made[number]))

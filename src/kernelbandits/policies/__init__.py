@@ -5,6 +5,7 @@ find it there. `Policy` says what a policy of your own needs.
 """
 
 from kernelbandits.policies.acquisition import Acquisition as Acquisition
+from kernelbandits.policies.acquisition import MixtureAcquisition as MixtureAcquisition
 from kernelbandits.policies.acquisition import UpperConfidence as UpperConfidence
 from kernelbandits.policies.auto import Auto as Auto
 from kernelbandits.policies.base import Policy as Policy

@@ -1,8 +1,10 @@
-"""Acquisitions: a score of posterior mean and sd, whose maximiser is played.
+"""Acquisitions: a score of posterior means and sds, whose maximiser is played.
 
-On arms an acquisition scores vectors of means and standard deviations. On a box it is a function of
-the point (`Surface`), whose gradient follows by the chain rule. A new acquisition is a class with
-`score` and, to be played on boxes, `derivatives`.
+On arms an acquisition scores the means and standard deviations of all members of the posterior. On
+a box it is a function of the point (`Surface`), whose gradient follows by the chain rule. A new
+acquisition is a `MixtureAcquisition` with `score_mixture` and, to be played on boxes,
+`mixture_derivatives`; one that tells the members apart is an `Acquisition` with `score` and
+`derivatives`.
 """
 
 from __future__ import annotations
@@ -45,19 +47,20 @@ class Searchable(Protocol):
 
 
 class Acquisition:
-    """A score of posterior mean and sd; the arm or point with the greatest score is played.
+    """A score by the members of a posterior; the arm or point with the greatest one is played.
+
+    Means and standard deviations are (M, n) arrays, a row for each of the M members. Most
+    posteriors have one member, and most scores need mean and sd of the mixture alone
+    (`MixtureAcquisition`).
 
     >>> import numpy as np
-    >>> class TwoSigma(Acquisition):
-    ...     def score(self, mean, sd):
-    ...         return mean + 2 * sd
-    >>> TwoSigma().score(np.array([0.5, 0.0]), np.array([0.1, 1.0]))
-    array([0.7, 2. ])
+    >>> class Cautious(Acquisition):
+    ...     def score(self, means, sds):
+    ...         return (means - sds).min(0)
+    >>> Cautious().score(np.array([[0.5, 0.0], [0.2, 0.1]]), np.array([[0.1, 1.0], [0.1, 0.3]]))
+    array([ 0.1, -1. ])
     """
 
-    by_member: ClassVar[bool] = False
-    """Whether it scores a mixture by the mean and sd of each member, in (M, n) arrays, and not by
-    those of the mixture, in (n,) arrays."""
     from_best: bool = False
     """Whether the sd is that of f(x) - f(x*), with x* the point played of the best estimate."""
     search_steps: ClassVar[int] = STEPS
@@ -70,38 +73,13 @@ class Acquisition:
         """Whether the score depends on the sd; without it a search takes a tenth of the time."""
         return True
 
-    def score(self, mean: Array, sd: Array) -> Array:
-        """Return the score at points with these means and standard deviations."""
+    def score(self, means: Array, sds: Array) -> Array:
+        """Return the score (n,) at points with these means and standard deviations, (M, n)."""
         raise NotImplementedError
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-        """Return the score, and its derivatives by mean and by sd."""
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        """Return the score (n,), and its derivatives by each mean and by each sd, (M, n)."""
         raise NotImplementedError(f"{type(self).__name__} needs derivatives to be played on a box")
-
-    def score_members(self, means: Array, sds: Array) -> Array:
-        """Return the score from the means and sds of the members of a mixture, (M, n) arrays."""
-        if self.by_member:
-            return self.score(means, sds)
-        if len(means) == 1:
-            return self.score(means[0], sds[0])
-        mean, variance = mix_moments(means, sds)
-        return self.score(mean, np.sqrt(variance))
-
-    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
-        """Return the score, and its derivatives by the mean and by the sd of each member.
-
-        The variance of a mixture is the average of (sd_i^2 + mean_i^2) - mean^2.
-        """
-        if self.by_member:
-            return self.derivatives(means, sds)
-        if len(means) == 1:
-            value, by_mean, by_sd = self.derivatives(means[0], sds[0])
-            return value, by_mean[None], by_sd[None]
-        mean, variance = mix_moments(means, sds)
-        sd = np.sqrt(variance)
-        value, by_mean, by_sd = self.derivatives(mean, sd)
-        share = np.divide(by_sd, sd, out=np.zeros(sd.shape), where=sd > 0) / len(means)
-        return value, by_mean / len(means) + share * (means - mean), share * sds
 
     def of_member(self, member: int) -> Acquisition:
         """Return the score by one member alone."""
@@ -119,21 +97,62 @@ class Acquisition:
         return {"index": float(units.original(score))}
 
 
+class MixtureAcquisition(Acquisition):
+    """A score of posterior mean and sd: those of the mixture, where there are several members.
+
+    >>> import numpy as np
+    >>> class TwoSigma(MixtureAcquisition):
+    ...     def score_mixture(self, mean, sd):
+    ...         return mean + 2 * sd
+    >>> TwoSigma().score_mixture(np.array([0.5, 0.0]), np.array([0.1, 1.0]))
+    array([0.7, 2. ])
+    """
+
+    def score_mixture(self, mean: Array, sd: Array) -> Array:
+        """Return the score at points with these means and standard deviations, (n,) arrays."""
+        raise NotImplementedError
+
+    def mixture_derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+        """Return the score, and its derivatives by mean and by sd, (n,) arrays."""
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} needs mixture_derivatives to be played on a box")
+
+    def score(self, means: Array, sds: Array) -> Array:
+        if len(means) == 1:
+            return self.score_mixture(means[0], sds[0])
+        mean, variance = mix_moments(means, sds)
+        return self.score_mixture(mean, np.sqrt(variance))
+
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        """Return the derivatives by the chain rule.
+
+        The variance of a mixture is the average of (sd_i^2 + mean_i^2) - mean^2.
+        """
+        if len(means) == 1:
+            value, by_mean, by_sd = self.mixture_derivatives(means[0], sds[0])
+            return value, by_mean[None], by_sd[None]
+        mean, variance = mix_moments(means, sds)
+        sd = np.sqrt(variance)
+        value, by_mean, by_sd = self.mixture_derivatives(mean, sd)
+        share = np.divide(by_sd, sd, out=np.zeros(sd.shape), where=sd > 0) / len(means)
+        return value, by_mean / len(means) + share * (means - mean), share * sds
+
+
 @dataclass(frozen=True)
-class PosteriorMean(Acquisition):
+class PosteriorMean(MixtureAcquisition):
     """The estimate itself."""
 
     uses_sd = False
 
-    def score(self, mean: Array, sd: Array) -> Array:
+    def score_mixture(self, mean: Array, sd: Array) -> Array:
         return mean
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+    def mixture_derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         return mean, np.ones(mean.shape), np.zeros(mean.shape)
 
 
 @dataclass(frozen=True, slots=True)
-class UpperConfidence(Acquisition):
+class UpperConfidence(MixtureAcquisition):
     """mean + weight * width * sd, the index of Generic-GP and most of its rivals."""
 
     weight: float
@@ -145,10 +164,10 @@ class UpperConfidence(Acquisition):
     def uses_sd(self) -> bool:
         return self.weight * self.width != 0
 
-    def score(self, mean: Array, sd: Array) -> Array:
+    def score_mixture(self, mean: Array, sd: Array) -> Array:
         return mean + (self.weight * self.width) * sd
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+    def mixture_derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         # A search asks this again and again, and `np.full_like` takes as long as the rest.
         reach, ones = self.weight * self.width, np.ones(mean.shape)
         return mean + reach * sd, ones, reach * ones
@@ -159,13 +178,13 @@ class UpperConfidence(Acquisition):
 
 
 @dataclass(frozen=True)
-class StandardDeviation(Acquisition):
+class StandardDeviation(MixtureAcquisition):
     """sd: play where least is known."""
 
-    def score(self, mean: Array, sd: Array) -> Array:
+    def score_mixture(self, mean: Array, sd: Array) -> Array:
         return sd
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+    def mixture_derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         return sd, np.zeros_like(mean), np.ones_like(sd)
 
 
@@ -181,8 +200,6 @@ class LogExpectedImprovement(Acquisition):
     improvement is too small for a float (Ament et al., 2023).
     """
 
-    by_member: ClassVar[bool] = True
-
     best: Any
     """What is to be improved on, in the units of the posterior: a number for each member, (M,)."""
     repeats: Mapping[bytes, float] = field(default_factory=dict)
@@ -193,20 +210,20 @@ class LogExpectedImprovement(Acquisition):
     def __post_init__(self) -> None:
         object.__setattr__(self, "best", np.atleast_1d(np.asarray(self.best, dtype=np.float64)))
 
-    def score(self, mean: Array, sd: Array) -> Array:
-        return log_mean_exp(log_expected_improvement(mean, np.atleast_2d(sd), self.best[:, None]))
+    def score(self, means: Array, sds: Array) -> Array:
+        return log_mean_exp(log_expected_improvement(means, sds, self.best[:, None]))
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-        best, sd = self.best[:, None], np.atleast_2d(sd)
-        z, spread = standard_gaps(mean, sd, best)
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        best = self.best[:, None]
+        z, spread = standard_gaps(means, sds, best)
         log_h, by_mean, by_sd = improvement_slopes(z)
         by_mean /= spread
         by_sd /= spread
-        certain = sd <= LEAST_SD
+        certain = sds <= LEAST_SD
         logs = np.log(spread) + log_h
         if certain.any():
             by_mean[certain] = by_sd[certain] = 0.0
-            logs = log_expected_improvement(mean, sd, best)
+            logs = log_expected_improvement(means, sds, best)
         total = log_mean_exp(logs)
         weights = np.exp(logs - total) / len(logs)
         return total, weights * by_mean, weights * by_sd
@@ -224,18 +241,18 @@ class LogExpectedImprovement(Acquisition):
 
 
 @dataclass(frozen=True)
-class LogProbabilityOfImprovement(Acquisition):
+class LogProbabilityOfImprovement(MixtureAcquisition):
     r"""ln P(f > best) = ln Phi(z), z = (mean - best) / sd."""
 
     best: float
     """What is to be improved on, in the units of the posterior."""
 
-    def score(self, mean: Array, sd: Array) -> Array:
+    def score_mixture(self, mean: Array, sd: Array) -> Array:
         z, _ = standard_gaps(mean, sd, self.best)
         certain = np.where(mean > self.best, 0.0, NO_CHANCE)
         return np.where(sd > LEAST_SD, log_ndtr(z), certain)
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+    def mixture_derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         z, spread = standard_gaps(mean, sd, self.best)
         # phi(z) / Phi(z), the derivative of ln Phi.
         # It is about |z| far below, where both logarithms are too large to subtract.
@@ -244,7 +261,7 @@ class LogProbabilityOfImprovement(Acquisition):
         ratio = np.exp(-0.5 * near**2 - LOG_ROOT_TWO_PI - log_ndtr(near))
         ratio = np.where(far, -z, ratio)
         ratio[sd <= LEAST_SD] = 0.0
-        return self.score(mean, sd), ratio / spread, -ratio * z / spread
+        return self.score_mixture(mean, sd), ratio / spread, -ratio * z / spread
 
 
 @dataclass(frozen=True)
@@ -258,7 +275,6 @@ class Lookahead(Acquisition):
     Frazier (2012), of each point alone.
     """
 
-    by_member: ClassVar[bool] = True
     # The score has a ridge where the estimate of a member is its highest one. An ascent does not
     # end there by itself, and hardly rises after so many steps.
     search_steps: ClassVar[int] = 15
@@ -272,21 +288,21 @@ class Lookahead(Acquisition):
     highest: float
     """The highest estimate of the mixture, over which a note states the gain."""
 
-    def score(self, mean: Array, sd: Array) -> Array:
-        gap, step = np.abs(mean - self.best[:, None]), reward_step(sd**2, self.noise[:, None])
-        return np.asarray((mean + self.horizon * knowledge_gain(gap, step)[0]).mean(0))
+    def score(self, means: Array, sds: Array) -> Array:
+        gap, step = np.abs(means - self.best[:, None]), reward_step(sds**2, self.noise[:, None])
+        return np.asarray((means + self.horizon * knowledge_gain(gap, step)[0]).mean(0))
 
-    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives: those of `knowledge_gain`, times those of |gap| and of s."""
-        best, noise, variances = self.best[:, None], self.noise[:, None], sd**2
+        best, noise, variances = self.best[:, None], self.noise[:, None], sds**2
         step = reward_step(variances, noise)
-        gain, by_gap, by_step = knowledge_gain(np.abs(mean - best), step)
-        by_mean = 1 + self.horizon * by_gap * np.sign(mean - best)
+        gain, by_gap, by_step = knowledge_gain(np.abs(means - best), step)
+        by_mean = 1 + self.horizon * by_gap * np.sign(means - best)
         # s = v / sqrt(v + noise) with v = sd^2, so ds/dsd = sd (v + 2 noise) / (v + noise)^1.5.
         total = np.maximum(variances + noise, LEAST_SD)
-        by_sd = self.horizon * by_step * sd * (variances + 2 * noise) / (total * np.sqrt(total))
-        value = (mean + self.horizon * gain).mean(0)
-        return value, by_mean / len(mean), by_sd / len(mean)
+        by_sd = self.horizon * by_step * sds * (variances + 2 * noise) / (total * np.sqrt(total))
+        value = (means + self.horizon * gain).mean(0)
+        return value, by_mean / len(means), by_sd / len(means)
 
     def of_member(self, member: int) -> Lookahead:
         return replace(self, best=self.best[[member]], noise=self.noise[[member]])
@@ -361,7 +377,7 @@ class ArmScores(Acquisition):
     meaning: Acquisition = PLAIN_SCORE
     """The acquisition whose scores these are: it knows what they are worth, and what to note."""
 
-    def score(self, mean: Array, sd: Array) -> Array:
+    def score(self, means: Array, sds: Array) -> Array:
         return self.scores
 
     def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
@@ -462,11 +478,11 @@ class Surface:
             moments = self.posterior.members_at(rows)
         else:
             moments = self.form.at(rows, self.acquisition.uses_sd)
-        return self._replace_repeats(rows, self.acquisition.score_members(*moments))
+        return self._replace_repeats(rows, self.acquisition.score(*moments))
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         """Return the score and its gradient."""
-        derivatives, uses_sd = self.acquisition.member_derivatives, self.acquisition.uses_sd
+        derivatives, uses_sd = self.acquisition.derivatives, self.acquisition.uses_sd
         values, slopes = self.form.slopes(rows, derivatives, uses_sd)
         return self._replace_repeats(rows, values), slopes
 

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,25 +26,28 @@ from kernelbandits.domains import (
     as_domain,
 )
 from kernelbandits.domains.box import as_row
-from kernelbandits.exploration import PointMass
+from kernelbandits.exploration import Exploration, PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
-    NO_CHANCE,
     Acquisition,
     ArmScores,
     LogExpectedImprovement,
     Lookahead,
     Surface,
-    knowledge_gain,
-    log_expected_improvement,
     log_mean_exp,
-    reward_step,
     row_keys,
+)
+from kernelbandits.policies.arm_scores import (
+    NOISELESS,
+    score_improvement,
+    score_lookahead,
+    score_repeats,
 )
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.comparison import compare_choice
+from kernelbandits.policies.comparison import compare_choice, recommend_measured
+from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.improvement import best_estimates
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
@@ -86,10 +89,6 @@ PRACTICAL = widths.polynomial_decay(3.0, 1 / 3)
 """The width 3 t^-1/3 of `width="practical"` (docs/decisions/0012)."""
 LEAST_TOTAL = 40
 """With the goal earn and no `rounds`, at least so many rounds are expected in all."""
-UNSEEN = 1.5
-"""With the goal earn, the factor of what the first reward of an arm may change (decision 12)."""
-NOISELESS = 1e-6
-"""A noise variance of less, in squared spreads of the rewards, counts as none."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
 ENOUGH = 0.95
@@ -100,6 +99,15 @@ SURE = 2.0
 """The noise of one result is rarely larger than this many of its standard deviations."""
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
+
+
+class FittedRule(NamedTuple):
+    """What `Auto` plays by and states, under a fit and so many failures."""
+
+    fit: Fit
+    failures: int
+    width: Width
+    settings: dict[str, Any]
 
 
 class Auto(IndexPolicy):
@@ -130,7 +138,7 @@ class Auto(IndexPolicy):
         "find".
     noise
         The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
-        allowed. Rewards that contradict it overrule it (`learner.fit.noise_contradicted`).
+        allowed. Rewards that contradict it overrule it (`fits.noise_contradicted`).
     rounds
         How many rewards there will be, if that is known. With the goal "find" and noise, an arm
         without a reward then counts less in the last tenth of them, and good arms are rather
@@ -188,7 +196,6 @@ class Auto(IndexPolicy):
     takes_kernel = False
     learns_failures = True
     learns_errors = True
-    fits_scales = True
 
     def __init__(
         self,
@@ -278,16 +285,11 @@ class Auto(IndexPolicy):
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
         if not self.finite and (self.goal == "find" or self.looks_ahead):
             self.search_effort = BOX_EFFORT
-        self.settings["goal"] = self.goal
-        law = PointMass(1.0) if exploration is None else exploration
-        self._set_rule(self._fitted_width(), law, gain="none")
-        self._followed: tuple[Fit, int] | None = None
-        """The fit and the number of failures that width and settings belong to."""
-        if self.goal == "find":
-            self.settings |= {"exploration": "expected improvement, averaged over fits"}
-        elif self.looks_ahead:
-            self.settings |= {"exploration": "online knowledge gradient, averaged over fits"}
-        self._follow_fit()
+        self.exploration = Exploration.of(PointMass(1.0) if exploration is None else exploration)
+        if self.exploration.arguments == 0:
+            self._check_optimism(self.exploration.source)
+        self._rule: FittedRule | None = None
+        """What followed from the fit when it was last asked for."""
 
     def _initial_size(self) -> int:
         """Return how many choices the initial design has.
@@ -485,58 +487,37 @@ class Auto(IndexPolicy):
     def _score_improvement(self, now: Round) -> ArmScores:
         """Return ln of the expected improvement that measuring an arm brings, over all members.
 
-        For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
-        such arm has the same one, and none is more likely than another to be lifted by it. For an
-        arm that was measured or is pending it is what another measurement is expected to add to the
-        best estimate. A pending reward counts as its own estimate. The scores are kept: an ask that
-        differs from the last one in its allowed arms only has the same.
+        The scores are kept: an ask that differs from the last one in its allowed arms only has the
+        same.
         """
         key = self.posterior.events, now.posterior.events, self._is_ending(now)
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
-            known = self._scored = now.posterior, key, self._compute_improvement(now)
+            scores = score_improvement(
+                self.posterior.means,
+                now.posterior.variances,
+                self.learner.nuggets,
+                self.learner.noises,
+                self._arms_seen(now),
+                lasting=not self._is_ending(now),
+            )
+            known = self._scored = now.posterior, key, scores
         meaning = LogExpectedImprovement(
             best_estimates(self.posterior), highest=self._highest_estimate()
         )
         return ArmScores(known[2], meaning)
 
-    def _compute_improvement(self, now: Round) -> Array:
-        seen = np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
-        means, variances = self.posterior.means, now.posterior.variances
-        nuggets = np.array([scales.nugget_variance for scales in self.learner.fit.members])
-        noises, best = self.learner.noises, means[:, seen].max(1, keepdims=True)
-        smooth = np.maximum(variances - nuggets[:, None], 0.0)
-        step = np.sqrt(smooth)
-        if self._is_ending(now):
-            # Nothing comes after to tell luck from quality: only what the reward can add to
-            # the estimate counts, not what f itself may be.
-            step = smooth / np.sqrt(smooth + noises[:, None])
-        scores, new = np.empty(means.shape), np.ones(means.shape[1], dtype=np.bool_)
-        new[seen] = False
-        if new.any():
-            scores[:, new] = log_expected_improvement(means[:, new], step[:, new], best)
-        scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
-        return log_mean_exp(scores)
-
     def _score_lookahead(self, now: Round) -> ArmScores:
-        """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`).
-
-        The gain of the best arm measured is that of finding it to be worse than the second. The
-        nugget counts, unlike in the expected improvement: what an arm has of its own is earned. An
-        arm without a reward may surprise more than the model says, which was fitted to the others:
-        without a margin for that, one of ten games of 400 rounds ended on a wrong arm.
-        """
-        seen = np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
-        means, variances = self.posterior.means, np.maximum(now.posterior.variances, 0.0)
+        """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`)."""
         noises, horizon = self.learner.noises, self._horizon(now.t)
-        margins = np.full(means.shape[1], UNSEEN)
-        margins[seen] = 1.0
-        steps = margins * reward_step(variances, noises[:, None])
-        rivals = best_of_others(means, seen)
-        gains = knowledge_gain(np.abs(means - rivals), steps)[0].mean(0)
+        means, variances = self.posterior.means, now.posterior.variances
+        scores = score_lookahead(means, variances, noises, self._arms_seen(now), horizon)
         best = best_estimates(self.posterior)
-        meaning = Lookahead(best, noises, horizon, self._highest_estimate())
-        return ArmScores(self.posterior.mean + horizon * gains, meaning)
+        return ArmScores(scores, Lookahead(best, noises, horizon, self._highest_estimate()))
+
+    def _arms_seen(self, now: Round) -> Indices:
+        """Return the arms that were measured or are pending: a pending reward is its estimate."""
+        return np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
 
     def _horizon(self, t: int) -> float:
         """Return for how many rounds it counts what the reward of round t teaches.
@@ -618,7 +599,7 @@ class Auto(IndexPolicy):
 
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
-        self._learn_results([self._check_result("tell", choice, checks.reward(reward))])
+        self.learner.learn([self._check_result("tell", choice, checks.reward(reward))])
 
     @single_threaded
     def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
@@ -636,7 +617,7 @@ class Auto(IndexPolicy):
                     Observation.of(place, None if given is None else checks.reward(given))
                 )
         finally:
-            self._learn_results(checked)
+            self.learner.learn(checked)
 
     def tell_in_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
         """Learn many rewards, as `tell_all`: its checkpoints are blocks already."""
@@ -651,50 +632,67 @@ class Auto(IndexPolicy):
         failures must outnumber the rewards by more than two: a place gets a third chance. So does
         a value of a category that never gave a reward.
         """
-        self._learn_results([self._check_result("fail", choice, None)])
+        self.learner.learn([self._check_result("fail", choice, None)])
 
     def _check_result(self, owner: str, choice: Choice, reward: float | None) -> Observation:
         return Observation.of(self._check_choice(owner, choice), reward)
 
-    def _learn_results(self, results: Sequence[Observation]) -> None:
-        """Learn checked results, and follow the fit if there is a new one; all or nothing."""
-        before = self.width, dict(self.settings), self._followed
-        try:
-            with self.learner.learning(results):
-                self._follow_fit()
-        except BaseException:
-            self.width, self.settings, self._followed = before
-            raise
+    # ------------------------------------------------------------------ what follows from the fit
 
-    def _follow_fit(self) -> None:
-        """Take the width of the last fit, and record what is played."""
-        source = self.learner.fit, len(self.failed)
-        followed = self._followed
-        if followed is not None and followed[0] is source[0] and followed[1] == source[1]:
-            return
-        self.width = self._fitted_width()
-        self.settings |= {
-            "width": self.width.rule,
-            "ridge": ridge_of(source[0].members[0]),
-            "calibration": self.calibration.sentence(),
-        }
-        self._followed = source
+    @property
+    def width(self) -> Width:  # type: ignore[override]
+        """The width of the index under the last fit."""
+        return self._fitted_rule().width
 
-    def _fitted_width(self) -> Width:
-        """Return the width that belongs to the fit; what is claimed of it goes to the settings."""
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is played, as it was given and as it follows from the last fit."""
+        # Its parents state settings before there is a learner.
+        return self._fitted_rule().settings if hasattr(self, "learner") else self._stated
+
+    @settings.setter
+    def settings(self, stated: dict[str, Any]) -> None:
+        self._stated = stated
+
+    def _fitted_rule(self) -> FittedRule:
+        """Return what follows from the last fit, and from the number of failures."""
+        fit, failures, rule = self.learner.fit, len(self.failed), self._rule
+        if rule is None or rule.fit is not fit or rule.failures != failures:
+            width, claim = self._fit_width()
+            settings = self._stated | {"goal": self.goal, **claim}
+            settings |= {
+                "width": width.rule,
+                "exploration": self._describe_exploration(),
+                "gain": "none",
+                "ridge": ridge_of(fit.members[0]),
+                "calibration": self.calibration.sentence(),
+            }
+            rule = self._rule = FittedRule(fit, failures, width, settings)
+        return rule
+
+    def _describe_exploration(self) -> str:
+        if self.goal == "find":
+            return "expected improvement, averaged over fits"
+        if self.looks_ahead:
+            return "online knowledge gradient, averaged over fits"
+        return repr(self.exploration.source)
+
+    def _fit_width(self) -> tuple[Width, dict[str, Any]]:
+        """Return the width that belongs to the fit, and what is claimed of it."""
         if isinstance(self.mode, Width):
             reason = "the confidence width was chosen by benchmark"
             if self.goal == "find":
                 reason = "the goal is the best answer in the end, not a small regret on the way"
             elif self.looks_ahead:
                 reason = "the rule looks ahead by fitted scales, without a confidence width"
-            self.settings["claim"] = f"none: {reason}"
-            return self.mode
+            return self.mode, {"claim": f"none: {reason}"}
         bound = self.learner.norm_bound(self.safety)
         noise = self.safety * self.calibration.noise_scale
         constants = f"R = {noise:.3g} (units of the rewards) and D = {bound:.3g} (signal sd)"
         failed = f" and {len(self.failed)} choices not failed" if self.failed else ""
-        self.settings |= {
+        radius = self.safety * self.calibration.signal_noise_scale
+        width = widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
+        return width, {
             "claim": "conditional: it would hold had kernel, centre, "
             f"{constants} been fixed beforehand{failed}",
             "norm_bound": bound,
@@ -702,8 +700,6 @@ class Auto(IndexPolicy):
             "delta": self.delta,
             "safety": self.safety,
         }
-        radius = self.safety * self.calibration.signal_noise_scale
-        return widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
 
     # ------------------------------------------------------------------ the policy as data
 
@@ -777,7 +773,7 @@ class Auto(IndexPolicy):
             else:
                 place = check_coordinates(as_row("Auto.from_dict", place, self.domain.dimension))
             results.append(Observation.of(place, None if reward is None else checks.reward(reward)))
-        self._learn_results(results)
+        self.learner.learn(results)
 
     # ------------------------------------------------------------------ answers
 
@@ -816,40 +812,12 @@ class Auto(IndexPolicy):
         return self.rewards.events
 
     @property
-    def next_fit(self) -> float:
-        """After how many rewards the scales are fitted again."""
-        return self.learner.next_fit
-
-    def last_fit(self, known: int, events: int) -> int:
-        return self.learner.last_fit(known, events)
-
-    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
-        self.learner.known_fits |= fits
-
-    @property
-    def made_fits(self) -> Mapping[int, Fit]:
-        return self.learner.made_fits
+    def fits(self) -> Fits:  # type: ignore[override]
+        return Fits(self.learner)
 
     @property
     def initial_size(self) -> int:  # type: ignore[override]
         return self.first
-
-    @property
-    def noise_contradicted(self) -> bool:  # type: ignore[override]
-        return self.learner.fit.noise_contradicted
-
-    @property
-    def nugget_scale(self) -> float:  # type: ignore[override]
-        members = self.learner.fit.members
-        scales = [one.standard.original_sd(0.0, math.sqrt(one.nugget_variance)) for one in members]
-        return float(np.median(scales))
-
-    @property
-    def is_exhausted(self) -> bool:
-        if self.finite:
-            return len(self.rewards) >= len(self.domain)
-        count = self.domain.count if isinstance(self.domain, MixedBox) else math.inf
-        return len(self.rewards) >= count
 
     def is_within(self, tolerance: float) -> bool:
         """Return whether the recommended point is so near the best with probability 0.95.
@@ -859,24 +827,13 @@ class Auto(IndexPolicy):
         """
         if self.n_rewards < FEWEST_JUDGED:
             return False
-        choice = self.recommend_measured()
+        choice = recommend_measured(self)
         where = self._place_of(choice)
         row = self.domain.points[where] if self.finite else where
         noise = self.calibration.noise_scale
         if self.rewards.count_at(row) == 1 and SURE * noise > tolerance:
             return False
         return bool((compare_choice(self, choice).losses() <= tolerance).mean() >= ENOUGH)
-
-    def recommend_measured(self) -> Choice:
-        """Return the choice of the best estimate among the points measured.
-
-        On a box the greatest estimate of all is mostly at a point that nobody has measured.
-        """
-        if self.finite or isinstance(self.domain, Contextual):
-            return self.recommend_choice()
-        points = self.rewards.points
-        mean, _ = self.posterior.at(points)
-        return self.choice(self.domain.decode(points[int(mean.argmax())]))
 
     @property
     def units(self) -> Standard:
@@ -901,24 +858,6 @@ class Auto(IndexPolicy):
     def hyperparameters(self) -> Hyperparameters:
         """Return kernels, ridges and lengthscales of the last fit."""
         return self.learner.hyperparameters()
-
-    def nugget_evidence(self) -> float:
-        """Return how much the nugget adds to the log evidence; 0 without rewards.
-
-        It is ln p(rewards | the fit) - ln p(rewards | the fit without its nugget).
-
-        The fit has a nugget whether or not points deviate singly, because its prior has one. This
-        says whether the rewards ask for it.
-        """
-        observations, fit = self.observations(), self.calibration
-        if observations is None:
-            return 0.0
-        sides, smooth = np.array(self.learner.fit.sides), replace(fit, nugget_variance=0.0)
-        with_it, without = (
-            observations.log_evidence(scales.whole_kernel(sides), scales.ridge)
-            for scales in (fit, smooth)
-        )
-        return with_it - without
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """Return the arm with rewards that has the highest estimate, or the best point of a box.
@@ -1002,37 +941,6 @@ def check_width(width: Any) -> Width | str:
         return widths.constant(checks.nonnegative("Auto", "width", width))
     named = checks.one_of("Auto", "width", width, WIDTHS)
     return PRACTICAL if named == "practical" else "theory"
-
-
-def best_of_others(means: Array, seen: Indices) -> Array:
-    """Return for each arm the highest estimate among the arms seen, without the arm itself.
-
-    The estimates have a row for each member.
-    """
-    among = means[:, seen]
-    best, every = among.argmax(1), np.arange(len(means))
-    others = np.tile(among[every, best][:, None], means.shape[1])
-    if len(seen) > 1:
-        among[every, best] = -np.inf
-        others[every, seen[best]] = among.max(1)
-    return others
-
-
-def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
-    """Return ln of what one more measurement of each of these arms is expected to add to the best.
-
-    A further reward moves the estimate of an arm by a normal amount of variance
-    s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
-    h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be
-    worse than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
-    added, and the score says so even where rounding leaves a variance. Means and variances have a
-    row for each member, which has a noise of its own.
-    """
-    rivals = best_of_others(means, np.arange(means.shape[1]))
-    steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
-    scores = log_expected_improvement(-np.abs(means - rivals), steps, 0.0)
-    scores[noises <= NOISELESS] = NO_CHANCE
-    return scores
 
 
 def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:

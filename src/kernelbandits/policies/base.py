@@ -26,6 +26,7 @@ from kernelbandits.policies.acquisition import (
     posterior_mean,
 )
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     MIDDLE,
@@ -80,15 +81,24 @@ Form = Callable[[Any, Arms, float], Posterior]
 class Policy:
     """A rule that chooses what to play next. `ask` is pure; only `tell` and `fail` change anything.
 
-    A policy of your own is a subclass with one method. Override the first of these that fits:
+    A policy of your own is a subclass with one method: the first of the first three that fits. Its
+    author may override
 
-    - `acquisition(now)` returns a score of posterior mean and sd, for instance
+    - `acquisition(now)`, which returns a score of posterior mean and sd, for instance
       `UpperConfidence(weight, width)`. The rule then plays on arms, boxes, contexts, with pending
       choices, restricted arms and costs.
-    - `score_arms(t)` returns one score for each arm, for rules on finitely many arms.
-    - `choose(now)` returns the `Choice` itself, for rules of any other form.
+    - `score_arms(t)`, which returns one score for each arm, for rules on finitely many arms.
+    - `choose(now)`, which returns the `Choice` itself, for rules of any other form.
+    - `_learn(place, reward, note)` if a reward changes more than the posterior, and `_settle()` for
+      what only the next `ask` needs.
+    - the class attributes below, which say what the rule can do.
 
-    Override `_learn` as well if a reward changes more than the posterior.
+    Its caller uses
+
+    - `ask`, `batch` and `choice` for choices, and `tell`, `tell_all`, `fail` for their results,
+    - `recommend`, `recommend_choice`, `estimates`, `covariance` and `index` for answers,
+    - `observations`, `hyperparameters`, `noise_posterior`, `answer_model`, `units` for the model,
+    - `turn`, `n_rewards`, `failed`, `fits`, `settings`, `domain` and `posterior` for its state.
 
     Examples
     --------
@@ -132,14 +142,10 @@ class Policy:
     """Whether `fail` changes what is chosen next; other rules only count failures."""
     learns_errors: ClassVar[bool] = False
     """Whether it weighs rewards by their standard errors (`kb.calibration.Measurement`)."""
-    fits_scales: ClassVar[bool] = False
-    """Whether it fits kernel and noise to the rewards."""
+    fits: Fits | None = None
+    """The fits of kernel and noise to the rewards; None for a policy that fits none."""
     initial_size: int = 0
     """How many choices its initial design has."""
-    noise_contradicted: bool = False
-    """Whether the rewards contradict the noise that was given."""
-    nugget_scale: float = 0.0
-    """By how much single points deviate from their neighbours as fitted, in units of rewards."""
     working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
     compiled_loop: ClassVar[str | None] = None
@@ -307,10 +313,9 @@ class Policy:
             checks.needs(False, type(self).__name__, needed, acquisition)
         if not self.finite:
             return self._best_point(now, acquisition)
-        sd = now.sd
         # Pending rewards are imagined at their own means, which leaves every mean as it is.
-        scores = acquisition.score(self.posterior.mean, sd)
-        mean = self.posterior.mean
+        mean, means, sd = self.posterior.mean, self.posterior.means, now.sd
+        scores = acquisition.score(means, sd[None] if len(means) == 1 else now.sds)
         arm = now.best_arm(scores, mean, now.draw_tie(), acquisition.worth)
         note = acquisition.note(scores.item(arm), mean.item(arm), self.units)
         return self._choice_of_arm(arm, sd, now, note)
@@ -657,17 +662,7 @@ class Policy:
         """The next round: 1 + the rewards + the failures so far."""
         return 1 + self.n_rewards + len(self.failed)
 
-    @property
-    def next_fit(self) -> float:
-        """After how many rewards hyperparameters are fitted again; never, unless it fits any."""
-        return math.inf
-
     # ------------------------------------------------------------------ what loops and studies ask
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether every point of a finite domain has a reward; no, unless the policy knows it."""
-        return False
 
     def is_within(self, tolerance: float) -> bool:
         """Return whether the recommended point is so near the best with probability 0.95.
@@ -676,38 +671,9 @@ class Policy:
         """
         return False
 
-    def recommend_measured(self) -> Choice:
-        """Return the choice to recommend where an answer has to be a point that was measured.
-
-        Most policies recommend by their own rules.
-        """
-        return self.recommend_choice()
-
     def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Policy:
         """Return the policy that chooses among these arms while others are pending: itself."""
         return self
-
-    def nugget_evidence(self) -> float:
-        """Return how much the rewards ask for deviations of single points, in log evidence."""
-        return 0.0
-
-    def last_fit(self, known: int, events: int) -> int:
-        """Return the last number of rewards above `known`, up to `events`, at which a fit is due.
-
-        0 if there is none.
-        """
-        return 0
-
-    def adopt_fits(self, fits: Mapping[int, Mapping[str, Any]]) -> None:
-        """Take fits that were made before, by their numbers of rewards, in place of new ones.
-
-        They come as they are stored (`policies.stored`), and are read when they are due.
-        """
-
-    @property
-    def made_fits(self) -> Mapping[int, Any]:
-        """The fits that were made here, by their numbers of rewards."""
-        return {}
 
     @property
     def played_log_det(self) -> float:

@@ -100,11 +100,11 @@ class GPBUCB(IndexPolicy):
         self._check_round(t)
         checks.needs(points is None, "index", f"no points on {self.domain}", points)
         acquisition = UpperConfidence(checks.number("index", "weight", weight), self.width_at(t))
-        return acquisition.score(self.known_mean, self.posterior.sd)
+        return acquisition.score_mixture(self.known_mean, self.posterior.sd)
 
     def choose(self, now: Round) -> Choice:
         acquisition = self.acquisition(now)
-        scores = acquisition.score(self.known_mean, now.sd)
+        scores = acquisition.score_mixture(self.known_mean, now.sd)
         arm = now.best_arm(scores, self.known_mean, now.draw_tie(), acquisition.worth)
         note = acquisition.note(scores.item(arm), self.known_mean.item(arm), self.units)
         return self._choice_of_arm(arm, now.sd, now, note)

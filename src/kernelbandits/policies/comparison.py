@@ -148,3 +148,17 @@ def best_shares(draws: Array, margin: float = 0.0) -> Array:
     """
     shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
     return shares
+
+
+def recommend_measured(policy: Policy) -> Choice:
+    """Return the choice to recommend where an answer has to be a point that was measured.
+
+    On a box the greatest estimate of all is mostly at a point that nobody has measured. A policy
+    that fits no scales recommends by its own rule.
+    """
+    observations, domain = policy.observations(), policy.domain
+    anywhere = not policy.finite and not isinstance(domain, Contextual)
+    if policy.fits is None or observations is None or not anywhere:
+        return policy.recommend_choice()
+    mean, _ = policy.posterior.at(observations.points)
+    return policy.choice(domain.decode(observations.points[int(mean.argmax())]))

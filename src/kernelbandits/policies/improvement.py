@@ -149,7 +149,7 @@ def score_all_arms(policy: Policy, acquisition: Acquisition) -> Array:
     """Return the score of every arm of a finite domain."""
     checks.needs(policy.finite, "index", "a finite set of arms", policy.domain)
     posterior = policy.posterior
-    return acquisition.score_members(posterior.means, np.sqrt(np.maximum(posterior.variances, 0.0)))
+    return acquisition.score(posterior.means, np.sqrt(np.maximum(posterior.variances, 0.0)))
 
 
 def view_without_width(policy: Policy, pending: Sequence[Choice]) -> PendingView:

@@ -90,7 +90,7 @@ class IndexPolicy(Policy):
         self._check_round(t)
         acquisition = UpperConfidence(checks.number("index", "weight", weight), self.width_at(t))
         if self.finite and points is None:
-            return acquisition.score(self.posterior.mean, self.posterior.sd)
+            return acquisition.score_mixture(self.posterior.mean, self.posterior.sd)
         checks.needs(points is not None, "index", f"points=rows on {self.domain}", points)
         return Surface(self.posterior, acquisition, exact=True).values(points)
 

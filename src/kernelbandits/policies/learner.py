@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -190,16 +189,11 @@ class Learner:
 
     # ------------------------------------------------------------------ learning
 
-    @contextmanager
-    def learning(self, results: Sequence[Observation]) -> Iterator[None]:
-        """Learn results that were checked: all of them, or none if this block is interrupted.
-
-        Within the block they are counted, and the fit is theirs.
-        """
+    def learn(self, results: Sequence[Observation]) -> None:
+        """Learn results that were checked: all of them, or none if it is interrupted."""
         known = self._knowledge
         try:
             self._follow(known, results)
-            yield
             self.results.extend(results)
         except BaseException:
             # Fits to results that do not count are void.
@@ -530,14 +524,14 @@ class Learner:
         return checkpoint.penalties
 
     @property
-    def next_fit(self) -> float:
-        """After how many rewards the scales are fitted again."""
-        return self.refits.next_after(self.rewards.events)
-
-    @property
     def noises(self) -> Array:
         """The noise variance of each member, in the units of the posterior."""
         return np.array([scales.noise_variance for scales in self.fit.members])
+
+    @property
+    def nuggets(self) -> Array:
+        """The nugget variance of each member, in the units of the posterior."""
+        return np.array([scales.nugget_variance for scales in self.fit.members])
 
     def noise_evidence(self) -> NoiseEvidence:
         """Return what the rewards so far say of their noise."""

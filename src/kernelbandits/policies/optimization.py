@@ -19,7 +19,7 @@ from kernelbandits.markup import html_card, html_pairs
 from kernelbandits.measuring import Measurer, OutOfTime, put_in_order, single_reward
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.comparison import compare_choice
+from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.streams import Streams
 
 Point = TypeVar("Point")
@@ -105,7 +105,7 @@ class Outcome(Generic[Point]):
     @property
     def exhausted(self) -> bool:
         """Whether every point of a finite domain has a reward."""
-        return self.policy.is_exhausted
+        return is_exhausted(self.policy)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rounds as rows of a table, as for `pandas.DataFrame(outcome.records())`."""
@@ -211,7 +211,7 @@ class Run:
     def report_exhaustion(self, left: int) -> None:
         """Say once that every point of a finite space is measured, if there are rounds left."""
         space = isinstance(self.policy.domain, MixedBox)
-        if left and space and not self.reported and self.policy.is_exhausted:
+        if left and space and not self.reported and is_exhausted(self.policy):
             self.reported = True
             count = format_count(int(self.policy.domain.count), "point")
             text = f"optimize: all {count} of the space are measured; further rounds repeat them"
@@ -222,7 +222,7 @@ class Run:
         policy = self.policy
         if not policy.n_rewards:
             raise_without_rewards(self.trials, self.ended)
-        choice = policy.recommend_measured()
+        choice = recommend_measured(policy)
         compared = compare_choice(policy, choice)
         mean, sd = compared.estimate(compared.here)
         return Outcome(
@@ -236,6 +236,19 @@ class Run:
             direction="maximize" if self.sign > 0 else "minimize",
             ended=self.ended,
         )
+
+
+def is_exhausted(policy: Policy) -> bool:
+    """Tell whether every point of a finite domain has a reward.
+
+    Of a policy that fits no scales it is not told: many do not know their rewards by point.
+    """
+    observations, domain = policy.observations(), policy.domain
+    if policy.fits is None or observations is None:
+        return False
+    if policy.finite:
+        return len(observations) >= len(domain)
+    return isinstance(domain, MixedBox) and len(observations) >= domain.count
 
 
 def raise_without_rewards(trials: Sequence[OptimizationTrial[Any]], ended: str) -> NoReturn:

@@ -173,7 +173,7 @@ class PIMS(GPTS):
             surface = self._surface(acquisition, now.posterior, now.place)
             location = self._search(surface, now.place, self.ties, tie)
             return self._choice_at(location, now, {"best": best})
-        scores = acquisition.score(self.posterior.mean, now.sd)
+        scores = acquisition.score_mixture(self.posterior.mean, now.sd)
         arm = now.best_arm(scores, self.posterior.mean, tie)
         return self._choice_of_arm(arm, now.sd, now, {"best": best})
 

@@ -100,6 +100,12 @@ class Round:
         return sd
 
     @property
+    def sds(self) -> Array:
+        """(M, n): the sd of every arm under each member, with the pending rewards imagined."""
+        sds: Array = np.sqrt(np.maximum(self.posterior.variances, 0.0))
+        return sds
+
+    @property
     def inflation(self) -> float:
         """By which a width with a guarantee is multiplied while rewards are pending."""
         return 1.0 if self.view is None else self.view.inflation

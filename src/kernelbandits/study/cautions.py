@@ -32,7 +32,7 @@ def describe_poor_model(left_out: LeaveOneOut | None) -> str:
 
 def describe_contradiction(policy: Policy, noise: float | None, scale: Scale) -> str:
     """Say that the results contradict the noise that was given; "" if they do not."""
-    if noise is None or not policy.noise_contradicted:
+    if noise is None or policy.fits is None or not policy.fits.noise_contradicted:
         return ""
     model = fitted_model(policy)
     if model is None:
@@ -49,15 +49,16 @@ def describe_deviations(policy: Policy, noise: float | None, scale: Scale) -> st
 
     Without repeated measurements, a noise that was given too small looks like deviations of single
     candidates: the nugget of the model. No result tells the two apart, but the user can. It is said
-    only if the results need the nugget (`Policy.nugget_evidence`): its prior is no reason. A noise
+    only if the results need the nugget (`Fits.nugget_evidence`): its prior is no reason. A noise
     given as 0 means that results repeat exactly, and nothing is said of it.
     """
-    if not noise or policy.noise_contradicted:
+    own = policy.fits
+    if not noise or own is None or own.noise_contradicted:
         return ""
     if policy.n_rewards < FEWEST_DEVIATIONS:
         return ""
-    deviation = float(scale.length(policy.nugget_scale))
-    if deviation < DEVIATION * noise or policy.nugget_evidence() < CONTRADICTION:
+    deviation = float(scale.length(own.nugget_scale))
+    if deviation < DEVIATION * noise or own.nugget_evidence() < CONTRADICTION:
         return ""
     return (
         f"Candidates that resemble each other differ by about {deviation:.2g}, much more than the "

@@ -37,7 +37,8 @@ def check_fit(driver: Driver, state: State) -> list[Finding]:
     number = max(known)
     fresh = build_driver(driver.candidates, state.settings)
     fresh.follow_without_fits(state, number)
-    made = fresh.policy.made_fits.get(number)
+    own = fresh.policy.fits
+    made = None if own is None else own.made.get(number)
     if made is None:
         return [Finding(False, "fit", f"no fit is due after {format_count(number, 'result')}")]
     difference = fits.compare_fits(CODEC.decode(known[number]), made)

@@ -134,11 +134,12 @@ class Driver:
 
     def _adopt_fits(self, state: State) -> None:
         """Give the stored fits that still count to the policy, which then makes none of its own."""
-        if self.policy.fits_scales and len(state.fits) != self._fits_seen:
+        own = self.policy.fits
+        if own is not None and len(state.fits) != self._fits_seen:
             known = fits.find_valid(
                 state, self.policy.revision, self.candidates, above=self.policy.n_rewards
             )
-            self.policy.adopt_fits(known)
+            own.adopt(known)
             self._fits_seen = len(state.fits)
 
     def find_fitter(self, state: State, since: float) -> str | None:
@@ -158,18 +159,20 @@ class Driver:
 
     def find_due_fit(self, state: State) -> int:
         """Return the number of values at which a fit is due and not stored yet; 0 if none is."""
-        if not self.policy.fits_scales or not state.results:
+        own = self.policy.fits
+        if own is None or not state.results:
             return 0
         known = self.policy.n_rewards if state.version == self.version else 0
-        due = self.policy.last_fit(known, sum(state.counts.values()))
+        due = own.last_due(known, sum(state.counts.values()))
         stored = due and any(event.body["results"] == due for event in state.fits)
         return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:
         """Return the fits that were made here and are not stored yet, as events."""
-        if not self.policy.made_fits:
+        own = self.policy.fits
+        if own is None or not own.made:
             return []
-        made, revision = self.policy.made_fits, self.policy.revision
+        made, revision = own.made, self.policy.revision
         digests = fits.digest_results(state, revision, self.candidates, made.keys())
         stored = {event.body["digest"] for event in state.fits}
         return [

@@ -198,7 +198,7 @@ def check_model(answers: Answers) -> Check:
 
 def is_noise_known(answers: Answers, skill: float | None) -> bool:
     """Tell whether the noise is given, or fitted to results that differ, and not only assumed."""
-    return skill is not None or not answers.driver.policy.fits_scales
+    return skill is not None or answers.driver.policy.fits is None
 
 
 def judge_skill(skill: float | None) -> str:
@@ -415,10 +415,10 @@ def describe_columns(verdict: str, columns: Sequence[ColumnRelevance], noun: str
 
 def describe_noise(answers: Answers, noise: float | None, replicated: int) -> str:
     """Say what the noise is taken for, and on which grounds."""
-    if noise is None and (not answers.has_results or not answers.driver.policy.fits_scales):
+    given, own = answers.state.settings.noise, answers.driver.policy.fits
+    if noise is None and (not answers.has_results or own is None):
         return ""
-    given, policy = answers.state.settings.noise, answers.driver.policy
-    if given is not None and policy.fits_scales and not policy.noise_contradicted:
+    if given is not None and own is not None and not own.noise_contradicted:
         said = f"Noise: you gave an sd of {given:g} for one result"
         if not replicated:
             # Without repeats a noise given too small looks like deviations of single candidates.
@@ -428,7 +428,7 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
     if noise is None:
         advice = f"; measure one {answers.candidates.noun} twice to know it"
         return f"Noise: not known yet{'' if replicated else advice}."
-    word = "fitted" if policy.takes_kernel is False else "assumed"
+    word = "fitted" if answers.driver.policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:
         again = f"so measure one {answers.candidates.noun} again to know it"
