@@ -528,11 +528,6 @@ class Learner:
         """The noise variance of each member, in the units of the posterior."""
         return np.array([scales.noise_variance for scales in self.fit.members])
 
-    @property
-    def nuggets(self) -> Array:
-        """The nugget variance of each member, in the units of the posterior."""
-        return np.array([scales.nugget_variance for scales in self.fit.members])
-
     def noise_evidence(self) -> NoiseEvidence:
         """Return what the rewards so far say of their noise."""
         return NoiseEvidence(self.rewards)
