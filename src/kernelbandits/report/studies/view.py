@@ -59,6 +59,11 @@ class Trials:
         """Which trials have a result that was neither withdrawn nor failed."""
         return self.has_state("told") & np.isfinite(self.value)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether any trial was asked of a rule that draws an exploration weight."""
+        return bool(np.isfinite(self.weight).any())
+
 
 @dataclass(frozen=True)
 class Estimates:
