@@ -215,7 +215,7 @@ def test_a_study_whose_settings_lack_one_is_damaged(tmp_path, name):
 
 def test_a_study_with_an_unknown_setting_was_written_by_a_newer_release(where, tmp_path):
     with kb.Study.create(tmp_path / "a.db", LINE) as made:
-        created, columns = made.history()[0], made.candidates.stored
+        created, columns = made.history()[0], made.candidates.stored_columns
     body = {**created.body, "settings": {**created.body["settings"], "defaults": 5}}
     Log.create(where, Draft(kind="created", body=body), columns).close()
     sentence = (

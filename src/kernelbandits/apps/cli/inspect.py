@@ -187,7 +187,7 @@ def plot(
     from kernelbandits.report.studies import draw_study
 
     there = out.exists()
-    with open_study(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
+    with open_study(place, quiet, writable=False) as study, progress.show_task("drawing", quiet):
         draw_study(study, out, what=what, truth=truth, trial=trial, force=force)
     document = {"path": str(out), "what": what, "replaced": there}
     print_sentence(form, document, f"Written to {out}" + (" (replaced)" if there else ""))

@@ -43,7 +43,7 @@ MOST_TICKS = 5
 
 def category_groups(view: View) -> dict[str, Indices]:
     """Return the places of the candidates of each combination of categories."""
-    names = [name for name in view.columns if view.candidates.kinds[name] == "category"]
+    names = [name for name in view.columns if view.candidates.column_types[name] == "category"]
     cells = list(zip(*(view.texts(name) for name in names), strict=True)) or [()] * len(
         view.estimates
     )
@@ -132,7 +132,7 @@ def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
 
 def positions(view: View, column: str) -> Array:
     """Return positions on an axis: numbers as they are, categories as 0, 1, 2 ... by first row."""
-    if view.candidates.kinds[column] == "number":
+    if view.candidates.column_types[column] == "number":
         return view.numbers(column)
     place = {name: float(number) for number, name in enumerate(category_values(view, column))}
     return np.array([place[text] for text in view.texts(column)])
@@ -157,9 +157,9 @@ def label_x_axis(axis: Axes, view: View, column: str) -> None:
     if column in view.candidates.log:
         axis.set_xscale("log")
         write_log_ticks(axis.xaxis, *view.candidates.range(column))
-    elif view.candidates.kinds[column] == "number":
+    elif view.candidates.column_types[column] == "number":
         write_plain_ticks(axis.xaxis)
-    if view.candidates.kinds[column] == "category":
+    if view.candidates.column_types[column] == "category":
         names = tick_names(view, column)
         turned: Any = (
             {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
@@ -175,9 +175,9 @@ def label_y_axis(axis: Axes, view: View, column: str) -> None:
     if column in view.candidates.log:
         axis.set_yscale("log")
         write_log_ticks(axis.yaxis, *view.candidates.range(column))
-    elif view.candidates.kinds[column] == "number":
+    elif view.candidates.column_types[column] == "number":
         write_plain_ticks(axis.yaxis)
-    if view.candidates.kinds[column] == "category":
+    if view.candidates.column_types[column] == "category":
         names = tick_names(view, column)
         axis.set_yticks(range(len(names)), names, fontsize=8.5)
         axis.set_ylim(len(category_values(view, column)) - 0.5, -0.5)
@@ -237,6 +237,6 @@ def widen_range(view: View, column: str, low: float, high: float, share: float) 
 def is_long(view: View, column: str) -> bool:
     """Tell whether the names of a category do not fit side by side."""
     return (
-        view.candidates.kinds[column] == "category"
+        view.candidates.column_types[column] == "category"
         and sum(map(len, tick_names(view, column))) > LINE
     )

@@ -62,7 +62,7 @@ def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Dra
         f"{found.across} and {found.up}{fixed}{others}.{shared} Black rings are measured "
         f"{view.noun}s.{elsewhere}"
     )
-    left = 1.6 if view.candidates.kinds[found.up] == "category" else MAPS.left
+    left = 1.6 if view.candidates.column_types[found.up] == "category" else MAPS.left
     below = 1.15 if is_long(view, found.across) else MAPS.below
     margins = replace(MAPS, left=left, below=below)
     draw = partial(draw_maps, view, found)
@@ -109,14 +109,14 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
         (found.across, axis.viewLim.intervalx, axis.set_xlim),
         (found.up, axis.viewLim.intervaly, axis.set_ylim),
     ):
-        if view.candidates.kinds[name] == "number":
+        if view.candidates.column_types[name] == "number":
             low, high = (float(end) for end in interval)
             scale(*widen_range(view, name, low, high, SPACE))
 
 
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
     """Return the edges between neighbouring values, halfway on the scale of the axis."""
-    if view.candidates.kinds[name] == "category":
+    if view.candidates.column_types[name] == "category":
         return np.asarray(np.arange(len(values) + 1) - 0.5, dtype=np.float64)
     centres = np.array(values, dtype=float)
     log = name in view.candidates.log
