@@ -14,8 +14,10 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.report.studies.curves import (
     BLACK,
     BLUE,
+    CROWD,
     GREEN,
     INTERVAL,
+    MANY,
     ORANGE,
     draw_dots,
 )
@@ -113,6 +115,29 @@ def draw_band(axis: Axes, view: View, x: Array, order: Indices, colour: str, lab
         axis.fill_between(
             x[order], estimates.low[order], estimates.high[order], color=colour, alpha=0.18, lw=0
         )
+
+
+def mark_measured(axis: Axes, view: View, x: Array, y: Array) -> None:
+    """Draw the measured candidates as rings, and mark the pending ones and the likely best.
+
+    x and y are where each candidate of the view stands.
+    """
+    measured = np.flatnonzero(view.estimates.results)
+    if len(measured):
+        look: Any = {
+            "ms": 7 if len(measured) <= CROWD else 4,
+            "mfc": "white",
+            "mec": "black",
+            "mew": 1.1,
+            "alpha": 0.75,
+            "label": "measured",
+            "zorder": 4,
+            "clip_on": False,
+            "rasterized": len(measured) > MANY,
+        }
+        axis.plot(x[measured], y[measured], "o", **look)
+    for marks, style in markers(view):
+        axis.plot(x[marks], y[marks], ls="none", clip_on=False, **style)
 
 
 def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
