@@ -374,7 +374,7 @@ BEHAVIOUR = (
         "tables/cells.py",
         "return np.where(np.isfinite(values), values, np.nan)",
         "return values",
-        "tables/test_candidates.py",
+        "study/test_candidates.py",
         "tables/test_hostile_tables.py",
     ),
     fault(
