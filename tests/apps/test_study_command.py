@@ -895,7 +895,7 @@ def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("plot", "dependence (on each column), posterior (estimates) or weights"),
+    [("plot", "dependence, posterior, weights"),
      ("create", "(index - best estimate) / cost"),
      ("undo", "corrections, withdrawals and changes of settings or of the table can be undone, and an ask while its trial is pending"),
      ("ask", "A file, postgresql://user@host/db?study=name, or env:NAME.")],

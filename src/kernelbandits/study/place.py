@@ -20,6 +20,7 @@ import numpy.typing as npt
 from kernelbandits.checks import Array, Indices
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.words import describe_candidate, name_candidate
+from kernelbandits.tables.table import NUMBERS, TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,11 +77,6 @@ class Place(ABC):
 
         @property
         @abstractmethod
-        def kinds(self) -> dict[str, str]:
-            """For each of them whether it is a number or a category."""
-
-        @property
-        @abstractmethod
         def blocks(self) -> tuple[tuple[int, ...], ...]:
             """The coordinates of each one that varies."""
 
@@ -131,7 +127,7 @@ class Place(ABC):
 
         @property
         @abstractmethod
-        def stored(self) -> dict[str, list[Any]]:
+        def stored_columns(self) -> dict[str, list[Any]]:
             """The columns that a log keeps beside its events."""
 
         @property
@@ -214,6 +210,11 @@ class Place(ABC):
         return describe_candidate(self.number(row), self.label(row), self.x(row))
 
     # ------------------------------------------------------------------ candidates
+
+    @property
+    def column_types(self) -> dict[str, str]:
+        """For each column or variable whether it is a number or a category."""
+        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
 
     @abstractmethod
     def x(self, row: int) -> dict[str, Any]:

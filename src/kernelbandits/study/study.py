@@ -184,7 +184,7 @@ class Study:
         body = {"settings": chosen.body, **described}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
-            study = cls(Log.create(where, created, place.stored))
+            study = cls(Log.create(where, created, place.stored_columns))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:

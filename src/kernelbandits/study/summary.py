@@ -155,7 +155,7 @@ def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver
 
     Whoever sends an ask again with its key gets the same words, whatever has come since.
     """
-    since = state.events[state.trials[number].decided :]
+    since = state.events[state.trials[number].decision_event :]
     if driver.has_learnt(state) and all(event.kind in NEVER_LEARNT for event in since):
         return reasons_of(driver, state).answers.caution
     return explain_trial(state, places, number, driver).caution
@@ -202,7 +202,7 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     )
     text = (
         f"Trial {number} was {candidates.name(trial.row)}. Recomputed from the "
-        f"{format_count(trial.decided, 'event')} known then: {same}."
+        f"{format_count(trial.decision_event, 'event')} known then: {same}."
     )
     return Replayed(
         trial=number,

@@ -62,7 +62,7 @@ def check(
         if plot is not None:
             from kernelbandits.report.studies import draw_check
 
-            with progress.waiting("drawing", quiet):
+            with progress.show_task("drawing", quiet):
                 draw_check(study, plot, model_check, force=force)
     document = to_json_value(model_check) | {"plot": None if plot is None else str(plot)}
     print_answer(

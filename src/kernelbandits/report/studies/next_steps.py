@@ -22,7 +22,7 @@ MOST_LETTERS = 600
 """The most letters of one paragraph."""
 
 
-def next_steps(view: View) -> Drawing:
+def next_steps(view: View) -> list[Drawing]:
     """Return the answers of the study as a figure of text."""
     paragraphs = [
         (heading, wrap(shorten(text, MOST_LETTERS), LETTERS))
@@ -42,7 +42,7 @@ def next_steps(view: View) -> Drawing:
             top -= LINE * len(lines) + GAP
 
     margins = Margins(0.15, 0.0, 0.0, 0.15)
-    return Drawing(TITLE, "", height, draw, margins=margins)
+    return [Drawing(TITLE, "", height, draw, margins=margins)]
 
 
 def describe_next(view: View) -> list[tuple[str, str]]:

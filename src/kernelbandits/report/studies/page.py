@@ -199,7 +199,7 @@ def row_cells(view: View, row: int) -> list[str]:
 
 def text_columns(view: View, before: int) -> list[int]:
     """Return which of the columns of `row_cells` are text, after `before` other columns."""
-    labels, kinds = view.candidates.labels, view.candidates.kinds
+    labels, kinds = view.candidates.labels, view.candidates.column_types
     names = (*labels, *view.candidates.chosen)
     return [
         before + i for i, name in enumerate(names) if name in labels or kinds[name] == "category"
