@@ -218,6 +218,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
         "settles": None, "waiting": [], "x": first["x"], "label": {}, "sem": None, "replicates": [], "missing": False,
+        "failed": False,
         "values": None, "needs": [], "corrected": False, "was": None,
         "notices": [],
     }  # fmt: skip

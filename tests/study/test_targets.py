@@ -111,6 +111,31 @@ def test_a_trial_counts_when_all_targets_are_there(lab, where):
     again.close()
 
 
+def test_a_failure_after_a_value_is_said_and_the_value_stays_in_the_history(lab):
+    [one] = lab.ask()
+    lab.tell(one.trial, {"stability": 0.4})
+    told = lab.tell(one.trial, failed=True)
+    assert (told.failed, told.needs, told.values) == (True, (), {"stability": 0.4})
+    assert ": recorded as failed (stability 0.4 stays in the history)." in told.sentence
+    assert lab.status().failed == 1
+
+
+def test_a_failed_trial_is_corrected_with_all_targets_or_not_at_all(lab, tmp_path):
+    [one] = lab.ask()
+    lab.tell(one.trial, {"stability": 0.4})
+    lab.tell(one.trial, failed=True)
+    count = len(lab.history())
+    with pytest.raises(StudyConflict, match="correct needs all targets of a failed trial"):
+        lab.correct(one.trial, {"stability": 0.5})
+    line = {"trial": one.trial, "stability": 0.5}
+    with pytest.raises(StudyConflict, match="corrected needs all targets of a failed trial"):
+        lab.tell_all([line], corrected=True)
+    assert len(lab.history()) == count
+    [told] = lab.tell_all([line | {"efficiency": 6.0}], corrected=True)
+    assert (told.failed, told.values) == (False, {"stability": 0.5, "efficiency": 6.0})
+    assert lab.status().failed == 0
+
+
 def test_a_half_told_trial_keeps_its_lease(tmp_path):
     lab = kb.Study.create(tmp_path / "a.db", [[0.0], [0.5], [1.0]], targets=TARGETS, lease=0.05)
     [one] = lab.ask()

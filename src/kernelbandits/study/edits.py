@@ -15,7 +15,7 @@ from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.growing import check_permission
-from kernelbandits.study.tells import Keyed, describe_replaced
+from kernelbandits.study.tells import Keyed, check_complete, describe_replaced
 from kernelbandits.tables.results import Result
 
 
@@ -70,9 +70,9 @@ def find_unused_points(state: State, undone: Collection[int]) -> list[Event]:
 def correct(state: State, right: Result, reason: str, key: str) -> Draft:
     """Replace the result of a trial, or values of some of its targets, or let it be a failure."""
     known = trial_with_result("correct", state, right.trial or 0, begun=not right.failed)
-    names = {one.name for one in state.settings.wanted}
+    check_complete("correct", state, known, right)
     lacking = [name for name in right.values if name not in known.values]
-    if lacking and not (known.state == "failed" and names == {*right.values}):
+    if lacking and known.state != "failed":
         raise StudyConflict(
             f"correct needs targets that have a value, got {lacking[0]!r} of trial {known.number}, "
             "which has none; tell it"

@@ -604,6 +604,7 @@ class Study:
             values=dict(trial.values),
             needs=() if trial.state == "failed" else needs,
             missing=trial.state == "missing",
+            failed=trial.state == "failed",
         )
 
     def _remark_errors(self, told: Sequence[Told]) -> list[str]:

@@ -233,6 +233,7 @@ class Teller:
         return self._answer(event, line, True)
 
     def _correct(self, line: Keyed, trial: Trial) -> Told:
+        check_complete("corrected", self.state, trial, line.result)
         # The key of an earlier value of the same line is taken.
         key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
         told = line.result.values
@@ -274,6 +275,7 @@ class Teller:
             waiting=waiting,
             sem=None if event.value is None else body.get("sems", {}).get(settings.target),
             missing=event.kind == "missing",
+            failed=event.kind == "failed" or (event.kind == "corrected" and "values" not in body),
             corrected=accepted and event.kind == "corrected",
             was=settings.single_value(body.get("was") or {}) if accepted else None,
         )
@@ -281,8 +283,8 @@ class Teller:
     def _repeat(self, trial: Trial) -> Told:
         """Return the stored result of a trial, which a line of a table says again."""
         seq = trial.told.seq if trial.told else 0
-        value = self.state.settings.single_value(trial.values)
-        return Told(trial.number, trial.row, value, False, None, seq)
+        value, failed = self.state.settings.single_value(trial.values), trial.state == "failed"
+        return Told(trial.number, trial.row, value, False, None, seq, failed=failed)
 
     def _place(self, result: Result) -> Trial:
         """Return the trial of a result; an unasked row makes a trial of its own."""
@@ -380,6 +382,16 @@ class Teller:
         same = same and result.trial in (None, event.trial)
         if not same or not (result.row is None or self._may_mean(result, event.row)):
             raise key_conflict("tell", line.given_key, event, describe_source(result))
+
+
+def check_complete(owner: str, state: State, trial: Trial, right: Result) -> None:
+    """Refuse a correction after which a trial that failed would lack a value, and stay failed."""
+    names = [one.name for one in state.settings.wanted]
+    if trial.state == "failed" and not right.failed and {*right.values} != {*names}:
+        raise StudyConflict(
+            f"{owner} needs all targets of a failed trial ({', '.join(names)}), got "
+            f"{', '.join(right.values)} of trial {trial.number}{describe_source(right)}"
+        )
 
 
 def describe_replaced(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:

@@ -182,6 +182,8 @@ class Told(Readable):
     """Targets whose values have not come."""
     missing: bool = False
     """Whether the trial ended without a value though the measurement did not fail."""
+    failed: bool = False
+    """Whether the measurement failed. Values that were told before stay in the history."""
     corrected: bool = False
     """Whether the value replaces another one, by a table that was told as corrected."""
     was: float | None = None
@@ -200,7 +202,10 @@ class Told(Readable):
             else f"{format_result(self.value)}{error} recorded"
         )
         what = "recorded as missing, not as failed" if self.missing else what
-        if self.values:
+        if self.failed:
+            kept = f" ({describe_values(self.values)} stays in the history)" if self.values else ""
+            what = f"recorded as failed{kept}"
+        elif self.values:
             what = f"{describe_values(self.values)} recorded"
             still = f"; {', '.join(self.needs)} still to come" if self.needs else ""
             known = "" if self.value is None else f"; desirability {self.value:.3g}"
@@ -208,7 +213,7 @@ class Told(Readable):
         if self.replicates:
             noun = "replicate as trial" if len(self.replicates) == 1 else "replicates as trials"
             what += f", its {noun} {', '.join(map(str, self.replicates))}"
-        if self.corrected and self.values:
+        if self.corrected and self.values and not self.failed:
             what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
         elif self.corrected:
             what = f"corrected from {format_result(self.was)} to {format_result(self.value)}"

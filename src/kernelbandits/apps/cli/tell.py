@@ -58,8 +58,8 @@ stand in the history.
 JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
 settled), waiting (trials of the same candidate that stay pending), x (the candidate), label (what
 the table calls it), sem, replicates (trials of the further values), values and needs (of several
-targets those that have come, and those to come), missing, corrected (whether the value replaced
-another one) and was (that other value); with --file a list of these.
+targets those that have come, and those to come), missing, failed, corrected (whether the value
+replaced another one) and was (that other value); with --file a list of these.
 
 A file of results (--file, or --csv, which means the same) is a CSV file, a workbook (.xlsx) or a
 Parquet file, such as an export of this or of another study. Each line names its trial, its row or
