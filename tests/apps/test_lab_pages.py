@@ -922,3 +922,29 @@ def test_a_full_disk_is_said_and_no_half_of_a_table_stays(page, films, monkeypat
     assert [*page.lab.uploads.folder.iterdir()] == []
     assert "No space is left" in films.get("/studies/films/download/page.html", 507)
     assert len(study_of(page).history()) == 1
+
+
+def test_a_single_result_that_is_to_meet_a_value_is_told_with_its_standard_error(page):
+    browser = page.browser()
+    page.lab.library.create("brew", {"x": (0.0, 1.0)}, target="pH:aim=7")
+    [one] = study_of(page, "brew").ask()
+    at = "/studies/brew"
+    sent = browser.send(at, f"{at}/tell", value="6.6", sem="0.1")
+    assert "pH 6.6 recorded" in text_of(browser.follow(sent))
+    assert study_of(page, "brew").history()[-1].body["sems"] == {"pH": 0.1}
+    fields = {"trial": one.trial, "value": "6.8"}
+    browser.send(at, f"{at}/ask")
+    refused = browser.send(at, f"{at}/tell", 409, **fields).text
+    assert "already has the result 6.6" in " ".join(text_of(refused).split())
+    assert "Mine is right: correct it to 6.8" in refused
+
+
+@pytest.mark.parametrize("button", ["failed", "missing"])
+def test_a_typed_result_is_not_dropped_beside_the_words_that_there_is_none(films, page, button):
+    at = "/studies/films"
+    films.send(at, f"{at}/ask")
+    count = len(study_of(page).history())
+    for typed in ({"value": "0.5"}, {"sem": "0.1"}):
+        refused = films.send(at, f"{at}/tell", 422, **{button: "yes"}, **typed)
+        assert 'role="alert"' in refused.text
+    assert len(study_of(page).history()) == count

@@ -850,7 +850,7 @@ def test_several_trials_are_released_at_once(shelf, tmp_path):
     assert mine["trial"] == asked["trial"]
     assert (
         said("release", place, "--all", "--worker", "anna")
-        == "No trial is pending, so none was released.\n"
+        == "No trial of anna is pending, so none was released.\n"
     )
     left = [one["trial"] for one in document("status", place)["waiting"]]
     assert left == [6, *range(10, 20)]

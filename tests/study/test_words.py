@@ -108,5 +108,7 @@ def test_corrections_and_releases_are_said_alike_everywhere():
     assert describe_correction(3, None) == "Trial 3 now counts as failed"
     assert describe_correction(3, {"a": 1, "b": 2.5}) == "Trial 3 now has the result a 1, b 2.5"
     assert describe_release([]) == "No trial is pending, so none was released."
+    said = "No trial of carl is pending, so none was released."
+    assert describe_release([], "carl") == said
     assert describe_release([3]).startswith("Trial 3 is released")
     assert describe_release([7, 3, 4, 5]) == "4 trials are released: 3-5, 7."

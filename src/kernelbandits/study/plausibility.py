@@ -135,7 +135,7 @@ def remark_unusual(
             what = f"the other results ({min(others):g} to {max(others):g})"
             found = what, intended_value(every[i].value, others)
         if found is not None:
-            name = target if state.settings.combined else None
+            name = target if state.settings.several else None
             yield describe_mistake(every[i], *found, place, name)
 
 

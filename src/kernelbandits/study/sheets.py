@@ -129,7 +129,7 @@ class SheetLayout:
             for name in (*place.labels, *place.chosen)
         }
         taken = {*own, *targets.values(), *described.values()}
-        plain_names = {name: f"{name} {SEM}" if settings.combined else SEM for name in names}
+        plain_names = {name: f"{name} {SEM}" if settings.several else SEM for name in names}
         errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
         note, by = (rename_taken(name, taken) for name in (NOTE, BY))
         return cls(bool(place.row_columns), described, targets, errors, note, by)

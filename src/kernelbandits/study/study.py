@@ -294,6 +294,11 @@ class Study:
         return self._session.state.settings.combined
 
     @property
+    def several(self) -> bool:
+        """Whether several targets are measured, so that each value is named."""
+        return self._session.state.settings.several
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """All settings by name, as they are stored."""
         return self._session.state.settings.body

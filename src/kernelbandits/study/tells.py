@@ -273,7 +273,7 @@ class Teller:
             seq=event.seq,
             settles=settles,
             waiting=waiting,
-            sem=None if event.value is None else body.get("sems", {}).get(settings.target),
+            sem=None if event.value is None else body.get("sems", {}).get(settings.wanted[0].name),
             missing=event.kind == "missing",
             failed=event.kind == "failed" or (event.kind == "corrected" and "values" not in body),
             corrected=accepted and event.kind == "corrected",
@@ -397,9 +397,8 @@ def check_complete(owner: str, state: State, trial: Trial, right: Result) -> Non
 def describe_replaced(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     """Return what the event of a correction says of the values before; None for a failure."""
     failed = trial.state == "failed"
-    names = [name for name in trial.values if name in values or not values]
-    changed = [name for name in names if trial.values[name] != values.get(name)]
-    return {"was": None if failed else {name: trial.values[name] for name in changed}}
+    was = {name: y for name, y in trial.values.items() if name in values or not values}
+    return {"was": None if failed else was}
 
 
 def describe_source(result: Result) -> str:

@@ -300,10 +300,11 @@ def bracket_label(label: str | None) -> str:
     return "" if label is None else f" ({label})"
 
 
-def describe_release(trials: Sequence[int]) -> str:
-    """Say which trials are no longer pending."""
+def describe_release(trials: Sequence[int], worker: str | None = None) -> str:
+    """Say which trials are no longer pending; those of a worker, if only these were meant."""
     if not trials:
-        return "No trial is pending, so none was released."
+        whose = f" of {worker}" if worker else ""
+        return f"No trial{whose} is pending, so none was released."
     if len(trials) == 1:
         return f"Trial {trials[0]} is released: its candidate can be suggested again."
     return f"{format_count(len(trials), 'trial')} are released: {write_numbers(sorted(trials))}."

@@ -233,7 +233,8 @@ def next_commands(status: Status, place: str) -> str:
     told = []
     for one in status.waiting[:1]:
         left = [target.name for target in status.targets if target.name not in one.values]
-        told.append(f"{command('tell', place, one.trial)} {name_values(left)}")
+        named = name_values(left if len(status.targets) > 1 else ())
+        told.append(f"{command('tell', place, one.trial)} {named}")
     return "\n".join([*told, command("ask", place)])
 
 

@@ -187,12 +187,13 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     try:
         which = find_measured(study, form)
         value = None if failed or missing else read_values(study, form)
+        check_empty(form, failed, missing)
         told = study.tell(
             **which,
             value=value,
             failed=failed,
             missing=missing,
-            sem=None if value is None else read_error(value, form),
+            sem=read_error(value, form),
             note=form.text("note"),
             by=form.optional("by"),
             key=key_of(form),
@@ -233,10 +234,17 @@ def read_values(study: Study, form: SubmittedForm) -> float | dict[str, float]:
         if form.text(field) or len(names) == 1
     }
     checks.needs(bool(found), "tell", f"a value of {' or '.join(names)}", "none")
-    return found if study.combined else found[study.target]
+    return found if study.several else found[names[0]]
 
 
-def read_error(value: float | dict[str, float], form: SubmittedForm) -> float | None:
+def check_empty(form: SubmittedForm, failed: bool, missing: bool) -> None:
+    """Refuse a result that was typed beside the words that there is none."""
+    typed = form.text("value") or next(filter(None, form.starting_with("value-").values()), "")
+    needed = f"an empty field of the result with {'Failed' if failed else 'No value'}"
+    checks.needs(not (typed and (failed or missing)), "tell", needed, typed)
+
+
+def read_error(value: float | dict[str, float] | None, form: SubmittedForm) -> float | None:
     """Read the standard error of a result; with several targets it is told by a file."""
     sem = read_optional_number("the standard error", form.text("sem"))
     needed = "the standard error of one target; a file of results has one for each"
