@@ -153,7 +153,7 @@ def test_a_single_target_with_an_aim_is_told_and_described_as_one(brew):
     assert (told.values, told.value is None) == ({"pH": 6.6}, False)
     event = brew.history()[-1]
     assert describe_event(event) == f"trial 1 (row {one.row}): result 6.6"
-    with pytest.raises(AlreadyTold, match="a trial without a result, .* has the result 6.6") as no:
+    with pytest.raises(AlreadyTold, match=r"a trial without a result, .* has the result 6.6") as no:
         brew.tell(one.trial, 6.8)
     assert no.value.value == 6.6
     brew.correct(one.trial, 6.8)
