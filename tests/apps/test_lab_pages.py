@@ -508,7 +508,7 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5"})
     assert 'value="1,5"' in refused.text
     again = two.send("/studies/two", "/studies/two/tell", 409, value="36")
-    assert "has the result <b>stability 35.25</b>" in again.text
+    assert "already <b>has stability 35.25</b>" in again.text
     two.send("/studies/two", "/studies/two/tell", **{"value-1": "1.5"})
     fields = {"value": "34", "value-1": "1.5", "reason": "typing"}
     corrected = two.send("/studies/two/trials/4", "/studies/two/correct", **fields)
@@ -948,3 +948,31 @@ def test_a_typed_result_is_not_dropped_beside_the_words_that_there_is_none(films
         refused = films.send(at, f"{at}/tell", 422, **{button: "yes"}, **typed)
         assert 'role="alert"' in refused.text
     assert len(study_of(page).history()) == count
+
+
+def test_a_trial_is_overdue_by_the_clock_of_the_database(films, page, monkeypatch):
+    study = study_of(page)
+    study.ask(2, lease=60.0)
+    study.ask(1, lease=1e6)
+    late = study._session.log.now() + 3600
+    refresh = study._session.refresh
+
+    def read_an_hour_later() -> float:
+        refresh()
+        return late
+
+    assert films.get("/studies/films").count(">overdue<") == 0
+    monkeypatch.setattr(study._session, "refresh", read_an_hour_later)
+    assert films.get("/studies/films").count(">overdue<") == 2
+
+
+def test_a_late_result_is_answered_with_what_is_stored_and_what_was_said(films, page):
+    at = "/studies/films"
+    films.send(at, f"{at}/ask")
+    study_of(page).tell(1, failed=True)
+    films.send(at, f"{at}/ask")
+    refused = text_of(films.send(at, f"{at}/tell", 409, trial=1, value="0.5").text)
+    assert "this trial already is stored as failed . You typed 0.5" in " ".join(refused.split())
+    shown = films.send(at, f"{at}/tell", 409, trial=1, failed="yes").text
+    assert "You said that it failed; that is not stored." in shown
+    assert "Mine is right" not in shown

@@ -362,7 +362,7 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
 
 
 def test_undo_says_what_it_undid(told):
-    assert re.match(r"Undone: trial 7 \(row \d\) suggested\. Its candidate ", said("undo", told))
+    assert re.match(r"Undone: the ask of trial 7\. Row \d can be suggested", said("undo", told))
     (asked,) = document("ask", told)
     said("tell", told, asked["trial"], "0.25")
     named = f"trial {asked['trial']} (row {asked['row']})"
@@ -380,7 +380,7 @@ def test_undo_says_what_it_undid(told):
         "Undone: trial 1 (row 0): result withdrawn. Its result is 0.01 again.\n"
     )
     said("change", told, "--tolerance", "0.1")
-    assert said("undo", told).startswith("Undone: settings changed; policy auto.")
+    assert said("undo", told).startswith("Undone: settings changed: tolerance 0.1.")
 
 
 def test_undo_of_a_step_that_is_not_the_last_is_refused(told):

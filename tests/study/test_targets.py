@@ -337,7 +337,9 @@ def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     assert "stability 0.83 ± 0.02" in said("history", "f.db")
     records = document("export", "f.db", "-")
     assert [one["stability"] for one in records if one["front"]] == [0.5]
-    assert "Changed: targets" in said("change", "f.db", "--target", "stability:minimize,weight=3")
+    assert "settings changed: targets" in said(
+        "change", "f.db", "--target", "stability:minimize,weight=3"
+    )
     before = document("history", "f.db")
     for wrong in (
         ("tell", "f.db", "--label", "A3", "--value", "foo=1"),
@@ -423,6 +425,9 @@ def test_names_of_targets_variables_and_columns_are_short(tmp_path, monkeypatch)
             kb.Study.create("b.db", table, target=target)
     with pytest.raises(ValueError, match=needed):
         Target(longer)
+    for name in ("a\nb", " a", "a ", "a\u2028"):
+        with pytest.raises(ValueError, match="a name of one line without blanks around it"):
+            Target(name)
     said = study("create", "b.db", "--real", "x=0:1", "--target", "n" * 24_000)
     assert needed in said.err
     assert len(said.err) < 400

@@ -45,6 +45,7 @@ from kernelbandits.study.values import (
     Status,
     Suggestion,
     Told,
+    Waiting,
     study_card,
 )
 from kernelbandits.tables.results import Result, add_keys, read_results
@@ -851,6 +852,7 @@ class Study:
             trials is None or worker is None, "release", "trials or a worker", (trials, worker)
         )
         spans = None if trials is None else [check_span(trial) for trial in trials]
+        checks.needs(spans is None or bool(spans), "release", "at least one trial", trials)
         call = make_call("release", key, {"trials": spans, "worker": worker})
         with session.lock:
             session.refresh()
@@ -929,6 +931,9 @@ class Study:
     def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings. The table, the target and the direction cannot be changed.
 
+        If all of them have these values already, no event is written, and a notice says so; the
+        event of the last change is returned.
+
         Parameters
         ----------
         key
@@ -951,9 +956,14 @@ class Study:
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
-            return [edits.change(with_changes(state.settings, settings).body, call.key)]
+            return edits.change(state.settings, with_changes(state.settings, settings), call.key)
 
-        [event] = self._write_once(call, draft)
+        written = self._write_once(call, draft)
+        if not written:
+            named = ", ".join(settings)
+            warnings.warn(f"nothing was changed: {named} as before", DataNotice, stacklevel=2)
+            return self._show_events([edits.find_last_change(self._session.state)])[0]
+        [event] = written
         known = len(self._session.state.results)
         notices = driver.remark_budget(known) if "rounds" in settings else []
         for notice in notices:
@@ -978,6 +988,17 @@ class Study:
             answers, now = self._session.answers(), self._session.log.now()
             notices = (*self._session.driver.notices, *self._cautions())
             return status_of(answers, self.place, now, notices)
+
+    def waiting(self) -> list[Waiting]:
+        """Return the pending trials as `status` has them, by the clock of the database.
+
+        No model is needed for it.
+        """
+        from kernelbandits.study.summary import list_waiting
+
+        with self._session.lock:
+            now = self._session.refresh()
+            return list_waiting(self._session.state, self.candidates, now)
 
     def check(self) -> Check:
         """Check whether the model can be trusted: held-out results, columns, outliers, noise.

@@ -419,7 +419,8 @@ def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
     if after.due_scale == after.scaled:
         return []
     centre, spread = after.due_scale
-    return [Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread})]
+    body = {"auto": True, "centre": centre, "spread": spread, "results": len(after.first_values)}
+    return [Draft(kind="settings", body=body)]
 
 
 CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")

@@ -15,7 +15,12 @@ from kernelbandits.formatting import (
     format_times,
 )
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
-from kernelbandits.study.words import describe_candidate, describe_values, format_result
+from kernelbandits.study.words import (
+    describe_candidate,
+    describe_stored,
+    describe_told,
+    describe_values,
+)
 
 if TYPE_CHECKING:
     from kernelbandits.study.events import State
@@ -84,13 +89,12 @@ class AlreadyTold(StudyConflict):
         self.trial, self.stored = trial, stored
         """The result that is kept: a value, those of several targets, or None for a failure."""
         several = isinstance(stored, Mapping)
-        known = f"has {'' if several else 'the result '}{format_result(stored)}"
-        known = "is stored as failed" if stored is None else known
         which = "targets without a value" if several else "a trial without a result"
         row = "candidate" if several else "row"
         super().__init__(
             message
-            or f"tell needs {which}, got trial {trial}{where}, which already {known}. If that is "
+            or f"tell needs {which}, got trial {trial}{where}, which already "
+            f"{describe_stored(stored)}. If that is "
             f"wrong, correct the trial; if the {row} was measured again, tell the {row} instead "
             "of the trial."
         )
@@ -195,56 +199,7 @@ class Told(Readable):
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
-        error = "" if self.sem is None else f" ± {format_result(self.sem)}"
-        what = (
-            "recorded as failed"
-            if self.value is None
-            else f"{format_result(self.value)}{error} recorded"
-        )
-        what = "recorded as missing, not as failed" if self.missing else what
-        if self.failed:
-            kept = f" ({describe_values(self.values)} stays in the history)" if self.values else ""
-            what = f"recorded as failed{kept}"
-        elif self.values:
-            what = f"{describe_values(self.values)} recorded"
-            still = f"; {', '.join(self.needs)} still to come" if self.needs else ""
-            known = "" if self.value is None else f"; desirability {self.value:.3g}"
-            what += "; the rest is missing" if self.missing else still or known
-        if self.replicates:
-            noun = "replicate as trial" if len(self.replicates) == 1 else "replicates as trials"
-            what += f", its {noun} {', '.join(map(str, self.replicates))}"
-        if self.corrected and self.values and not self.failed:
-            what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
-        elif self.corrected:
-            what = f"corrected from {format_result(self.was)} to {format_result(self.value)}"
-        what += "" if self.accepted else " by an earlier call, which this one repeats"
-        settled = (
-            f" Trial {self.settles} was pending for this candidate; this is its result."
-            if self.settles is not None
-            else ""
-        )
-        return f"Trial {self.trial}{self._candidate}: {what}.{settled}{self._still_pending}"
-
-    @property
-    def _candidate(self) -> str:
-        """, row 3 (film A7, Cs 0.25)"""
-        if self.x is None:
-            return "" if self.row is None else f", row {self.row}"
-        return f", {describe_candidate(self.row, self.label, self.x)}"
-
-    @property
-    def _still_pending(self) -> str:
-        if not self.waiting:
-            return ""
-        if len(self.waiting) == 1:
-            return (
-                f" Trial {self.waiting[0]} of the same candidate is still pending: tell its own "
-                "result, or release it."
-            )
-        return (
-            f" Trials {', '.join(map(str, self.waiting))} of the same candidate are still pending: "
-            "tell their own results, or release them."
-        )
+        return describe_told(self)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from kernelbandits.study.words import (
     describe_values,
     describe_waiting,
 )
+from kernelbandits.tables.results import MADE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +39,8 @@ DIGITS = 6
 MOST_COLUMNS = 8
 """Of a candidate in a table; JSON has all of them."""
 MOST_WAITING = 12
-GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9a-z]+)*")
-"""A key that the study made itself; only keys of users are shown."""
+MADE_KEY = re.compile(rf"(^|/)({MADE})?[0-9a-f]{{32}}(/[0-9a-z]+)*$")
+"""A key, or the end of one, that the study made itself; only keys of users are shown."""
 ROWS = "Rows are counted from 0, starting below the header."
 
 
@@ -254,8 +255,8 @@ def print_history(console: Console, events: Sequence[Event], earlier: int) -> No
     """Print one line for each event."""
     shown = table(["event", "when", "what", "worker"], left=("when", "what", "worker"))
     for one in events:
-        key = f"; key {one.key}" if one.key and not GIVEN.fullmatch(one.key) else ""
-        what = cell(f"{describe_event(one)}{key}")
+        given = MADE_KEY.sub("", one.key or "")
+        what = cell(f"{describe_event(one)}{f'; key {given}' if given else ''}")
         texts = (str(one.seq), format_time(one.at), what, cell(one.worker or ""))
         shown.add_row(*map(escape, texts))
     console.print(shown)

@@ -61,7 +61,10 @@ from kernelbandits.study.growing import remark_additions
 from kernelbandits.study.words import (
     describe_correction,
     describe_event,
+    describe_permission,
     describe_release,
+    describe_results,
+    describe_stored,
     describe_undos,
     describe_withdrawal,
     format_result,
@@ -200,12 +203,11 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
             worker=form.optional("worker"),
         )
     except AlreadyTold as late:
-        single, stored = not isinstance(value, dict), late.stored
+        said = "said that it failed" if failed else "said that there is no value"
         given = {
-            "typed": form.text("value") if value is None or single else format_result(value),
-            "failed": failed,
-            "stored": None if stored is None else format_result(stored),
-            "single": single,
+            "typed": form.text("value") if isinstance(value, float) else "",
+            "said": said if value is None else f"typed {format_result(value)}",
+            "stored": describe_stored(late.stored),
         }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
     except (ValueError, StudyConflict) as error:
@@ -287,11 +289,8 @@ def tell_file(request: Request, visitor: PageVisitor, name: str, form: SentForm)
             lab.uploads.remove(upload)
     except (ValueError, StudyConflict) as error:
         return show_problem(request, visitor, name, error, form)
-    fresh = sum(one.accepted for one in told)
     notices = told[0].notices if told else ()
-    known = f", {len(told) - fresh} were stored already" if fresh < len(told) else ""
-    said = f"{format_count(fresh, 'result')} recorded{known}."
-    return go_to(request, study_address(name), said, *notices)
+    return go_to(request, study_address(name), describe_results(told), *notices)
 
 
 def is_sheet(path: Path) -> bool:
@@ -357,9 +356,9 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
         event = call(rows, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_refused(request, visitor, name, error, form, "permit")
-    said = f"{format_count(len(event.body['rows']), 'row')} {event.kind}. Undo takes it back."
+    rows_said = describe_permission(event, study.candidates.describe_candidate)
     address = study_address(name, "/candidates")
-    return go_to(request, address, said, *study.notices_of(event))
+    return go_to(request, address, f"{rows_said} Undo takes it back.", *study.notices_of(event))
 
 
 def show_refused(
@@ -410,14 +409,14 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
     study = find_study(request, name)
     try:
         changed = read_changes(study.settings, form)
-        if changed:
-            study.change(key=key_of(form), **changed)
+        event = study.change(key=key_of(form), **changed) if changed else None
     except (ValueError, StudyConflict) as error:
         code = describe_error(error)[0]
         return show_settings(request, visitor, name, code, str(error), form.all_texts())
-    if not changed:
+    if event is None:
         return go_to(request, study_address(name, "/settings"), "Nothing was changed.")
-    said = f"Changed: {', '.join(changed)}. Undo takes it back."
+    said = describe_event(event)
+    said = f"{said[0].upper()}{said[1:]}. Undo takes it back."
     return go_to(request, study_address(name), said)
 
 
