@@ -7,17 +7,27 @@ here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
-from kernelbandits.study.growing import check_permission
+from kernelbandits.study.growing import Additions, check_permission
 from kernelbandits.study.settings import REVISION, Settings
 from kernelbandits.study.tells import Keyed, check_complete, describe_replaced
 from kernelbandits.study.words import name_event
 from kernelbandits.tables.results import Result
+
+if TYPE_CHECKING:
+    from kernelbandits.study.place import Place
+
+
+def add(place: Candidates, rows: Additions, key: str) -> Draft:
+    """Add rows at the end of the table."""
+    return Draft(kind="added", key=key, body={**rows.body, "first": len(place)})
 
 
 def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str, key: str) -> Draft:
@@ -104,6 +114,15 @@ def trial_with_result(owner: str, state: State, trial: int, begun: bool = False)
         there = "which does not exist" if known is None else f"which is {known.state}"
         raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
     return known
+
+
+def find_trial(owner: str, state: State, place: Place, trial: Any, label: Any) -> int:
+    """Return the trial that is given by its number, or by the label of its row."""
+    single = (trial is None) != (label is None)
+    checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
+    if label is None:
+        return checks.whole(owner, "trial", trial)
+    return find_trial_of_row(owner, state, place.resolve_row(owner, label=label), label)
 
 
 def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:

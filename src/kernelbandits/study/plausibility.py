@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.formatting import format_near
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.settings import Settings
+from kernelbandits.study.settings import AUTO, Settings
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
 
@@ -86,6 +86,20 @@ def latest_values(state: State) -> list[Measured]:
         Measured(trial.number, trial.row, trial.value)
         for trial in state.results[-LATEST:]
         if trial.value is not None
+    ]
+
+
+def remark_errors(told: Sequence[Told], state: State) -> list[str]:
+    """Say once that a named policy does not weigh results by their standard errors."""
+    fresh = {one.trial for one in told if one.sem is not None}
+    if state.settings.policy == AUTO or not fresh:
+        return []
+    first = next((one for one in state.results if one.sem is not None), None)
+    if first is None or first.number not in fresh:
+        return []
+    return [
+        f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
+        "result with a standard error as a plain one. Only auto weighs results by their errors"
     ]
 
 
