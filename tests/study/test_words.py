@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbandits as kb
@@ -229,3 +230,17 @@ def test_a_release_of_no_trial_is_refused(tmp_path):
             with pytest.raises(ValueError, match="release needs at least one trial"):
                 study.release_all(nothing)
         assert study.release_all(range(1, 2))[0].trial == 1
+
+
+def test_a_candidate_stands_below_its_headings_with_a_row_or_without(tmp_path):
+    table = pd.DataFrame({"film": ["A", "B"], "Cs": [0.25, 0.5]})
+    with kb.Study.create(tmp_path / "films.db", table, label="film") as study:
+        place = study.candidates
+        assert place.shown_columns == ("row", "film", "Cs")
+        assert (place.row_cell(1), place.shown_cells(1)) == ({"row": 1}, [1, "B", 0.5])
+        assert (place.label_of(1), place.label_of(None)) == ({"film": "B"}, {})
+    with kb.Study.create(tmp_path / "brew.db", {"heat": (20.0, 90.0)}) as study:
+        study.tell(x={"heat": 30}, value=0.5)
+        place = study.candidates
+        assert place.shown_columns == ("heat",)
+        assert (place.row_cell(0), place.shown_cells(0)) == ({}, [30.0])

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.words import describe_candidate, name_candidate
+from kernelbandits.study.words import describe_candidate, name_candidate, row_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,6 +227,23 @@ class Place(ABC):
     @abstractmethod
     def number(self, row: int) -> int | None:
         """Return the number by which users know a candidate; None for a point."""
+
+    def row_cell(self, row: int) -> dict[str, int]:
+        """Return the number of a candidate by its heading; nothing for a point."""
+        return row_cell(self.number(row))
+
+    def label_of(self, number: int | None) -> dict[str, str]:
+        """Return the labels of a candidate by the number that users know; none for a point."""
+        return {} if number is None else self.label(number)
+
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """The headings of a table of candidates: the row, if it has one, labels, and values."""
+        return (*self.row_columns, *self.labels, *self.chosen)
+
+    def shown_cells(self, row: int) -> list[Any]:
+        """Return what stands of a candidate below `shown_columns`."""
+        return [*self.row_cell(row).values(), *self.label(row).values(), *self.x(row).values()]
 
     def point(self, row: int) -> dict[str, Any] | None:
         """Return the point of a candidate that users know by it; None for a row."""

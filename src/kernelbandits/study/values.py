@@ -20,6 +20,7 @@ from kernelbandits.study.words import (
     describe_stored,
     describe_told,
     describe_values,
+    row_cell,
 )
 
 if TYPE_CHECKING:
@@ -145,9 +146,8 @@ class Suggestion(Readable):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values to set, and why."""
         title = f"Measure next: trial {self.trial}"
-        row = [] if self.row is None else [("row", self.row)]
         reserved = [("reserved until", format_time(self.until))]
-        known = [*row, *self.label.items(), *self.x.items(), *reserved]
+        known = [*row_cell(self.row).items(), *self.label.items(), *self.x.items(), *reserved]
         return html_card(title, html_pairs(known), html_paragraphs(self.why, *self.notices))
 
 
@@ -266,8 +266,7 @@ class Best(Readable):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values of the row, its estimate, and remarks."""
         title = "Best estimate so far" if self.early else "Likely best"
-        row = [] if self.row is None else [("row", self.row)]
-        known = [*row, *self.label.items(), *self.x.items()]
+        known = [*row_cell(self.row).items(), *self.label.items(), *self.x.items()]
         known.append(("estimate, 95 % interval", format_interval(self.mean, self.low, self.high)))
         if not self.early:
             chance = f"{format_share(self.probability)}{self.comparison}"
@@ -504,10 +503,9 @@ class Explained:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values, and why they were suggested."""
-        row = [] if self.row is None else [("row", self.row)]
         title = f"Why trial {self.trial} was suggested"
         said = html_paragraphs(self.sentence, "" if self.caution in self.sentence else self.caution)
-        return html_card(title, html_pairs([*row, *self.x.items()]), said)
+        return html_card(title, html_pairs([*row_cell(self.row).items(), *self.x.items()]), said)
 
 
 @dataclass(frozen=True)

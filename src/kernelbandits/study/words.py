@@ -67,6 +67,15 @@ def name_candidate(row: int | None, x: Mapping[str, Any]) -> str:
     return describe_point(x) if row is None else f"row {row}"
 
 
+def row_cell(row: int | None) -> dict[str, int]:
+    """Return the number of a row by its heading, for a table; nothing for a point, without one.
+
+    >>> row_cell(3), row_cell(None)
+    ({'row': 3}, {})
+    """
+    return {} if row is None else {"row": row}
+
+
 def describe_candidate(row: int | None, label: Mapping[str, str], x: Mapping[str, Any]) -> str:
     """Name a candidate in full, with its labels and values; a point by its values alone.
 
@@ -292,27 +301,29 @@ def describe_settings(body: Mapping[str, Any]) -> str:
     settings = body["settings"]
     if "revised_from" in body:
         return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
-    changed = (describe_setting(name, settings[name]) for name in body["changed"])
+    changed = (f"{name} {spell_setting(name, settings[name])}" for name in body["changed"])
     return f"settings changed: {', '.join(changed)}"
 
 
-def describe_setting(name: str, value: Any) -> str:
-    """Return a setting with its value in words.
+def spell_setting(name: str, value: Any) -> str:
+    """Return the value of a setting in words.
 
-    >>> describe_setting("tolerance", 0.1), describe_setting("noise", None)
-    ('tolerance 0.1', 'noise not given')
+    >>> spell_setting("tolerance", 0.1), spell_setting("lease", 7200), spell_setting("noise", None)
+    ('0.1', '2 hours', 'not given')
+    >>> spell_setting("kernel", {"type": "RBF", "lengthscale": 0.2})
+    'type RBF, lengthscale 0.2'
     """
     if value is None:
-        return f"{name} not given"
+        return "not given"
     if name == "targets":
         wanted = [Target(**body) for body in value]
-        return f"targets {', '.join(f'{one.name} ({one.sentence})' for one in wanted)}"
+        return ", ".join(f"{one.name} ({one.sentence})" for one in wanted)
     if name == "lease":
-        return f"lease {format_duration(value)}"
+        return format_duration(value)
     if isinstance(value, Mapping):
-        parts = (describe_setting(part, one) for part, one in value.items())
-        return f"{name} ({', '.join(parts) or 'none'})"
-    return f"{name} {format_cell(value)}"
+        parts = (f"{part} {spell_setting(part, one)}" for part, one in value.items())
+        return ", ".join(parts) or "none"
+    return format_cell(value)
 
 
 def describe_addition(body: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from kernelbandits.study.words import (
     describe_event,
     describe_values,
     describe_waiting,
+    row_cell,
 )
 from kernelbandits.tables.results import MADE
 
@@ -118,7 +119,7 @@ def print_suggestions(
 
 def show_row(row: int | None) -> dict[str, str]:
     """Return the number of a row for a table on the screen; a point of a space has none."""
-    return {} if row is None else {"row": str(row)}
+    return {name: str(number) for name, number in row_cell(row).items()}
 
 
 def describe_row(suggestion: Suggestion, candidates: Place) -> dict[str, str]:
@@ -216,8 +217,7 @@ def list_pending(pending: Sequence[Waiting], candidates: Place) -> dict[str, str
     longest = sorted(pending, key=lambda one: -one.since)
     lines = []
     for one in longest[:MOST_WAITING]:
-        label = {} if one.row is None else candidates.label(one.row)
-        lines.append(cell(describe_waiting(one, label)))
+        lines.append(cell(describe_waiting(one, candidates.label_of(one.row))))
     more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")

@@ -36,7 +36,7 @@ EVENTS = 200
 
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
     """Return the value of each column of a candidate by name, its labels first."""
-    label = {} if row is None else study.candidates.label(row)
+    label = study.candidates.label_of(row)
     return {**label, **{name: format_cell(value) for name, value in x.items()}}
 
 
