@@ -57,7 +57,10 @@ SENTENCES = {
         {"body": {"settings": SETTINGS, "changed": ["policy", "noise", "lease", "targets"]}},
         "settings changed: policy auto, noise not given, lease 7 days, targets yield (maximize)",
     ),
-    "undone": ({"body": {"of": 7, "kind": "told"}}, "event 7 (told) undone"),
+    "undone": (
+        {"trial": 4, "body": {"of": 7, "kind": "told", "value": 0.5}},
+        "event 7 (told, trial 4, 0.5) undone",
+    ),
     "noted": ({"body": {"lost": 3}}, "an event that was lost"),
     "added": (
         {"body": {"columns": {"heat": [1.0, 2.0]}, "first": 8, "new": ["acid"]}},

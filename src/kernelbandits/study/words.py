@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -247,6 +248,9 @@ def describe_kind(event: Event) -> str:
     if event.kind in OF_THE_STUDY:
         return OF_THE_STUDY[event.kind](body)
     ended = ", because its lease had ended" if body.get("overdue") else ""
+    if event.kind == "undone":
+        undone = replace(event, seq=body["of"], kind=body["kind"], value=body["value"])
+        return f"{name_event(undone)} undone"
     return {
         "asked": f"{trial} suggested",
         "told": f"{trial}: result {result}",
@@ -364,7 +368,6 @@ OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "added": describe_addition,
     "noted": describe_remark,
     "fitted": lambda body: f"model fitted to {format_count(body['results'], 'result')}",
-    "undone": lambda body: f"event {body['of']} ({body['kind']}) undone",
     "forbidden": lambda body: f"{name_rows(body['rows'])} forbidden",
     "allowed": lambda body: f"{name_rows(body['rows'])} allowed",
 }
