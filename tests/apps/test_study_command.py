@@ -357,7 +357,7 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
     text = " ".join(said("history", told).split())
     assert "key run-a" in text
     assert "digits swapped" in text
-    assert "event 16 (corrected) undone" in text
+    assert "event 16 (corrected, trial 7, 0.5) undone" in text
     assert not re.search("[0-9a-f]{32}", text)
 
 

@@ -203,10 +203,10 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
             worker=form.optional("worker"),
         )
     except AlreadyTold as late:
-        said = "said that it failed" if failed else "said that there is no value"
+        nothing = "said that it failed" if failed else "said that there is no value"
         given = {
             "typed": form.text("value") if isinstance(value, float) else "",
-            "said": said if value is None else f"typed {format_result(value)}",
+            "said": nothing if value is None else f"typed {format_result(value)}",
             "stored": describe_stored(late.stored),
         }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
@@ -356,9 +356,9 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
         event = call(rows, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_refused(request, visitor, name, error, form, "permit")
-    rows_said = describe_permission(event, study.candidates.describe_candidate)
+    sentence = describe_permission(event, study.candidates.describe_candidate)
     address = study_address(name, "/candidates")
-    return go_to(request, address, f"{rows_said} Undo takes it back.", *study.notices_of(event))
+    return go_to(request, address, f"{sentence} Undo takes it back.", *study.notices_of(event))
 
 
 def show_refused(
@@ -415,9 +415,9 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
         return show_settings(request, visitor, name, code, str(error), form.all_texts())
     if event is None:
         return go_to(request, study_address(name, "/settings"), "Nothing was changed.")
-    said = describe_event(event)
-    said = f"{said[0].upper()}{said[1:]}. Undo takes it back."
-    return go_to(request, study_address(name), said)
+    sentence = describe_event(event)
+    sentence = f"{sentence[0].upper()}{sentence[1:]}. Undo takes it back."
+    return go_to(request, study_address(name), sentence)
 
 
 def read_changes(known: Mapping[str, Any], form: SubmittedForm) -> dict[str, Any]:
