@@ -317,6 +317,11 @@ class Settings:
         return is_combined(self.wanted)
 
     @property
+    def several(self) -> bool:
+        """Whether several targets are measured, so that users name each value."""
+        return len(self.wanted) > 1
+
+    @property
     def target(self) -> str:
         """The name of what the policy sees."""
         return COMBINED if self.combined else self.wanted[0].name
@@ -327,14 +332,14 @@ class Settings:
 
     def single_value(self, values: Mapping[str, float]) -> float | None:
         """Return the value of a single target; None without one, and for several."""
-        return None if self.combined else values.get(self.target)
+        return None if self.several else values.get(self.wanted[0].name)
 
     def result(self, values: Mapping[str, float]) -> float | dict[str, float] | None:
         """Return a result as users know it: the value of one target, or those of several by name.
 
         None if there is no value, because the measurement failed.
         """
-        return (dict(values) or None) if self.combined else self.single_value(values)
+        return (dict(values) or None) if self.several else self.single_value(values)
 
     @property
     def sign(self) -> float:

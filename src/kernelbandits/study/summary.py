@@ -36,7 +36,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in STATES}
     first_rows = answers.driver.first_rows
-    waiting = tuple(waiting_of(trial, candidates, now) for trial in state.pending.values())
+    waiting = tuple(list_waiting(state, candidates, now))
     return Status(
         place=place,
         target=state.settings.target,
@@ -83,6 +83,11 @@ def purpose_sentence(answers: Answers) -> str:
         planned = "1 was" if settings.rounds == 1 else f"{settings.rounds} were"
         return f"{purpose} {format_count(told, 'result')} so far; {planned} planned."
     return f"{purpose} {told} of {settings.rounds} results so far."
+
+
+def list_waiting(state: State, candidates: Place, now: float) -> list[Waiting]:
+    """Return all pending trials as the status has them, at a time of the database."""
+    return [waiting_of(trial, candidates, now) for trial in state.pending.values()]
 
 
 def waiting_of(trial: Trial, candidates: Place, now: float) -> Waiting:

@@ -9,7 +9,7 @@ from kernelbandits.canvas import Margins
 from kernelbandits.formatting import format_interval
 from kernelbandits.report.studies.sheets import QUIET, Drawing, make_printable, shorten
 from kernelbandits.report.studies.view import View
-from kernelbandits.study.words import describe_candidate
+from kernelbandits.study.words import describe_waiting
 
 TITLE = "What to measure next"
 LETTERS, LINE, GAP = 100, 0.19, 0.1
@@ -66,7 +66,7 @@ def describe_pending(view: View) -> list[str]:
         place = view.place_of(one.row, one.x)
         estimates = view.estimates
         known = estimates.mean[place], estimates.low[place], estimates.high[place]
-        text = f"trial {one.trial}: {describe_candidate(one.row, view.label(one.row), one.x)}"
+        text = describe_waiting(one, view.label(one.row))
         if view.estimates.results.any():
             text += f"; estimate {format_interval(*known, label=', 95 % interval')}"
         sentences.append(make_printable(text))

@@ -162,7 +162,7 @@ class View:
 
     def label(self, row: Row) -> Mapping[str, str]:
         """Return what the table calls a row; nothing for a point."""
-        return {} if row is None else self.candidates.label(row)
+        return self.candidates.label_of(row)
 
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
