@@ -209,7 +209,7 @@ FORMULAS = (
         "fixed, share = gain(t - 1)\n        square = 9",
         "fixed, share = gain(t)\n        square = 9",
         "test_widths.py",
-        "policies/test_heavy.py",
+        "policies/test_heavy_tails.py",
     ),
     fault(
         "streams: purposes share their numbers",
@@ -238,7 +238,7 @@ FORMULAS = (
         "posterior/rows.py",
         "a=-1.0 / evidence",
         "a=-1.01 / evidence",
-        "posterior/test_pools.py",
+        "posterior/test_rows.py",
         "posterior/test_imagined.py",
     ),
     fault(
@@ -246,14 +246,14 @@ FORMULAS = (
         "posterior/rows.py",
         "return float(self.log_dets.mean())",
         "return float(self.log_dets[0])",
-        "posterior/test_mixture.py",
+        "posterior/test_members.py",
     ),
     fault(
         "posterior: the last column is kept for another arm",
         "posterior/rows.py",
         "if self._last is not None and self._last[0] == arm:",
         "if self._last is not None:",
-        "posterior/test_pools.py",
+        "posterior/test_rows.py",
     ),
     fault(
         "policy: a random arm too often",
@@ -283,7 +283,7 @@ FORMULAS = (
         "theory/gains.py",
         "return d / 2 * np.log1p",
         "return d * np.log1p",
-        "theory/test_information_gain.py",
+        "theory/test_information.py",
     ),
     fault(
         "gain: the realised gain is all of the determinant",
@@ -374,7 +374,7 @@ BEHAVIOUR = (
         "tables/cells.py",
         "return np.where(np.isfinite(values), values, np.nan)",
         "return values",
-        "tables/test_candidates.py",
+        "study/test_candidates.py",
         "tables/test_hostile_tables.py",
     ),
     fault(
@@ -389,7 +389,7 @@ BEHAVIOUR = (
         "study/stopping.py",
         "ENOUGH = 0.95",
         "ENOUGH = 0.5",
-        "study/test_study_answers.py",
+        "study/test_answers.py",
         "study/test_study_goals.py",
         "study/test_study.py",
     ),
@@ -398,7 +398,7 @@ BEHAVIOUR = (
         "study/batches.py",
         "fits &= cells_of(table, name, rows) == value",
         "fits |= cells_of(table, name, rows) == value",
-        "study/test_shared_batches.py",
+        "study/test_batches.py",
     ),
     fault(
         "experiment: standard deviations of the population",

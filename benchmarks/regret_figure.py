@@ -44,7 +44,7 @@ def pair_of(games: Games, name: str) -> Pair | None:
 def draw(found: Sequence[Pair], path: Path) -> None:
     rows = (ALL, *(pool for pool in POOLS if any(pool in one.by_pool for one in found)))
     height = MARGINS.head + MARGINS.above + MARGINS.below + ROW_HEIGHT * len(rows)
-    with canvas.drawing(1, 1, (WIDTH, height), MARGINS) as (figure, panels):
+    with canvas.draw_panels(1, 1, (WIDTH, height), MARGINS) as (figure, panels):
         axis = panels[0, 0]
         background(axis, rows)
         names = [one.rival for one in found]

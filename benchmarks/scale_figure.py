@@ -17,7 +17,7 @@ def draw(kept: dict[str, Any], path: Path) -> None:
     """Draw what the sections have, as SVG with its letters as shapes."""
     import matplotlib as mpl
 
-    with canvas.drawing(1, 2, SIZE, MARGINS) as (figure, panels):
+    with canvas.draw_panels(1, 2, SIZE, MARGINS) as (figure, panels):
         mpl.rcParams["svg.fonttype"] = "path"
         left, right = panels.flat
         draw_lines(left, arms_series(kept))

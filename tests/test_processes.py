@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernelbandits.processes import Death, ProcessPool, check_workers
+from kernelbandits.experiment.workers import SpreadMapper
+from kernelbandits.processes import Death, ProcessPool, check_workers, put_in_order
 from measured_functions import Unreadable, append_line, count_reads, fall, raise_unreadable, rest
 
 NEEDS = "a test needs work"
@@ -158,3 +161,30 @@ def test_a_number_of_processes_is_whole_and_not_too_large():
     for bad in (0, 1.5, "2", None, 10**6):
         with pytest.raises(ValueError, match=r"a run needs .*workers"):
             check_workers("a run", bad)
+
+
+def interrupted() -> Iterator[tuple[int, str]]:
+    yield 2, "c"
+    yield 0, "a"
+    raise KeyboardInterrupt
+
+
+def take_until_interrupt(results: Iterable[Any]) -> list[Any]:
+    taken = []
+    try:
+        for one in results:
+            taken.append(one)
+    except KeyboardInterrupt:
+        return taken
+    raise AssertionError("nothing was interrupted")
+
+
+def test_results_that_were_held_back_come_before_the_interrupt_that_flushes_them():
+    flushed = put_in_order(interrupted(), (KeyboardInterrupt,))
+    assert take_until_interrupt(flushed) == [(0, "a"), (2, "c")]
+    assert take_until_interrupt(put_in_order(interrupted())) == [(0, "a")]
+
+
+def test_a_mapper_gives_no_item_the_result_of_another_at_an_interrupt():
+    mapper = SpreadMapper(lambda work, items: interrupted())
+    assert take_until_interrupt(mapper(str, "xyz")) == ["a"]

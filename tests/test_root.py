@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import kernelbandits as kb
-from kernelbandits import theory
+from kernelbandits import report, theory
+from kernelbandits.report import studies
 
 MODULES = {
     "calibration",
@@ -43,7 +44,9 @@ def typed_names(package) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(("package", "modules"), [(kb, MODULES), (theory, set())])
+@pytest.mark.parametrize(
+    ("package", "modules"), [(kb, MODULES), (theory, set()), (report, set()), (studies, set())]
+)
 def test_the_names_of_a_package_are_the_same_in_its_three_lists(package, modules):
     names = {name for names in package.HOMES.values() for name in names} | modules
     assert set(package.__all__) == names
@@ -51,7 +54,7 @@ def test_the_names_of_a_package_are_the_same_in_its_three_lists(package, modules
     assert names <= set(dir(package))
 
 
-@pytest.mark.parametrize("package", [kb, theory])
+@pytest.mark.parametrize("package", [kb, theory, report, studies])
 def test_every_name_is_that_of_its_module(package):
     for home, names in package.HOMES.items():
         for name in names:

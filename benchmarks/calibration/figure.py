@@ -29,7 +29,7 @@ def write(studies: Sequence[JudgedStudy], path: Path) -> str:
         return f"{path.name} is left as it is: no study that chose its rows was judged"
     if not canvas.available():
         return f"{path.name} is left as it is: matplotlib is not installed"
-    with canvas.drawing(2, 2, SIZE, MARGINS) as (drawn, axes):
+    with canvas.draw_panels(2, 2, SIZE, MARGINS) as (drawn, axes):
         draw_reliability(axes[0, 0], rule)
         draw_losses(axes[0, 1], rule)
         draw_coverage(axes[1, 0], rule, lambda one: one.unmeasured, "all unmeasured rows")

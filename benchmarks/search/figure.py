@@ -81,7 +81,7 @@ def draw(panels: Sequence[tuple[str, Searches, str, bool]], group: Group, path: 
     names = [name for name in CONTESTANTS if any(name in one[1] for one in panels)]
     size = (SIZE[0] * columns / 3, SIZE[1] * lines / 2)
     margins = replace(MARGINS, head=0.3 + 0.2 * -(-len(names) // legend_columns))
-    with canvas.drawing(lines, columns, size, margins) as (figure, axes):
+    with canvas.draw_panels(lines, columns, size, margins) as (figure, axes):
         flat = list(axes.ravel())
         for axis, (title, searches, kind, on_tables) in zip(flat, panels, strict=False):
             axis.set_title(title, fontsize=10)

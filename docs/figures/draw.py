@@ -14,7 +14,7 @@ import numpy as np
 
 import kernelbandits as kb
 from kernelbandits import theory
-from kernelbandits.canvas import PALETTE, Margins, drawing
+from kernelbandits.canvas import PALETTE, Margins, draw_panels
 from kernelbandits.experiment import Contender, play, run_experiment
 from kernelbandits.problems import GaussianNoise
 from kernelbandits.report.figures.theory import BOUNDS
@@ -49,7 +49,7 @@ def colours(names: Any) -> Iterator[tuple[Any, str]]:
 def panels(folder: Path, name: str, columns: int, height: float = 3.6) -> Iterator[Any]:
     """Panels side by side, written as SVG with its letters as shapes, for a page may lack the font."""
     margins = Margins(left=0.7, below=0.55, above=0.4)
-    with drawing(1, columns, (4.5 * columns, height), margins) as (figure, grid):
+    with draw_panels(1, columns, (4.5 * columns, height), margins) as (figure, grid):
         mpl.rcParams["svg.fonttype"] = "path"
         yield list(grid.flat)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})

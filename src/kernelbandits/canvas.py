@@ -110,7 +110,7 @@ def styled_figure(size: tuple[float, float], font_size: float = 10.0) -> Iterato
 
 
 @contextmanager
-def drawing(
+def draw_panels(
     rows: int,
     columns: int,
     size: tuple[float, float],

@@ -153,7 +153,7 @@ class Codec:
         """Return the codec of some frozen dataclasses, and of types with a form of their own."""
         return cls((*BUILT_IN, *as_forms(types)))
 
-    def extended(self, *types: type | Form) -> Codec:
+    def with_types(self, *types: type | Form) -> Codec:
         """Return a codec that has these types too."""
         return replace(self, forms=(*self.forms, *as_forms(types)))
 

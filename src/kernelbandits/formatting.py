@@ -155,8 +155,8 @@ def format_point(x: Any) -> str:
     ('heat = 0.3333, acid = b', '(0.3333, 2)')
     """
     if isinstance(x, dict):
-        return ", ".join(f"{name} = {format_coordinate(value)}" for name, value in x.items())
-    return "(" + ", ".join(format_coordinate(value) for value in x) + ")"
+        return ", ".join(f"{name} = {format_cell(value, 4)}" for name, value in x.items())
+    return "(" + ", ".join(format_cell(value, 4) for value in x) + ")"
 
 
 def name_coordinates(x: Any) -> list[tuple[str, Any]]:
@@ -167,27 +167,18 @@ def name_coordinates(x: Any) -> list[tuple[str, Any]]:
     """
     if isinstance(x, dict):
         return list(x.items())
-    return [(f"x{j}", format_coordinate(value)) for j, value in enumerate(x, 1)]
+    return [(f"x{j}", format_cell(value, 4)) for j, value in enumerate(x, 1)]
 
 
-def format_coordinate(value: Any) -> str:
-    """Write the value of a variable: a number that may be a fraction in four digits.
-
-    >>> format_coordinate(1 / 3), format_coordinate(12), format_coordinate("DMF")
-    ('0.3333', '12', 'DMF')
-    """
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
-
-
-def format_cell(value: Any) -> str:
+def format_cell(value: Any, digits: int = 6) -> str:
     """Write the value of a candidate in a column: a number in six digits, text as it is.
 
     A point that is told back is recognised by these digits.
 
-    >>> format_cell(1 / 3), format_cell(12), format_cell("DMF")
-    ('0.333333', '12', 'DMF')
+    >>> format_cell(1 / 3), format_cell(12), format_cell("DMF"), format_cell(1 / 3, 4)
+    ('0.333333', '12', 'DMF', '0.3333')
     """
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 def format_ranks(first: int, last: int) -> str:

@@ -22,6 +22,10 @@ class OutOfTime(Exception):
     """The time is over, and the points that are left are not measured."""
 
 
+INTERRUPTS = (OutOfTime, KeyboardInterrupt)
+"""What ends a batch early: results that have come are kept."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """x -> (reward, "") or (None, why there is none).
@@ -92,25 +96,6 @@ def describe_error(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:
         return type(error).__name__
-
-
-def put_in_order(results: Iterator[tuple[int, Result]]) -> Iterator[tuple[int, Result]]:
-    """Hold each result back until those of all earlier points have come.
-
-    So what follows does not depend on which worker is faster. When the time is over, or at Ctrl-C,
-    those that were held back come before the exception.
-    """
-    held: dict[int, Result] = {}
-    passed_on = 0
-    try:
-        for number, result in results:
-            held[number] = result
-            while passed_on in held:
-                yield passed_on, held.pop(passed_on)
-                passed_on += 1
-    except (OutOfTime, KeyboardInterrupt):
-        yield from sorted(held.items())
-        raise
 
 
 class Measurer(Protocol):

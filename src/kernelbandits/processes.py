@@ -71,6 +71,36 @@ def check_workers(owner: str, workers: Any) -> int:
     return count
 
 
+def put_in_order(
+    results: Iterable[tuple[int, Any]], flush_at: tuple[type[BaseException], ...] = ()
+) -> Iterator[tuple[int, Any]]:
+    """Hold each numbered result back until those of all smaller numbers have come.
+
+    So what follows does not depend on which worker is faster.
+
+    Parameters
+    ----------
+    results
+        The numbers 0, 1, 2, ... with their results, in any order.
+    flush_at
+        Exceptions that end the results early: those that were held back come before them.
+
+    >>> list(put_in_order([(1, "b"), (0, "a"), (2, "c")]))
+    [(0, 'a'), (1, 'b'), (2, 'c')]
+    """
+    held: dict[int, Any] = {}
+    passed_on = 0
+    try:
+        for number, result in results:
+            held[number] = result
+            while passed_on in held:
+                yield passed_on, held.pop(passed_on)
+                passed_on += 1
+    except flush_at:
+        yield from sorted(held.items())
+        raise
+
+
 class ProcessPool:
     """Processes that work on items; they are ended with the block that uses the pool.
 

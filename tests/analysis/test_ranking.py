@@ -410,7 +410,7 @@ def scale_of(*means: float) -> str:
         Standing(str(mean), 1, 1, 1, IntervalEstimate(mean, mean, mean), IntervalEstimate(0, 0, 0))
         for mean in means
     ]
-    with canvas.drawing(1, 1, (4.0, 3.0)) as (_, grid):
+    with canvas.draw_panels(1, 1, (4.0, 3.0)) as (_, grid):
         low, high = ranks.set_scale(grid[0, 0], panel)
         assert low <= min(mean for mean in means if mean > 0 or low == 0)
         assert high > max(means)

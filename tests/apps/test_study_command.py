@@ -218,6 +218,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
         "settles": None, "waiting": [], "x": first["x"], "label": {}, "sem": None, "replicates": [], "missing": False,
+        "failed": False,
         "values": None, "needs": [], "corrected": False, "was": None,
         "notices": [],
     }  # fmt: skip
@@ -356,12 +357,12 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
     text = " ".join(said("history", told).split())
     assert "key run-a" in text
     assert "digits swapped" in text
-    assert "event 16 (corrected) undone" in text
+    assert "event 16 (corrected, trial 7, 0.5) undone" in text
     assert not re.search("[0-9a-f]{32}", text)
 
 
 def test_undo_says_what_it_undid(told):
-    assert re.match(r"Undone: trial 7 \(row \d\) suggested\. Its candidate ", said("undo", told))
+    assert re.match(r"Undone: the ask of trial 7\. Row \d can be suggested", said("undo", told))
     (asked,) = document("ask", told)
     said("tell", told, asked["trial"], "0.25")
     named = f"trial {asked['trial']} (row {asked['row']})"
@@ -379,7 +380,7 @@ def test_undo_says_what_it_undid(told):
         "Undone: trial 1 (row 0): result withdrawn. Its result is 0.01 again.\n"
     )
     said("change", told, "--tolerance", "0.1")
-    assert said("undo", told).startswith("Undone: settings changed; policy auto.")
+    assert said("undo", told).startswith("Undone: settings changed: tolerance 0.1.")
 
 
 def test_undo_of_a_step_that_is_not_the_last_is_refused(told):
@@ -849,7 +850,7 @@ def test_several_trials_are_released_at_once(shelf, tmp_path):
     assert mine["trial"] == asked["trial"]
     assert (
         said("release", place, "--all", "--worker", "anna")
-        == "No trial is pending, so none was released.\n"
+        == "No trial of anna is pending, so none was released.\n"
     )
     left = [one["trial"] for one in document("status", place)["waiting"]]
     assert left == [6, *range(10, 20)]
@@ -895,7 +896,7 @@ def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("plot", "dependence (on each column), posterior (estimates) or weights"),
+    [("plot", "dependence, posterior, weights"),
      ("create", "(index - best estimate) / cost"),
      ("undo", "corrections, withdrawals and changes of settings or of the table can be undone, and an ask while its trial is pending"),
      ("ask", "A file, postgresql://user@host/db?study=name, or env:NAME.")],

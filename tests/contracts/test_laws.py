@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from scipy.integrate import quad
 import kernelbandits as kb
 from kernelbandits import catalogue
 from kernelbandits.exploration import as_law
+from law_games import catch_theory_warnings, generic_gp, play_rounds
 
 CHOSEN = {
     "ucb": kb.PointMass(1.0),
@@ -183,29 +183,9 @@ def test_a_draw_is_the_quantile_function(law, u):
     assert law.cdf(weight - 1e-6 * max(1, abs(weight))) <= u + 1e-5
 
 
-ARMS = kb.Arms(np.random.default_rng(1).random((6, 2)))
-
-
-def generic(exploration) -> kb.GenericGP:
-    return kb.GenericGP(ARMS, kb.RBF(0.3), exploration, noise_scale=1.0, norm_bound=1.0)
-
-
-def theory_warnings(act) -> list[str]:
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        act()
-    return [str(w.message) for w in said if w.category is kb.TheoryWarning]
-
-
-def asked(policy: kb.Policy) -> kb.Policy:
-    for t in range(1, 6):
-        policy.tell(policy.ask(t, kb.Streams(0)), 1.0)
-    return policy
-
-
 @every_law
 def test_a_law_warns_if_and_only_if_it_has_no_optimism(law):
-    assert len(theory_warnings(lambda: asked(generic(law)))) == (law.optimism == 0)
+    assert len(catch_theory_warnings(lambda: play_rounds(generic_gp(law)))) == (law.optimism == 0)
 
 
 # ---------------------------------------------------------------- values and schedules
@@ -220,7 +200,7 @@ def test_a_law_is_a_value_that_json_keeps(law):
 
 @every_schedule
 def test_a_schedule_plays_every_round_by_a_law_and_chance_range_holds_them(schedule):
-    policy, seen = generic(schedule), []
+    policy, seen = generic_gp(schedule), []
     least, most = kb.exploration.chance_range(schedule) or (0.0, 1.0)
     for t in range(1, 9):
         choice = policy.ask(t, kb.Streams(0))

@@ -540,12 +540,12 @@ def test_a_grid_makes_arms_of_the_cover_and_draws_exactly():
 
 def test_what_thompson_sampling_on_a_box_refuses():
     with pytest.raises(
-        ValueError, match=r"GPTS needs a kernel of RBF, Matern .* \(grid=n .*, got Linear"
+        ValueError, match=r"gp-ts needs a kernel of RBF, Matern .* \(grid=n .*, got Linear"
     ):
         thompson(kb.Linear())
-    with pytest.raises(ValueError, match="GPTS needs a kernel of RBF"):
+    with pytest.raises(ValueError, match="gp-ts needs a kernel of RBF"):
         thompson(kb.RBF() + kb.Linear())
-    with pytest.raises(ValueError, match="GPTS needs a kernel of RBF"):
+    with pytest.raises(ValueError, match="gp-ts needs a kernel of RBF"):
         thompson(kb.RBF() * kb.kernels.Polynomial())
     for bad in (0, -1, 2.5, "many", None):
         with pytest.raises(ValueError, match="GPTS needs a whole number features >= 1"):

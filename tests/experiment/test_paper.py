@@ -383,7 +383,7 @@ def test_claims_that_were_not_tested_support_no_reading(written):
     found, _ = written
     read = read_with(found, supporting_endings(paper.SYNTHETIC))
     summary = analysis.summarise_readings(read)
-    assert (summary.all_hold, summary.most, summary.tested) == ((), 4, 4)
+    assert (summary.all_hold, summary.most, summary.tested_count) == ((), 4, 4)
     sentence = report.sum_up_readings(read)
     assert "2 of the 6 claims were not tested" in sentence
     assert "Of the 4 that were tested, the most that hold together are 4, under" in sentence

@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from scipy.integrate import quad
 import kernelbandits as kb
 from kernelbandits.exploration import Exploration, as_law
 from kernelbandits.problems import GaussianNoise, Instance
+from law_games import ARMS, catch_theory_warnings, generic_gp, play_rounds
 
 U = np.random.default_rng(0).random(1000)
 
@@ -168,12 +168,6 @@ def test_weights_off_by_rounding_are_renormalised_and_others_refused():
 
 # ---------------------------------------------------------------- schedules
 
-ARMS = kb.Arms(np.random.default_rng(1).random((6, 2)))
-
-
-def generic(exploration) -> kb.GenericGP:
-    return kb.GenericGP(ARMS, kb.RBF(0.3), exploration, noise_scale=1.0, norm_bound=1.0)
-
 
 def test_a_step_changes_the_law_after_its_last_round():
     step = kb.Step(kb.Bernoulli(0.5), kb.Bernoulli(0.25), last=500)
@@ -235,12 +229,12 @@ def test_a_law_and_both_kinds_of_schedule_are_told_apart(source, arguments):
 
 
 def test_the_law_of_a_schedule_is_that_of_its_round():
-    policy = generic(lambda t: kb.PointMass(float(t)))
+    policy = generic_gp(lambda t: kb.PointMass(float(t)))
     assert [policy.ask(t, kb.Streams(0)).note["weight"] for t in (1, 2, 7)] == [1.0, 2.0, 7.0]
 
 
 def test_a_schedule_may_look_at_the_posterior():
-    policy = generic(lambda t, posterior: kb.PointMass(1.0 + posterior.events))
+    policy = generic_gp(lambda t, posterior: kb.PointMass(1.0 + posterior.events))
     assert policy.ask(1, kb.Streams(0)).note["weight"] == 1.0
     policy.tell(policy.choice(0), 1.0)
     assert policy.ask(2, kb.Streams(0)).note["weight"] == 2.0
@@ -260,7 +254,7 @@ def test_all_weights_at_once_are_those_drawn_one_by_one(source):
 )
 def test_what_is_no_law_is_refused(bad):
     with pytest.raises(ValueError, match="needs"):
-        generic(bad)
+        generic_gp(bad)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +265,7 @@ def test_a_schedule_takes_one_to_three_arguments(bad):
         r"a schedule needs the arguments \(t\), \(t, posterior\) or \(t, posterior, width\), got"
     )
     with pytest.raises(ValueError, match=needed):
-        generic(bad)
+        generic_gp(bad)
 
 
 def test_a_schedule_of_three_arguments_is_given_the_width_of_the_policy():
@@ -281,7 +275,7 @@ def test_a_schedule_of_three_arguments_is_given_the_width_of_the_policy():
         seen.append(width)
         return kb.Gaussian()
 
-    policy = generic(schedule)
+    policy = generic_gp(schedule)
     for t in range(1, 4):
         policy.tell(policy.ask(t, kb.Streams(0)), 0.5)
     assert seen[0] == pytest.approx(1 + np.sqrt(2 * np.log(2)), rel=1e-12)
@@ -291,7 +285,7 @@ def test_a_schedule_of_three_arguments_is_given_the_width_of_the_policy():
 
 def test_a_schedule_that_gives_no_law_is_refused_when_asked():
     with pytest.raises(ValueError, match=r"needs cdf and ppf, .*got 0.5"):
-        generic(lambda t: 0.5).ask(1, kb.Streams(0))
+        generic_gp(lambda t: 0.5).ask(1, kb.Streams(0))
 
 
 class Broken:
@@ -319,29 +313,16 @@ class Broken:
 )
 def test_a_law_from_outside_that_gives_no_finite_weight_is_refused_by_name(ppf):
     with pytest.raises(ValueError, match="Broken needs"):
-        generic(Broken(ppf))
+        generic_gp(Broken(ppf))
 
 
 def test_a_law_from_outside_that_fails_later_is_refused_at_that_draw():
-    policy = generic(Broken(lambda u: np.where(np.isin(u, (0.25, 0.5, 0.75)), 1.0, np.nan)[()]))
+    policy = generic_gp(Broken(lambda u: np.where(np.isin(u, (0.25, 0.5, 0.75)), 1.0, np.nan)[()]))
     with pytest.raises(ValueError, match="Broken needs finite weights"):
         policy.ask(1, kb.Streams(0))
 
 
 # ---------------------------------------------------------------- optimism, said once
-
-
-def theory_warnings(act) -> list[str]:
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        act()
-    return [str(w.message) for w in said if w.category is kb.TheoryWarning]
-
-
-def asked(policy: kb.Policy) -> kb.Policy:
-    for t in range(1, 6):
-        policy.tell(policy.ask(t, kb.Streams(0)), 1.0)
-    return policy
 
 
 PESSIMISTS = {
@@ -358,7 +339,7 @@ PESSIMISTS = {
 
 @pytest.mark.parametrize("exploration", PESSIMISTS.values(), ids=PESSIMISTS)
 def test_weights_that_never_reach_one_run_with_exactly_one_warning(exploration):
-    said = theory_warnings(lambda: asked(generic(exploration)))
+    said = catch_theory_warnings(lambda: play_rounds(generic_gp(exploration)))
     assert len(said) == 1
     assert "P(w >= 1) > 0 fails" in said[0]
     assert "no regret guarantee" in said[0]
@@ -367,13 +348,15 @@ def test_weights_that_never_reach_one_run_with_exactly_one_warning(exploration):
 @pytest.mark.parametrize("exploration", PESSIMISTS.values(), ids=PESSIMISTS)
 def test_the_compiled_loop_warns_as_asking_does(exploration):
     instance = Instance("six", ARMS, np.arange(6.0), GaussianNoise(0.1))
-    said = theory_warnings(lambda: kb.play(generic(exploration), instance, 5, kb.Streams(0)))
+    said = catch_theory_warnings(
+        lambda: kb.play(generic_gp(exploration), instance, 5, kb.Streams(0))
+    )
     assert len(said) == 1
     assert "P(w >= 1) > 0 fails" in said[0]
 
 
 def test_greedy_never_warns():
-    assert theory_warnings(lambda: asked(kb.policies.Greedy(ARMS, kb.RBF(0.3)))) == []
+    assert catch_theory_warnings(lambda: play_rounds(kb.policies.Greedy(ARMS, kb.RBF(0.3)))) == []
 
 
 # ---------------------------------------------------------------- what importing costs

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import combinations
@@ -18,12 +19,13 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from conftest import with_long
+from conftest import run_command, with_long
 from kernelbandits.checks import StudyConflict
-from kernelbandits.report.studies import KINDS, draw_study
+from kernelbandits.report.studies import draw_study
 from kernelbandits.report.studies.columns import category_groups
 from kernelbandits.report.studies.curves import best_average, gaps
 from kernelbandits.report.studies.drawing import select_drawings
+from kernelbandits.report.studies.figures import STUDY_FIGURES
 from kernelbandits.report.studies.methods import describe_methods
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.posterior import label_of
@@ -33,6 +35,7 @@ from kernelbandits.report.studies.ternary import triangles_between
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.report.studies.view import read_view, study_name
 
+DOCS = Path(__file__).parents[2] / "docs" / "studies.md"
 GRID = pd.DataFrame(
     [(float(a), float(b)) for a in range(4) for b in range(3)], columns=["T (°C)", "p [bar]"]
 )
@@ -104,6 +107,11 @@ class Page(HTMLParser):
         self.text += data
 
 
+def plot_help() -> str:
+    """What `kernelbandits study plot --help` says, on one line."""
+    return " ".join(run_command("study", "plot", "--help").stdout.split())
+
+
 def titles(study, what="posterior", **more):
     return [one.title for one in select_drawings(read_view(study, **more), what)]
 
@@ -164,7 +172,27 @@ def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path)
         match=r"^plot needs what in \('next', 'progress', 'targets', 'regret', 'check', 'depe",
     ):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="everything")
-    assert KINDS[-2:] == ("weights", "all")
+
+
+def test_the_table_of_the_docs_is_the_declaration():
+    lines = [f"| `{one.name}` | {one.help} |" for one in STUDY_FIGURES]
+    wanted = "\n".join(["| what | shows |", "|---|---|", *lines, "| `all` | all that apply |"])
+    assert wanted in DOCS.read_text("utf-8"), f"docs/studies.md needs this table:\n\n{wanted}"
+
+
+@pytest.mark.parametrize("name", [one.name for one in STUDY_FIGURES])
+def test_every_figure_is_described_and_drawn_or_refused_in_words(made, name):
+    [one] = (one for one in STUDY_FIGURES if one.name == name)
+    assert f"{name}: {one.help}" in plot_help()
+    study = played(made(LINE, **RULE), np.arange(15.0), 9)
+    view = read_view(study, truth=range(15))
+    if one.has_data(view):
+        found = [drawing.title for drawing in one.draw(view)]
+        assert found
+        assert set(found) <= set(titles(study, "all", truth=range(15)))
+    else:
+        with suppress(StudyConflict):
+            assert one.draw(view)
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(made, tmp_path, monkeypatch):
@@ -507,14 +535,18 @@ def test_weights_are_refused_where_the_rule_draws_none(made, tmp_path):
 
 
 def test_all_is_all_that_applies(made):
+    def named(study, **more):
+        drawn = titles(study, "all", **more)
+        return [title for title in drawn if title in {*first, "Regret", *usual}]
+
     study = played(made(LINE, **RULE), np.arange(15.0), 3)
     first, usual = ["What to measure next", "Results over time"], ["Predicted against measured"]
     usual += ["Posterior", "Best candidates", "Exploration weights"]
-    assert titles(study, "all") == [*first, *usual]
-    assert titles(study, "all", truth=range(15)) == [*first, "Regret", *usual]
+    assert named(study) == [*first, *usual]
+    assert named(study, truth=range(15)) == [*first, "Regret", *usual]
     study = played(study, np.arange(15.0), 6)
     usual[:1] = ["Predicted against measured, and which columns matter", "Partial dependence"]
-    assert titles(study, "all") == [*first, *usual]
+    assert named(study) == [*first, *usual]
 
 
 @pytest.mark.parametrize(

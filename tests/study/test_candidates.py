@@ -41,7 +41,7 @@ def table(tmp_path):
 
 
 def same(one: Candidates, other: Candidates) -> None:
-    assert (one.rows, one.kinds, one.log) == (other.rows, other.kinds, other.log)
+    assert (one.rows, one.column_types, one.log) == (other.rows, other.column_types, other.log)
     assert one.fingerprint == other.fingerprint
     assert one.first_rows.tolist() == other.first_rows.tolist()
     assert one.points.tobytes() == other.points.tobytes()
@@ -60,7 +60,7 @@ def again(one: Candidates) -> Candidates:
 def test_numbers_are_scaled_text_is_a_category_and_the_target_is_no_feature(table):
     found = read_candidates(table(FILMS), target="y")
     assert found.chosen == ("Cs", "solvent", "T (°C)")
-    assert found.kinds == {"Cs": "number", "solvent": "category", "T (°C)": "number"}
+    assert found.column_types == {"Cs": "number", "solvent": "category", "T (°C)": "number"}
     half = math.sqrt(0.5)
     expected = [
         [0, half, 0, 0, 0],
@@ -510,14 +510,14 @@ def test_text_that_is_never_the_same_twice_is_a_label(table):
         "column 'film' only names the rows",
         "column 'note' only names the rows",
     ]
-    assert read_candidates(table("film,a\nu,0\nv,1\n"), columns=["film"]).kinds == {
+    assert read_candidates(table("film,a\nu,0\nv,1\n"), columns=["film"]).column_types == {
         "film": "category"
     }
 
 
 def test_a_table_of_nothing_but_names_has_its_names_as_candidates(table):
     found = read_candidates(table("catalyst,y\nPd,\nPt,\nNi,\n"), target="y")
-    assert found.kinds == {"catalyst": "category"}
+    assert found.column_types == {"catalyst": "category"}
     assert found.points.shape == (3, 3)
 
 
@@ -597,7 +597,7 @@ def test_a_few_strings_in_a_column_of_numbers_are_refused(table):
 
 def test_numbers_in_a_column_of_text_are_noticed(table):
     found = read_candidates(table("a,b\nred,1\nblue,2\n7,3\nred,4\n"))
-    assert found.kinds["a"] == "category"
+    assert found.column_types["a"] == "category"
     assert (
         "column 'a' is read as text, because only 1 of its 3 different values are numbers"
         in found.notices
@@ -606,7 +606,7 @@ def test_numbers_in_a_column_of_text_are_noticed(table):
 
 def test_a_unit_that_every_cell_has_moves_into_the_header(table):
     found = read_candidates(table("a,b,T [°C]\n10 mM,1,20°C\n2.5 mM,2,30 °C\n10 mM,3,20 °C\n"))
-    assert found.kinds == {"a (mM)": "number", "b": "number", "T [°C]": "number"}
+    assert found.column_types == {"a (mM)": "number", "b": "number", "T [°C]": "number"}
     assert found.numbers("a (mM)").tolist() == [10.0, 2.5, 10.0]
     assert any("has the unit mM in every cell and is read as numbers" in n for n in found.notices)
 
@@ -616,7 +616,7 @@ def test_a_unit_that_every_cell_has_moves_into_the_header(table):
 )
 def test_cells_without_one_common_unit_stay_text(table, cells):
     found = read_candidates(table("a,b\n{},1\n{},2\n{},3\n".format(*cells, cells[0])))
-    assert found.kinds.get("a") != "number"
+    assert found.column_types.get("a") != "number"
 
 
 def test_results_in_another_unit_than_that_of_the_study_are_refused(table):
@@ -712,7 +712,7 @@ def test_every_kind_of_column_of_a_dataframe_is_read():
     })  # fmt: skip
     found = read_candidates(frame, columns=[str(name) for name in frame.columns])
     kinds = dict.fromkeys(["int", "float", "nullable", "decimal", "text", "7"], "number")
-    assert found.kinds == kinds | dict.fromkeys(
+    assert found.column_types == kinds | dict.fromkeys(
         ["bool", "category", "string", "object"], "category"
     )
     assert found.x(2) == {

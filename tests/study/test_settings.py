@@ -18,6 +18,7 @@ from kernelbandits.report.pages import environment
 from kernelbandits.study.arguments import API, COMMAND, PAGE, SECONDS, Limits
 from kernelbandits.study.operations import CHANGE, CREATE, Operation
 from kernelbandits.study.settings import (
+    FIRST_RELEASE,
     REVISION,
     SETTINGS,
     Settings,
@@ -86,7 +87,46 @@ class Wider(Settings):
         example=5,
         label="Patience",
         takers=(COMMAND, API, PAGE),
+        since="0.2.0",
     )
+
+
+# A study that was written before a release had a setting is read with the default, and one without
+# the option given is created with it. Another default would change what such studies do, and no event
+# would say so. A new setting is a new line, with a default that does what studies did before.
+DEFAULTS = {
+    "policy": ("0.1.0", "auto"),
+    "kernel": ("0.1.0", None),
+    "settings": ("0.1.0", {}),
+    "goal": ("0.1.0", "find"),
+    "noise": ("0.1.0", None),
+    "rounds": ("0.1.0", None),
+    "delta": ("0.1.0", 0.1),
+    "seed": ("0.1.0", 0),
+    "lease": ("0.1.0", 604800.0),
+    "repeats": ("0.1.0", None),
+    "centre": ("0.1.0", None),
+    "spread": ("0.1.0", None),
+    "tolerance": ("0.1.0", None),
+    "targets": ("0.1.0", ({"name": "value"},)),
+}
+FIRST_SETTINGS = 14
+"""How many settings the first release has; those after them have a later `since`."""
+
+
+def test_the_default_of_a_setting_never_changes():
+    assert {one.name: (one.since, one.default) for one in SETTINGS} == DEFAULTS
+    assert Settings().body == {name: value for name, (_, value) in DEFAULTS.items()} | {REVISION: 1}
+    assert sum(one.since == FIRST_RELEASE for one in SETTINGS) == FIRST_SETTINGS
+
+
+def test_a_study_of_an_earlier_release_counts_with_the_default_of_a_later_setting():
+    stored = Settings(delta=0.05).body
+    assert Wider.of(stored) == Wider(delta=0.05, patience=None)
+    assert Wider.of(stored | {"patience": 3}).patience == 3
+    del stored["delta"]
+    with pytest.raises(ValueError, match=r"^its settings lack delta$"):
+        Wider.of(stored)
 
 
 def test_a_new_field_is_an_option_a_field_of_a_message_and_of_the_page():

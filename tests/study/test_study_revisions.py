@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import warnings
 from dataclasses import fields, replace
@@ -13,7 +14,7 @@ import pytest
 
 import kernelbandits as kb
 from commands import document, said, study
-from kernelbandits.storage import Damaged, Draft, Log
+from kernelbandits.storage import Damaged, Draft, Log, OtherVersion
 from kernelbandits.study.events import ASKED, State
 from kernelbandits.study.places import stored_place
 from kernelbandits.study.settings import Settings
@@ -212,13 +213,19 @@ def test_a_study_whose_settings_lack_one_is_damaged(tmp_path, name):
         State.of([without(created, "settings", name), *rest])
 
 
-def test_a_study_with_a_setting_that_nobody_knows_is_damaged(where, tmp_path):
+def test_a_study_with_an_unknown_setting_was_written_by_a_newer_release(where, tmp_path):
     with kb.Study.create(tmp_path / "a.db", LINE) as made:
-        created, columns = made.history()[0], made.candidates.stored
+        created, columns = made.history()[0], made.candidates.stored_columns
     body = {**created.body, "settings": {**created.body["settings"], "defaults": 5}}
     Log.create(where, Draft(kind="created", body=body), columns).close()
-    with pytest.raises(Damaged, match=r"event 1: its settings have defaults, unknown here$"):
-        kb.Study.open(where)
+    sentence = (
+        "the study was written by a newer release: it has the setting defaults, which this release "
+        "does not know; open it with a newer release of kernelbandits"
+    )
+    with pytest.raises(OtherVersion, match=f"^{re.escape(sentence)}$"):
+        kb.Study.open(where).status()
+    shown = study("status", where)
+    assert (shown.code, shown.err) == (74, f"error: {sentence}\n")
 
 
 @pytest.mark.parametrize("name", ASKED)

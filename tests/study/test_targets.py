@@ -16,6 +16,7 @@ from conftest import run_command
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study import AlreadyTold, Target
 from kernelbandits.study.targets import combine, combine_errors, find_front, parse_target
+from kernelbandits.study.words import describe_event
 
 TABLE = pd.DataFrame(
     {"sample": [f"A{i}" for i in range(12)], "Cs": np.linspace(0.0, 1.0, 12), "T": [20, 60, 90] * 4}
@@ -109,6 +110,72 @@ def test_a_trial_counts_when_all_targets_are_there(lab, where):
     first = again.tell(row=11, value={"stability": 1.0}, key="k")
     assert again.tell(row=11, value={"stability": 1.0}, key="k").trial == first.trial
     again.close()
+
+
+def test_a_failure_after_a_value_is_said_and_the_value_stays_in_the_history(lab):
+    [one] = lab.ask()
+    lab.tell(one.trial, {"stability": 0.4})
+    told = lab.tell(one.trial, failed=True)
+    assert (told.failed, told.needs, told.values) == (True, (), {"stability": 0.4})
+    assert ": recorded as failed (stability 0.4 stays in the history)." in told.sentence
+    assert lab.status().failed == 1
+
+
+def test_a_failed_trial_is_corrected_with_all_targets_or_not_at_all(lab, tmp_path):
+    [one] = lab.ask()
+    lab.tell(one.trial, {"stability": 0.4})
+    lab.tell(one.trial, failed=True)
+    count = len(lab.history())
+    with pytest.raises(StudyConflict, match="correct needs all targets of a failed trial"):
+        lab.correct(one.trial, {"stability": 0.5})
+    line = {"trial": one.trial, "stability": 0.5}
+    with pytest.raises(StudyConflict, match="corrected needs all targets of a failed trial"):
+        lab.tell_all([line], corrected=True)
+    assert len(lab.history()) == count
+    [told] = lab.tell_all([line | {"efficiency": 6.0}], corrected=True)
+    assert (told.failed, told.values) == (False, {"stability": 0.5, "efficiency": 6.0})
+    assert lab.status().failed == 0
+
+
+@pytest.fixture
+def brew(tmp_path, monkeypatch):
+    """A study of one target that is to meet a value: its policy sees a desirability."""
+    monkeypatch.chdir(tmp_path)
+    with kb.Study.create("b.db", TABLE, target="pH:aim=7", label="sample", seed=1) as made:
+        yield made
+
+
+def test_a_single_target_with_an_aim_is_told_and_described_as_one(brew):
+    assert (brew.combined, brew.several) == (True, False)
+    [one] = brew.ask()
+    assert f"tell b.db {one.trial} VALUE" in " ".join(said("status", "b.db").split())
+    told = brew.tell(one.trial, 6.6)
+    assert (told.values, told.value is None) == ({"pH": 6.6}, False)
+    event = brew.history()[-1]
+    assert describe_event(event) == f"trial 1 (row {one.row}): result 6.6"
+    with pytest.raises(AlreadyTold, match=r"a trial without a result, .* has the result 6.6") as no:
+        brew.tell(one.trial, 6.8)
+    assert no.value.value == 6.6
+    brew.correct(one.trial, 6.8)
+    assert "Its result is 6.6 again." in said("undo", "b.db")
+
+
+def test_a_file_with_a_new_standard_error_alone_corrects_no_single_target(brew):
+    brew.tell(row=2, value=6.6)
+    with pytest.warns(DataNotice, match="another standard error: the stored error stays"):
+        assert not brew.tell_all([{"row": 2, "pH": 6.6, "sem": 0.1}])[0].accepted
+    brew.ask(sheet="plate.csv")
+    brew.tell(2, 7.1, sem=0.1)
+    brew.write_sheet("again.csv", [2])
+    assert list(pd.read_csv("again.csv").columns)[-3:] == ["pH", "sem", "failed"]
+
+
+def test_a_correction_keeps_all_values_that_it_names(brew, lab):
+    brew.tell(row=2, value=6.6)
+    assert brew.correct(1, 6.6).body["was"] == {"pH": 6.6}
+    lab.tell(row=1, value={"stability": 0.4, "efficiency": 6.0})
+    event = lab.correct(1, {"stability": 0.4, "efficiency": 7.0})
+    assert event.body["was"] == {"stability": 0.4, "efficiency": 6.0}
 
 
 def test_a_half_told_trial_keeps_its_lease(tmp_path):
@@ -270,7 +337,9 @@ def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     assert "stability 0.83 ± 0.02" in said("history", "f.db")
     records = document("export", "f.db", "-")
     assert [one["stability"] for one in records if one["front"]] == [0.5]
-    assert "Changed: targets" in said("change", "f.db", "--target", "stability:minimize,weight=3")
+    assert "settings changed: targets" in said(
+        "change", "f.db", "--target", "stability:minimize,weight=3"
+    )
     before = document("history", "f.db")
     for wrong in (
         ("tell", "f.db", "--label", "A3", "--value", "foo=1"),
@@ -356,6 +425,9 @@ def test_names_of_targets_variables_and_columns_are_short(tmp_path, monkeypatch)
             kb.Study.create("b.db", table, target=target)
     with pytest.raises(ValueError, match=needed):
         Target(longer)
+    for name in ("a\nb", " a", "a ", "a\u2028"):
+        with pytest.raises(ValueError, match="a name of one line without blanks around it"):
+            Target(name)
     said = study("create", "b.db", "--real", "x=0:1", "--target", "n" * 24_000)
     assert needed in said.err
     assert len(said.err) < 400

@@ -223,7 +223,8 @@ def test_the_rounding_of_a_singular_kernel_is_allowed_for(rounds, ridge):
         true = decimal_bound(points, 3.0, design)
         assert Decimal(bound(design)) >= true
         assert (
-            Decimal(bound(design)) - 2 * Decimal(design.rounding(1.0)) <= true + abs(true) / 10**12
+            Decimal(bound(design)) - 2 * Decimal(design.rounding_allowance(1.0))
+            <= true + abs(true) / 10**12
         )
 
 

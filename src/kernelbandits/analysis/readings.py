@@ -60,7 +60,7 @@ class ReadingSummary:
     with_most: tuple[PaperReading, ...]
 
     @property
-    def tested(self) -> int:
+    def tested_count(self) -> int:
         """How many claims were tested under every reading."""
         return sum(not claim.untested for claim in self.claims)
 

@@ -40,7 +40,7 @@ def read_function(name: Any) -> problems.TestFunction:
     return function
 
 
-CODEC = POLICY_CODEC.extended(
+CODEC = POLICY_CODEC.with_types(
     *KERNEL_CLASSES,
     *NOISES.values(),
     *MOTIONS.values(),
@@ -92,7 +92,7 @@ def fixed_content(problem: problems.Problem) -> Plain:
 
 
 IDENTITY = replace(
-    CODEC.extended(Form("array", np.ndarray, identify_array, refuse)), other=identify_object
+    CODEC.with_types(Form("array", np.ndarray, identify_array, refuse)), other=identify_object
 )
 
 

@@ -20,19 +20,11 @@ KERNELS: Mapping[str, Callable[..., kernels.Kernel]] = {
 }
 
 LAWS: Mapping[str, Callable[..., Any]] = {
-    "point-mass": exploration.PointMass,
-    "bernoulli": exploration.Bernoulli,
-    "gaussian": exploration.Gaussian,
-    "categorical": exploration.Categorical,
-    "discretised-gaussian": exploration.DiscretisedGaussian,
-    "root-exponential": exploration.RootExponential,
-    "mixture": exploration.Mixture,
-    "step": exploration.Step,
-    "decay": exploration.Decay,
-    "certainty": exploration.Certainty,
-    "adaptive-bernoulli": exploration.AdaptiveBernoulli,
-    "information-directed": exploration.InformationDirected,
+    spelling: cls
+    for cls in list_values(exploration)
+    if (spelling := getattr(cls, "spelling", ""))  # Other values have no such attribute.
 }
+"""The laws and the schedules of `kernelbandits.exploration` that have a `spelling`."""
 
 NOISES: Mapping[str, type[problems.Noise]] = {
     "gaussian": problems.GaussianNoise,

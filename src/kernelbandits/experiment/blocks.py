@@ -70,7 +70,7 @@ class SeedBlock:
 def play_block(endings: bool, block: SeedBlock) -> CellResult:
     """Play the seeds of a block; `endings` keeps the last round only."""
     result = play_seeds(block.cell, block.seeds)
-    return result.ending() if endings else result
+    return result.select_last_round() if endings else result
 
 
 def play_and_store(folder: Path | str, endings: bool, block: SeedBlock) -> CellResult:

@@ -181,7 +181,7 @@ class CellResult:
     """log det(I + K / ridge) at the end: twice the realised information gain."""
     settings: Mapping[str, Any]
 
-    def ending(self) -> CellResult:
+    def select_last_round(self) -> CellResult:
         """Return the last round only."""
         last = slice(-1, None)
         return CellResult(

@@ -19,7 +19,7 @@ from kernelbandits import checks
 from kernelbandits.canvas import (
     Margins,
     draw_legend,
-    drawing,
+    draw_panels,
     grid_of,
     marker_of,
     plain_ticks,
@@ -84,7 +84,7 @@ def regret_figure(
     if kind == "simple":
         letters = column_letters(margins, (width / columns, height / rows), len(labels), scale)
         margins = replace(margins, right=margins.right + column_width(letters))
-    with drawing(rows, columns, (width, height), margins, LETTERS * scale) as (figure, grid):
+    with draw_panels(rows, columns, (width, height), margins, LETTERS * scale) as (figure, grid):
         axes = list(grid.flat)
         for axis, problem in zip(axes, problems, strict=False):
             curves = {label: getattr(results[problem.name, label], kind) for label in labels}

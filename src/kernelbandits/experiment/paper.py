@@ -152,7 +152,7 @@ def run_paper(
     """
     found = run_cells(plan.cells, mapper=mapper, folder=folder, watch=watch)
     results = Results(plan.cells, found)
-    ended = {key: result.ending() for key, result in found.items()}
+    ended = {key: result.select_last_round() for key, result in found.items()}
     rest = [cell for cell in plan.ending_cells if cell.key not in ended]
     ended |= run_cells(rest, mapper=mapper, folder=folder, watch=watch, endings=True)
     timing = mapper(measure_times, [plan])

@@ -296,7 +296,7 @@ def run_cells(
     parts: dict[str, list[tuple[SeedBlock, CellResult]]] = {key: [] for key in unique}
     found: dict[str, CellResult] = {}
 
-    def missing(key: str) -> list[SeedBlock]:
+    def list_gaps(key: str) -> list[SeedBlock]:
         return missing_blocks(unique[key], [block for block, _ in parts[key]])
 
     def take(block: SeedBlock, result: CellResult) -> None:
@@ -305,14 +305,14 @@ def run_cells(
         if files:
             files.write(block, result)
         parts[key].append((block, result))
-        if not missing(key):
+        if not list_gaps(key):
             found[key] = join_results(parts.pop(key))
             tick(watch)
 
     for cell in unique.values():
         for block, result in load_blocks(cell, folder, endings):
             take(block, result)
-    gaps = [gap for key in parts for gap in missing(key)]
+    gaps = [gap for key in parts for gap in list_gaps(key)]
     # One process that knows no times gains nothing from small blocks.
     blocks = gaps if mapper is map and seconds is None else divide_blocks(gaps, seconds)
     for block, result in play_blocks(blocks, mapper, folder, endings):

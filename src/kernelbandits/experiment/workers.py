@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kernelbandits.processes import Death, Mapper, ProcessPool, WorkersLost, check_workers
+from kernelbandits.processes import (
+    Death,
+    Mapper,
+    ProcessPool,
+    WorkersLost,
+    check_workers,
+    put_in_order,
+)
 
 MOST_DEATHS = 4
 """An item is given up when so many processes were killed while they worked on it."""
@@ -76,7 +83,9 @@ class SpreadMapper:
 
     def __call__(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Begin the work at once, and return the results in the order of the items."""
-        return put_in_order(self._bear_deaths(work, items, self.run(work, items)))
+        # Results have no numbers here, so at an interrupt nothing may come after a gap.
+        results = put_in_order(self._bear_deaths(work, items, self.run(work, items)))
+        return (result for _, result in results)
 
     def as_completed(
         self, work: Callable[[Any], Any], items: Sequence[Any]
@@ -108,21 +117,6 @@ class SpreadMapper:
             if begins_left:
                 results = self.run(work, [items[number] for number in begun])
         raise WorkersLost(describe_lost([items[number] for number in begun], len(items)))
-
-
-def put_in_order(results: Numbered) -> Iterator[Any]:
-    """Yield the results in the order of their numbers; each waits for those before it.
-
-    >>> list(put_in_order(iter([(1, "b"), (0, "a"), (2, "c")])))
-    ['a', 'b', 'c']
-    """
-    waiting: dict[int, Any] = {}
-    number = 0
-    for place, result in results:
-        waiting[place] = result
-        while number in waiting:
-            yield waiting.pop(number)
-            number += 1
 
 
 def describe_lost(lost: Iterable[Any], total: int) -> str:

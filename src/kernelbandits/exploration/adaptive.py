@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kernelbandits import checks
 from kernelbandits.exploration.laws import Bernoulli, Law
@@ -112,6 +112,8 @@ class InformationDirected:
     0.01
     """
 
+    spelling: ClassVar[str] = "information-directed"
+
     floor: float = 0.01
     """p_t never falls below this."""
 
@@ -152,6 +154,8 @@ class AdaptiveBernoulli:
     >>> [round(kb.AdaptiveBernoulli(slack)(4, posterior, 3.0).p, 3) for slack in (0, 1)]
     [0.432, 0.01]
     """
+
+    spelling: ClassVar[str] = "adaptive-bernoulli"
 
     slack: float = 0.0
     """The regret bound is 1 + slack times that of UCB.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -31,7 +31,13 @@ class Law:
 
     A law of your own defines `draw`, the quantile function, and `cdf`. Everything else follows from
     these two; override what has a formula. `as_law` accepts frozen laws of scipy.stats as well.
+
+    A law that is a frozen dataclass with a `spelling` and is imported in `exploration/__init__.py`
+    has a name on the command line, in studies and in files. So has a schedule.
     """
+
+    spelling: ClassVar[str] = ""
+    """The name that the command line knows the law by; "" for a law without one."""
 
     @overload
     def draw(self, u: float) -> float: ...
@@ -45,8 +51,12 @@ class Law:
         """Draw one weight with a numpy generator."""
         return self.draw(rng.random())
 
-    def cdf(self, x: float) -> float:
-        """Return P(w <= x)."""
+    def cdf(self, x: Any) -> Any:
+        """Return P(w <= x) of a number x.
+
+        A law may take arrays too. Integrals then call it once for many numbers, otherwise once for
+        each.
+        """
         raise NotImplementedError
 
     @property
@@ -72,7 +82,7 @@ class Law:
     @property
     def optimism(self) -> float:
         """C1 = P(w >= 1) = 1 - P(w < 1)."""
-        return 1.0 - self.cdf(math.nextafter(1.0, 0.0))
+        return float(1.0 - self.cdf(math.nextafter(1.0, 0.0)))
 
     def cdf_abs(self, u: float) -> float:
         """Return P(|w| <= u) = P(w <= u) - P(w < -u)."""
@@ -91,15 +101,19 @@ class Law:
 
     def below(self, x: Any) -> Any:
         """Return P(w < x) of a number or an array x."""
-        return self.cdf(np.nextafter(x, -math.inf))
+        return self._cdf_at(np.nextafter(x, -math.inf))
 
     def tail(self, x: Any) -> Any:
         """Return P(w > x) of a number or an array x."""
-        return 1.0 - self.cdf(x)
+        return 1.0 - self._cdf_at(x)
 
     def tail_abs(self, u: Any) -> Any:
         """Return P(|w| > u) = P(w > u) + P(w < -u) of a number or an array u."""
         return match_shape(u, np.where(np.less(u, 0), 1.0, self.tail(u) + self.below(-u)))
+
+    def _cdf_at(self, x: Any) -> Any:
+        """Return P(w <= x) of a number or an array x, also if `cdf` takes numbers only."""
+        return evaluate_at_all(self.cdf, x) if np.ndim(x) else self.cdf(x)
 
 
 class Discrete(Law):
@@ -175,6 +189,8 @@ class PointMass(Discrete):
     (1.0, 1.0)
     """
 
+    spelling: ClassVar[str] = "point-mass"
+
     c: float = 1.0
     """The weight."""
 
@@ -204,6 +220,8 @@ class Bernoulli(Discrete):
     >>> law.optimism, law.mean_abs
     (0.25, 0.25)
     """
+
+    spelling: ClassVar[str] = "bernoulli"
 
     p: float
     """The probability of exploring, in [0, 1]."""
@@ -249,6 +267,8 @@ class Categorical(Discrete):
     2.0
     """
 
+    spelling: ClassVar[str] = "categorical"
+
     weights: tuple[float, ...]
     """The probabilities, in the order of the values."""
     values: tuple[float, ...]
@@ -286,6 +306,8 @@ class Gaussian(Law):
     >>> law.draw(0.5), round(law.optimism, 4)
     (0.0, 0.1587)
     """
+
+    spelling: ClassVar[str] = "gaussian"
 
     mean: float = 0.0
     """The mean of the weight."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Mixture(Law):
     >>> law.optimism
     0.125
     """
+
+    spelling: ClassVar[str] = "mixture"
 
     weights: tuple[float, ...]
     """The probability of each law."""

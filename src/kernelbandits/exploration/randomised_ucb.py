@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import erfcx
@@ -28,6 +28,8 @@ class DiscretisedGaussian(Discrete):
     >>> law.optimism
     1e-07
     """
+
+    spelling: ClassVar[str] = "discretised-gaussian"
 
     points: int = 20
     """M, the number of weights."""
@@ -67,6 +69,8 @@ class RootExponential(Law):
     >>> law.draw(0.0), law.optimism
     (1.0, 1.0)
     """
+
+    spelling: ClassVar[str] = "root-exponential"
 
     shift: float = 0.0
     """The square of the smallest weight."""

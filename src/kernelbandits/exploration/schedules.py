@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Step:
     >>> schedule(500), schedule(501)
     (Bernoulli(p=0.5), Bernoulli(p=0.25))
     """
+
+    spelling: ClassVar[str] = "step"
 
     first: Law
     """The law of the rounds 1..last."""
@@ -71,6 +73,8 @@ class Decay:
     >>> [Decay(power=0.5, floor=0.05)(t).p for t in (1, 4, 100, 10_000)]
     [1.0, 0.5, 0.1, 0.05]
     """
+
+    spelling: ClassVar[str] = "decay"
 
     first: float = 1.0
     """The probability of exploring in round 1."""
@@ -125,6 +129,8 @@ class Certainty:
     >>> schedule(1, posterior).p
     0.5
     """
+
+    spelling: ClassVar[str] = "certainty"
 
     first: float = 0.5
     """The probability of exploring before anything was observed."""

@@ -96,7 +96,7 @@ def area(tail: Tail, breaks: Iterable[float] = (), least: float = LEAST_TAIL) ->
         if not is_falling(sizes) or sizes[-1] > UNSEEN:
             return UNKNOWN
         points, heights = octaves(tail, sizes)
-        last, beyond = ending(points, heights, least)
+        last, beyond = find_end(points, heights, least)
         if beyond is INFINITE:
             return INFINITE
         jumps = np.fromiter(breaks, float)
@@ -137,7 +137,7 @@ def relevant_range(points: Array, heights: Array) -> tuple[int, int]:
     return int(first), int(min([len(points) - 1, *(live[-1:] + 1)]))
 
 
-def ending(points: Array, heights: Array, least: float) -> tuple[int, Area]:
+def find_end(points: Array, heights: Array, least: float) -> tuple[int, Area]:
     """Return the last point to integrate to, and the integral beyond it.
 
     A tail c u^-a has the integral u P(Z > u) / (a - 1) beyond u, which diverges for a <= 1. The

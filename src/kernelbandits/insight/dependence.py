@@ -11,7 +11,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array
-from kernelbandits.formatting import format_coordinate, format_interval
+from kernelbandits.formatting import format_cell, format_interval
 from kernelbandits.insight.left_out import HALF_INTERVAL
 from kernelbandits.insight.model import FittedModel, model_of_answers, require_model
 from kernelbandits.insight.slices import Slice, list_variables
@@ -96,7 +96,7 @@ class PartialDependence:
     def describe(self, place: int) -> str:
         """Return the average at a value in words: 0.62 [0.55, 0.69] at 45."""
         known = format_interval(self.mean[place], self.low[place], self.high[place])
-        return f"{known} at {format_coordinate(self.values[place])}"
+        return f"{known} at {format_cell(self.values[place], 4)}"
 
     @property
     def least(self) -> int:

@@ -122,8 +122,25 @@ def distinct_points(x: Array) -> tuple[Array, Indices]:
     return levels[:, None], place
 
 
+class PiecewiseConstant(Kernel):
+    """A kernel with k(x, x) = 1 that has the same value on both sides of almost every point."""
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    def gradient(self, x: Array, z: Array) -> Array:
+        """Zero: a jump has no derivative, and a search never meets it exactly."""
+        return np.zeros((len(x), len(z), x.shape[1]))
+
+    def diagonal_gradient(self, x: Array) -> Array:
+        return np.zeros(x.shape)
+
+    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
+        return 1.0, 1.0
+
+
 @dataclass(frozen=True)
-class Constant(Kernel):
+class Constant(PiecewiseConstant):
     """k(x, z) = 1: the functions are constants. Added to a kernel, it is an unknown mean.
 
     >>> import numpy as np
@@ -134,18 +151,6 @@ class Constant(Kernel):
 
     def __call__(self, x: Array, z: Array) -> Array:
         return np.ones((len(x), len(z)))
-
-    def diagonal(self, x: Array) -> Array:
-        return np.ones(len(x))
-
-    def gradient(self, x: Array, z: Array) -> Array:
-        return np.zeros((len(x), len(z), x.shape[1]))
-
-    def diagonal_gradient(self, x: Array) -> Array:
-        return np.zeros(x.shape)
-
-    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
-        return 1.0, 1.0
 
     def rank_blocks(self, extent: Extent) -> list[Block]:
         return [Block(1.0, 1.0)]
@@ -161,7 +166,7 @@ class Constant(Kernel):
 
 
 @dataclass(frozen=True)
-class SamePoint(Kernel):
+class SamePoint(PiecewiseConstant):
     """k(x, z) = 1 if x = z, else 0: every point has a deviation of its own.
 
     Added to a smooth kernel it is a *nugget*: what a candidate has that its neighbours do not. It
@@ -178,16 +183,3 @@ class SamePoint(Kernel):
         for left, right in zip(columns(x), columns(z), strict=True):
             same &= left[:, None] == right
         return same.astype(np.float64)
-
-    def diagonal(self, x: Array) -> Array:
-        return np.ones(len(x))
-
-    def gradient(self, x: Array, z: Array) -> Array:
-        """Zero: the jump at x = z has no derivative, and a search never meets it exactly."""
-        return np.zeros((len(x), len(z), x.shape[1]))
-
-    def diagonal_gradient(self, x: Array) -> Array:
-        return np.zeros(x.shape)
-
-    def diagonal_range(self, extent: Extent) -> tuple[float, float]:
-        return 1.0, 1.0

@@ -69,8 +69,6 @@ class TGPUCB(IndexPolicy):
         moment = checks.positive("TGPUCB", "moment_bound", bound)
         self.level = widths.truncation_level(moment, excess)
         checks.scale("TGPUCB", "moment_bound^(1 / (1 + excess))", self.level(1))
-        self.truncated = 0
-        """Rewards learnt as zero so far."""
         # The posterior has not learnt the rewards as they came, so nobody may rebuild them from it.
         self.posterior.complete = False
         term, name = self._gain(gain)
@@ -80,7 +78,6 @@ class TGPUCB(IndexPolicy):
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
         beyond = abs(reward) > self.level(self.posterior.events + 1)
         self.posterior.update(arm, 0.0 if beyond else reward)
-        self.truncated += beyond
 
 
 def second_moment(noise_scale: float, norm_bound: float, excess: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.exploration import PointMass
+from kernelbandits.formatting import format_count
 from kernelbandits.kernels import Kernel, as_trusted
 from kernelbandits.policies.about import MISSPECIFIED, About
 from kernelbandits.policies.index import IndexPolicy
@@ -145,8 +146,9 @@ class AGPUCB(IndexPolicy):
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         kernel = self.posterior.kernel
         scales = self.finite or kernel.lengthscales(self.domain.dimension) is not None
-        needed = f"a kernel with a lengthscale on {self.domain}, such as kb.RBF or kb.Matern"
-        checks.needs(scales, "AGPUCB", needed, kernel)
+        space = f"a space of {format_count(self.domain.dimension, 'coordinate')}"
+        needed = f"a kernel with a lengthscale on {space}, such as kb.RBF or kb.Matern"
+        checks.needs(scales, self.about.name, needed, kernel)
         self.delta = self._check_bounds(noise_scale, norm_bound, delta)
         self.shrinkage = checks.nonnegative("AGPUCB", "shrinkage", shrinkage)
         self.norm_growth = checks.nonnegative("AGPUCB", "norm_growth", norm_growth)

@@ -16,10 +16,11 @@ from kernelbandits.formatting import (
     name_coordinates,
 )
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import Measurer, OutOfTime, put_in_order, single_reward
+from kernelbandits.measuring import INTERRUPTS, Measurer, OutOfTime, single_reward
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
+from kernelbandits.processes import put_in_order
 from kernelbandits.streams import Streams
 
 Point = TypeVar("Point")
@@ -179,7 +180,7 @@ class Run:
                 start = self.policy.turn
                 choices = self.policy.batch(min(batch, left), start, self.streams)
                 points = [self.point_of(choice) for choice in choices]
-                results = put_in_order(self.measurer.measure(points, self.deadline))
+                results = put_in_order(self.measurer.measure(points, self.deadline), INTERRUPTS)
                 for number, (measured, failure) in results:
                     choice, x = choices[number], points[number]
                     reward = None if measured is None else single_reward(measured)

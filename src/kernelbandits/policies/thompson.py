@@ -138,14 +138,13 @@ class GPTS(Policy):
             self.draws = PoolDraws(self.terms, self.domain.points, self.features, horizon)
 
     def _set_features(self, features: int) -> None:
-        owner = type(self).__name__
-        self.features = checks.whole(owner, "features", features)
+        self.features = checks.whole(type(self).__name__, "features", features)
         self.terms = self.posterior.kernel.spectral_terms(range(self.domain.dimension))
         kernels = "a kernel of RBF, Matern or other parts with `frequencies` for a path"
         parts = f"{kernels} (grid=n draws exactly on a cover)"
         if self.finite:
             parts = f"{kernels} over more than {LARGEST_JOINT} arms"
-        checks.needs(len(self.terms) > 0, owner, parts, self.posterior.kernel)
+        checks.needs(len(self.terms) > 0, self.about.name, parts, self.posterior.kernel)
         self.settings["exploration"] = (
             f"a posterior path by {features} random features (approximate)"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,15 +68,6 @@ class MovingInstance(Instance):
     def rounds(self, horizon: int) -> list[Array]:
         """Return f_1..f_T."""
         return [self.at(t) for t in range(1, horizon + 1)]
-
-    def variation(self, horizon: int) -> float:
-        """Return the budget of changes up to round T.
-
-        sum_{t < T} max_x |f_{t+1}(x) - f_t(x)|
-        """
-        return math.fsum(
-            float(np.abs(after - before).max()) for before, after in pairwise(self.rounds(horizon))
-        )
 
 
 class Motion(Protocol):

@@ -228,7 +228,7 @@ def describe_method(found: ReadingSummary) -> str:
 
 def describe_support(found: ReadingSummary) -> str:
     """Say in a few sentences which readings support most; what was not tested supports nothing."""
-    total, tested = len(found.claims), found.tested
+    total, tested = len(found.claims), found.tested_count
     most = (
         f"the most that hold together are {found.most}, under {list_readings(found.with_most)}."
         if found.most

@@ -137,7 +137,7 @@ class Remains:
         return tuple(seq for seq in range(1, last + 1) if seq not in self.events)
 
     @property
-    def created(self) -> str | None:
+    def creation(self) -> str | None:
         """The body of the first event, or its copy in the header; None if both are lost."""
         if 1 in self.events:
             return str(self.events[1][8])
@@ -168,7 +168,7 @@ def salvage(
         with suppress(Damaged):
             database.read(database.require_study)
         remains = database.read(lambda connection: read_remains(connection, database))
-    name, created = database.name, remains.created
+    name, created = database.name, remains.creation
     if created is None:
         raise Damaged(
             f"{name} cannot be saved: the event that created it is lost, and so is its copy; put "

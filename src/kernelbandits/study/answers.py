@@ -347,7 +347,7 @@ class SpaceAnswers(Answers):
         return int(self.measured_rows.sum()) >= self.allowed_count
 
     @cached_property
-    def compared(self) -> Array:
+    def comparison_points(self) -> Array:
         """Coordinates: the points met, the point of the best estimate of all, and a cover."""
         points = self.candidates.points
         region = place_of(self.driver.policy.domain, None, None)
@@ -368,7 +368,7 @@ class SpaceAnswers(Answers):
     @single_threaded
     def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
         if here not in self._draws:
-            (posterior, units), rows = self.driver.policy.answer_model(), self.compared
+            (posterior, units), rows = self.driver.policy.answer_model(), self.comparison_points
             mean, sd = posterior.at(rows)
             kept = select_contenders(mean, sd, here)
             draws = units.original(draw_from_posterior(posterior, rows[kept]))

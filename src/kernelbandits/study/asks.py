@@ -55,6 +55,13 @@ class Asker:
         """Of the settings event that this call wrote, if the policy had a new revision."""
         return f"{self.key}/settings"
 
+    def has_fitted(self, state: State) -> bool:
+        """Tell whether this call has fitted the scales anew.
+
+        What a fit says of the settings is said with the ask that made it, not with all.
+        """
+        return any((event.key or "").startswith(f"{self.key}/fitted/") for event in state.fits)
+
     def find_held(self, state: State, now: float) -> list[Event]:
         """Return the asks that the worker still has, from earlier calls."""
         if self.worker is None:
@@ -292,6 +299,19 @@ def draft_new_fits(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
     ]
 
 
+def remark_asks(
+    state: State, asker: Asker, events: Sequence[Event], place: Place, cautions: Sequence[str]
+) -> list[str]:
+    """Return what is to be said with the asks of a call; `cautions` are those of a new fit."""
+    revised = state.keys.get(asker.settings_key)
+    return [
+        *([] if revised is None else [revision_notice(revised)]),
+        *cautions,
+        *count_notices([event.row or 0 for event in events], place),
+        *place.describe_exhaustion(len(state.counts)),
+    ]
+
+
 def revision_notice(event: Event) -> str:
     """Say what the settings event of a new revision means."""
     policy, now = (event.body["settings"][name] for name in ("policy", "revision"))
@@ -309,11 +329,6 @@ def count_notices(rows: Sequence[int], place: Place) -> list[str]:
         return []
     available = f"only {format_count(different, 'different candidate')} could be suggested"
     return [f"{len(rows)} {place.noun}s were asked for, but {available}; some come more than once"]
-
-
-def exhaustion_notices(state: State, place: Place) -> list[str]:
-    """Say so if every point of a finite space has a result, and points are repeated."""
-    return place.describe_exhaustion(len(state.counts))
 
 
 def make_suggestion(

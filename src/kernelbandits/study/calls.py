@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from kernelbandits.checks import StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.names import check_name
+from kernelbandits.study.words import name_event
 
 if TYPE_CHECKING:
     from kernelbandits.study.events import State
@@ -111,9 +112,7 @@ def show_key(key: str) -> str:
 
 def key_conflict(owner: str, key: str | None, event: Event, where: str = "") -> StudyConflict:
     """Return the error for a key that an event with another content has; `where` is its line."""
-    trial = "" if event.trial is None else f", trial {event.trial}"
-    value = "" if event.value is None else f", {event.value:g}"
     return StudyConflict(
-        f"{owner} needs a new key for a new call, got {key!r}{where}, the key of event "
-        f"{event.seq} ({event.kind}{trial}{value}), which said something else. Nothing was changed"
+        f"{owner} needs a new key for a new call, got {key!r}{where}, the key of "
+        f"{name_event(event)}, which said something else. Nothing was changed"
     )

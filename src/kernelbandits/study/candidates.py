@@ -49,7 +49,6 @@ from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
 from kernelbandits.tables.sources import array_table, read_table
 from kernelbandits.tables.table import (
     NUMBERS,
-    TEXT,
     column_kind,
     column_numbers,
     column_texts,
@@ -153,17 +152,13 @@ class Candidates(Place):
         return tuple(name for name in self.chosen if isinstance(self.columns[name], tuple))
 
     @property
-    def kinds(self) -> dict[str, str]:
-        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
-
-    @property
     def body(self) -> dict[str, Any]:
         """The part of the candidates that a log keeps beside the table, as JSON has it."""
         return {
             "chosen": list(self.chosen),
             "cost": self.cost,
             "allowed": self.allowed,
-            "kinds": self.kinds,
+            "kinds": self.column_types,
             "notices": list(self.notices),
             "labels": list(self.labels),
             "log": list(self.log),
@@ -184,7 +179,7 @@ class Candidates(Place):
         }
 
     @property
-    def stored(self) -> dict[str, list[Any]]:
+    def stored_columns(self) -> dict[str, list[Any]]:
         """The columns that a log keeps, with the coordinates of candidates that have no others."""
         return self.lists | ({SIMILARITY: list(self.packed)} if self.packed else {})
 
@@ -202,7 +197,7 @@ class Candidates(Place):
     def fingerprint(self) -> str:
         """The sha256 of the table and of the roles of its columns, however these are scaled."""
         roles = [self.chosen, self.categories, self.cost, self.allowed]
-        return hashlib.sha256(json.dumps([roles, self.stored]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([roles, self.stored_columns]).encode()).hexdigest()
 
     def levels(self, name: str) -> dict[str, int]:
         """Return the values of a column of text, numbered in the order in which they first come."""
@@ -723,7 +718,7 @@ def read_columns_again(source: Source, created: Mapping[str, Any]) -> dict[str, 
     assert roles is not None
     options = {name: roles[name] for name in ("cost", "allowed")}
     found = read_candidates(source, columns=roles["chosen"], label=roles["named_by"], **options)
-    return found.stored
+    return found.stored_columns
 
 
 def name_candidates(points: Array, names: Sequence[str]) -> Candidates:

@@ -11,6 +11,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
+from kernelbandits.study.words import row_cell
 from kernelbandits.tables.export import (
     FRONT,
     NOTED,
@@ -84,7 +85,7 @@ def front_frame(
     columns = name_targets(names.values(), [one.name for one in targets])
     rows = [
         {
-            **({} if one.row is None else {"row": one.row}),
+            **row_cell(one.row),
             **{names[name]: value for name, value in {**one.label, **one.x}.items()},
             **{columns[name]: value for name, value in one.values.items()},
             "desirability": one.desirability,
@@ -105,16 +106,14 @@ def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
 
 
 def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
-    x, note = candidates.x(trial.row), trial.note
+    note = trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
     mean = scale.outward(note["mean"]) if "mean" in note else None
     sd = scale.length(note["sd"]) if "sd" in note else None
     noted = [note.get("weight"), note.get("width"), mean, sd]
     return [
         trial.number,
-        *(trial.row for _ in candidates.row_columns),
-        *candidates.label(trial.row).values(),
-        *x.values(),
+        *candidates.shown_cells(trial.row),
         trial.state,
         trial.value,
         *times,

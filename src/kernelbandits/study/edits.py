@@ -6,17 +6,28 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
-from kernelbandits.study.growing import check_permission
-from kernelbandits.study.tells import Keyed, describe_replaced
+from kernelbandits.study.growing import Additions, check_permission
+from kernelbandits.study.settings import REVISION, Settings
+from kernelbandits.study.tells import Keyed, check_complete, describe_replaced
+from kernelbandits.study.words import name_event
 from kernelbandits.tables.results import Result
+
+if TYPE_CHECKING:
+    from kernelbandits.study.place import Place
+
+
+def add(place: Candidates, rows: Additions, key: str) -> Draft:
+    """Add rows at the end of the table."""
+    return Draft(kind="added", key=key, body={**rows.body, "first": len(place)})
 
 
 def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str, key: str) -> Draft:
@@ -31,8 +42,8 @@ def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
     event = find_use(state, added, undone)
     if event is not None:
         raise StudyConflict(
-            f"undo needs rows that nobody used since they were added, got event {added.seq} "
-            f"(added), whose rows event {event.seq} ({event.kind}) needs. Nothing was undone; "
+            f"undo needs rows that nobody used since they were added, got {name_event(added)}, "
+            f"whose rows {name_event(event)} needs. Nothing was undone; "
             "forbid the rows if they are not to be measured"
         )
 
@@ -70,9 +81,9 @@ def find_unused_points(state: State, undone: Collection[int]) -> list[Event]:
 def correct(state: State, right: Result, reason: str, key: str) -> Draft:
     """Replace the result of a trial, or values of some of its targets, or let it be a failure."""
     known = trial_with_result("correct", state, right.trial or 0, begun=not right.failed)
-    names = {one.name for one in state.settings.wanted}
+    check_complete("correct", state, known, right)
     lacking = [name for name in right.values if name not in known.values]
-    if lacking and not (known.state == "failed" and names == {*right.values}):
+    if lacking and known.state != "failed":
         raise StudyConflict(
             f"correct needs targets that have a value, got {lacking[0]!r} of trial {known.number}, "
             "which has none; tell it"
@@ -103,6 +114,15 @@ def trial_with_result(owner: str, state: State, trial: int, begun: bool = False)
         there = "which does not exist" if known is None else f"which is {known.state}"
         raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
     return known
+
+
+def find_trial(owner: str, state: State, place: Place, trial: Any, label: Any) -> int:
+    """Return the trial that is given by its number, or by the label of its row."""
+    single = (trial is None) != (label is None)
+    checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
+    if label is None:
+        return checks.whole(owner, "trial", trial)
+    return find_trial_of_row(owner, state, place.resolve_row(owner, label=label), label)
 
 
 def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
@@ -186,10 +206,9 @@ def check_last_step(state: State, event: int) -> None:
     unchanged = all(one.kind != "undone" for one in state.events[event:])
     seen = max(step) <= event <= len(state.events) and unchanged
     if event not in step and not seen:
-        trial = "" if last[0].trial is None else f", trial {last[0].trial}"
         raise StudyConflict(
-            f"undo needs the last step, got event {event}; the last step is now event "
-            f"{last[0].seq} ({last[0].kind}{trial}). Nothing was undone"
+            f"undo needs the last step, got event {event}; the last step is now "
+            f"{name_event(last[0])}. Nothing was undone"
         )
 
 
@@ -221,8 +240,8 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
         # A later event of the same trial that stays, such as a correction, needs the earlier ones.
         if event.seq not in standing or latest.get(event.trial, 0) > event.seq:
             raise StudyConflict(
-                f"undo needs events that nobody changed meanwhile, got event {event.seq} "
-                f"({event.kind}, trial {event.trial}). Nothing was undone"
+                f"undo needs events that nobody changed meanwhile, got {name_event(event)}. "
+                "Nothing was undone"
             )
     return [
         Draft(
@@ -236,6 +255,15 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
     ]
 
 
-def change(body: Mapping[str, Any], key: str) -> Draft:
-    """Replace the settings."""
-    return Draft(kind="settings", key=key, body={"settings": dict(body)})
+def change(before: Settings, after: Settings, key: str) -> list[Draft]:
+    """Replace the settings, and say which are others; no event if none is."""
+    old, new = before.body, after.body
+    changed = [name for name in new if name != REVISION and new[name] != old[name]]
+    body = {"settings": new, "changed": changed}
+    return [Draft(kind="settings", key=key, body=body)] if changed else []
+
+
+def find_last_change(state: State) -> Event:
+    """Return the event since which the settings are what they are."""
+    changes = (event for event in reversed(state.standing) if event.kind == "settings")
+    return next(changes, state.events[0])

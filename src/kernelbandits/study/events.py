@@ -87,7 +87,7 @@ class Trial:
         return self.asked.body.get("again") if self.asked else None
 
     @property
-    def decided(self) -> int:
+    def decision_event(self) -> int:
         """The number of the last event that was known when its row was chosen."""
         return int(self.asked.body["decided"]) if self.asked else 0
 

@@ -250,8 +250,13 @@ def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
         )
 
 
-def remark_forbidden(candidates: Candidates, rows: Sequence[int]) -> Iterator[str]:
-    """Yield a remark on rows that are the same candidate as a forbidden one and still allowed."""
+def remark_forbidden(
+    candidates: Candidates, rows: Sequence[int], pending: Sequence[int]
+) -> Iterator[str]:
+    """Yield what may still be measured of forbidden rows: pending trials, and equal rows."""
+    if pending:
+        listed = ", ".join(map(str, pending))
+        yield f"pending trials of these rows: {listed}; their results still count, or release them"
     first, allowed = candidates.first_rows, candidates.allowed_rows
     same = np.isin(first, first[list(rows)]) & allowed
     others = np.flatnonzero(same).tolist()

@@ -18,15 +18,16 @@ from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.formatting import format_count
 from kernelbandits.measuring import (
+    INTERRUPTS,
     Measured,
     Measurer,
     OutOfTime,
     Result,
-    put_in_order,
     single_reward,
 )
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import raise_without_rewards
+from kernelbandits.processes import put_in_order
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
@@ -240,7 +241,7 @@ class StudyRun:
         """Measure the points of some trials; each result is stored at once, and shown in order."""
         points = [self.point_of(trial.row) for trial in trials]
         results = self.measurer.measure(points, self.deadline)
-        for number, _ in put_in_order(self._store_each(trials, results)):
+        for number, _ in put_in_order(self._store_each(trials, results), INTERRUPTS):
             yield self.show_trial(self._state.trials[trials[number].number])
 
     def _store_each(

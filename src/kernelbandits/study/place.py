@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.words import describe_candidate, name_candidate
+from kernelbandits.study.words import describe_candidate, name_candidate, row_cell
+from kernelbandits.tables.table import NUMBERS, TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,11 +78,6 @@ class Place(ABC):
 
         @property
         @abstractmethod
-        def kinds(self) -> dict[str, str]:
-            """For each of them whether it is a number or a category."""
-
-        @property
-        @abstractmethod
         def blocks(self) -> tuple[tuple[int, ...], ...]:
             """The coordinates of each one that varies."""
 
@@ -131,7 +128,7 @@ class Place(ABC):
 
         @property
         @abstractmethod
-        def stored(self) -> dict[str, list[Any]]:
+        def stored_columns(self) -> dict[str, list[Any]]:
             """The columns that a log keeps beside its events."""
 
         @property
@@ -215,6 +212,11 @@ class Place(ABC):
 
     # ------------------------------------------------------------------ candidates
 
+    @property
+    def column_types(self) -> dict[str, str]:
+        """For each column or variable whether it is a number or a category."""
+        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
+
     @abstractmethod
     def x(self, row: int) -> dict[str, Any]:
         """Return the values that describe a candidate, by column."""
@@ -226,6 +228,23 @@ class Place(ABC):
     @abstractmethod
     def number(self, row: int) -> int | None:
         """Return the number by which users know a candidate; None for a point."""
+
+    def row_cell(self, row: int) -> dict[str, int]:
+        """Return the number of a candidate by its heading; nothing for a point."""
+        return row_cell(self.number(row))
+
+    def label_of(self, number: int | None) -> dict[str, str]:
+        """Return the labels of a candidate by the number that users know; none for a point."""
+        return {} if number is None else self.label(number)
+
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """The headings of a table of candidates: the row, if it has one, labels, and values."""
+        return (*self.row_columns, *self.labels, *self.chosen)
+
+    def shown_cells(self, row: int) -> list[Any]:
+        """Return what stands of a candidate below `shown_columns`."""
+        return [*self.row_cell(row).values(), *self.label(row).values(), *self.x(row).values()]
 
     def point(self, row: int) -> dict[str, Any] | None:
         """Return the point of a candidate that users know by it; None for a row."""
@@ -243,6 +262,30 @@ class Place(ABC):
     @abstractmethod
     def key(self, row: int) -> int | str:
         """Return what identifies the candidate of a line in a file of results."""
+
+    def resolve_row(self, owner: str, row: Any = None, label: Any = None, line: Any = None) -> Any:
+        """Return the row that is given by its number, its label or its line; None if none is.
+
+        The number is returned as it was given.
+        """
+        given = [one for one in (row, label, line) if one is not None]
+        checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
+        if label is not None:
+            checks.needs(isinstance(label, str), owner, "a label as text", label)
+            return self.table.find_label(label)
+        return row if line is None else self.table.row_in_line(checks.whole(owner, "line", line))
+
+    def resolve_rows(
+        self, owner: str, row: Sequence[Any], label: Sequence[Any], line: Sequence[Any]
+    ) -> list[int]:
+        """Return the rows that are given by their numbers, labels and lines, each once."""
+        given = {"row": row, "label": label, "line": line}
+        found = [
+            self.check_row(self.resolve_row(owner, **{name: item}), owner)
+            for name, items in given.items()
+            for item in items
+        ]
+        return list(dict.fromkeys(found))
 
     @abstractmethod
     def check_row(self, row: Any, owner: str = "candidates") -> int:
@@ -374,3 +417,15 @@ class Place(ABC):
     def from_stored(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return stored events as they are in memory."""
         return events
+
+
+def is_list(given: Any) -> bool:
+    """Tell whether these are several values: a list, a tuple or an array."""
+    return isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == 1
+
+
+def as_list(given: Any) -> list[Any]:
+    """Return one row or label, several, or none, as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)

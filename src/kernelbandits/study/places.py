@@ -13,7 +13,11 @@ from kernelbandits.study.place import Place
 
 
 class PlaceHistory:
-    """The place of a study at any time: as it was created, with the changes until then."""
+    """The place of a study at any time: as it was created, with the changes until then.
+
+    It is no reader: it keeps the place of now, so that a table that did not change stays the same
+    object, with all that was computed of it, while a replay asks for the table of an earlier time.
+    """
 
     def __init__(self, created: Place) -> None:
         self.created = created

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.formatting import format_near
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.settings import Settings
+from kernelbandits.study.settings import AUTO, Settings
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
 
@@ -89,6 +89,20 @@ def latest_values(state: State) -> list[Measured]:
     ]
 
 
+def remark_errors(told: Sequence[Told], state: State) -> list[str]:
+    """Say once that a named policy does not weigh results by their standard errors."""
+    fresh = {one.trial for one in told if one.sem is not None}
+    if state.settings.policy == AUTO or not fresh:
+        return []
+    first = next((one for one in state.results if one.sem is not None), None)
+    if first is None or first.number not in fresh:
+        return []
+    return [
+        f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
+        "result with a standard error as a plain one. Only auto weighs results by their errors"
+    ]
+
+
 def remark_results(
     before: Remembered, told: Sequence[Told], state: State, place: Place
 ) -> list[str]:
@@ -135,7 +149,7 @@ def remark_unusual(
             what = f"the other results ({min(others):g} to {max(others):g})"
             found = what, intended_value(every[i].value, others)
         if found is not None:
-            name = target if state.settings.combined else None
+            name = target if state.settings.several else None
             yield describe_mistake(every[i], *found, place, name)
 
 

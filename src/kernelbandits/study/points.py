@@ -41,7 +41,6 @@ from kernelbandits.study.place import Place
 from kernelbandits.study.words import describe_point
 from kernelbandits.tables.cells import parse_number
 from kernelbandits.tables.export import name_in_export
-from kernelbandits.tables.table import NUMBERS, TEXT
 
 SUFFIXES = (".toml", ".json")
 """How the name of a file ends that describes a space; a table of candidates is a CSV file."""
@@ -110,10 +109,6 @@ class Points(Place):
         """The variables that the model sees by their logarithms."""
         return tuple(name for name, one in self.columns.items() if getattr(one, "log", False))
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
-
     @cached_property
     def body(self) -> dict[str, Any]:
         """The description of the space, as the first event has it."""
@@ -129,7 +124,7 @@ class Points(Place):
         return self.fingerprint
 
     @property
-    def stored(self) -> dict[str, list[Any]]:
+    def stored_columns(self) -> dict[str, list[Any]]:
         """No columns: the points stand in the events."""
         return {}
 

@@ -260,10 +260,11 @@ class ResultComparison:
         errors = {name: sem for name, sem in result.sems.items() if known.sems.get(name) != sem}
         if not errors or self.repeats == REPLICATES:
             return step
-        late = self.state.settings.combined and not {*errors} & {*known.sems}
+        several = self.state.settings.several
+        late = several and not {*errors} & {*known.sems}
         if self.repeats == CORRECTED or late:
             return TellStep(line, known, corrects=True)
-        if self.state.settings.combined:
+        if several:
             name = next(name for name in errors if name in known.sems)
             where = f" ({result.place})" if result.place else ""
             raise StudyConflict(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from kernelbandits.domains import Arms, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import RBF, Kernel, Linear, is_kernel
 from kernelbandits.policies import Auto, Policy
+from kernelbandits.study.places import tasks_of
 from kernelbandits.study.settings import (
     AUTO,
     EARN,
@@ -35,7 +36,13 @@ from kernelbandits.study.settings import (
     Settings,
 )
 from kernelbandits.study.targets import CENTRE, SPREAD, check_names, is_combined, read_targets
+from kernelbandits.tables.scaling import differing_scales
 
+if TYPE_CHECKING:
+    from kernelbandits.study.place import Place
+
+AIM = ("target", "direction")
+"""What the policy sees, by the names of settings."""
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
 USUAL_KERNEL = RBF(0.2)
@@ -127,6 +134,25 @@ def make_settings(**settings: Any) -> Settings:
         units = {"centre": CENTRE, "spread": SPREAD} if is_combined(targets) else {}
         given = {**units, **given, "targets": [one.body for one in targets]}
     return store_settings(given)
+
+
+def compare_created(
+    wanted: Mapping[str, Any], stored: Mapping[str, Any], place: Place, scales: Mapping[str, str]
+) -> list[str]:
+    """Name what differs between two descriptions of a created study; [] if nothing does.
+
+    The revision is that of the release which created it, and no difference. Columns that are not
+    among the named `scales` keep the scale that they have in the stored `place`.
+    """
+    given, known = (Settings.of(one["settings"]) for one in (wanted, stored))
+    names = [name for name in given.body if name != REVISION]
+    other = [name for name in names if getattr(given, name) != getattr(known, name)]
+    if "targets" in other:
+        aim = [one for one in AIM if getattr(given, one) != getattr(known, one)]
+        other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
+    other += [place.stored_as] if wanted["fingerprint"] != stored["fingerprint"] else []
+    other += ["columns"] if tasks_of(wanted) != tasks_of(stored) else []
+    return [*other, *(f"scale of column {name!r}" for name in differing_scales(scales, place.log))]
 
 
 def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:

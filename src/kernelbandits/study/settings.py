@@ -4,18 +4,22 @@ Each setting is one field of `Settings`, declared with all that users see of it:
 commands, messages, forms and the table of the docs are read off `SETTINGS`. A new setting is a
 field here, its type in `StudySettings`, and its use. Settings hold what is stored, as JSON has it:
 reading them needs no policy. `rules` makes them from what a user gives, and builds the policy.
+
+A study that was written before a release had a setting behaves as if its default had been given. So
+the default of a setting that was released never changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.storage import OtherVersion
 from kernelbandits.study.arguments import (
     API,
     COMMAND,
@@ -38,6 +42,7 @@ AUTO = "auto"
 FIND, EARN = "find", "earn"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
+FIRST_RELEASE = "0.1.0"
 REVISION = "revision"
 """The setting that a study writes itself; nobody gives it."""
 EVERYWHERE = (COMMAND, API, PAGE)
@@ -59,6 +64,8 @@ class Setting(Argument):
         Why a named policy does not take it; "" if it does.
     check
         What refuses a wrong value: a function of owner, name and value.
+    since
+        The first release that has it. A study of an earlier one counts with the default.
     """
 
     takers: tuple[str, ...] = (COMMAND,)
@@ -66,6 +73,7 @@ class Setting(Argument):
     example: Any = None
     refused: str = ""
     check: Callable[[str, str, Any], Any] | None = None
+    since: str = FIRST_RELEASE
 
     @property
     def description(self) -> str:
@@ -309,6 +317,11 @@ class Settings:
         return is_combined(self.wanted)
 
     @property
+    def several(self) -> bool:
+        """Whether several targets are measured, so that users name each value."""
+        return len(self.wanted) > 1
+
+    @property
     def target(self) -> str:
         """The name of what the policy sees."""
         return COMBINED if self.combined else self.wanted[0].name
@@ -319,14 +332,14 @@ class Settings:
 
     def single_value(self, values: Mapping[str, float]) -> float | None:
         """Return the value of a single target; None without one, and for several."""
-        return None if self.combined else values.get(self.target)
+        return None if self.several else values.get(self.wanted[0].name)
 
     def result(self, values: Mapping[str, float]) -> float | dict[str, float] | None:
         """Return a result as users know it: the value of one target, or those of several by name.
 
         None if there is no value, because the measurement failed.
         """
-        return (dict(values) or None) if self.combined else self.single_value(values)
+        return (dict(values) or None) if self.several else self.single_value(values)
 
     @property
     def sign(self) -> float:
@@ -340,13 +353,34 @@ class Settings:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Settings:
-        """Return the settings that `body` wrote; a missing or an unknown one is damage."""
+        """Return the settings that `body` wrote, in this release or in an earlier one.
+
+        A missing setting of a later release takes its default. One that every release writes is
+        missing by damage.
+
+        Raises
+        ------
+        ValueError
+            If a setting is missing that every release writes.
+        OtherVersion
+            If a setting is unknown: a newer release has written it.
+        """
         names, given = {one.name for one in fields(cls)}, {*body}
-        if names - given:
-            raise ValueError(f"its settings lack {', '.join(sorted(names - given))}")
         if given - names:
-            raise ValueError(f"its settings have {', '.join(sorted(given - names))}, unknown here")
+            raise OtherVersion(
+                f"the study was written by a newer release: it has the setting "
+                f"{' and '.join(sorted(given - names))}, which this release does not know; open it "
+                "with a newer release of kernelbandits"
+            )
+        later = {one.name for one in fields(cls) if release_of(one) != FIRST_RELEASE}
+        if names - given - later:
+            raise ValueError(f"its settings lack {', '.join(sorted(names - given - later))}")
         return cls(**body)
+
+
+def release_of(one: Field[Any]) -> str:
+    """Return the first release that has a field of the settings."""
+    return one.metadata["setting"].since if "setting" in one.metadata else FIRST_RELEASE
 
 
 SETTINGS: tuple[Setting, ...] = tuple(

@@ -108,8 +108,8 @@ def study_name(created: Event) -> str:
 class SheetLayout:
     """The columns of the sheets of a study."""
 
-    row: bool
-    """Whether candidates are rows of a table."""
+    numbers: tuple[str, ...]
+    """The column with the number of a row; none for points."""
     described: Mapping[str, str]
     """Label, column or variable -> what the sheet calls it."""
     targets: Mapping[str, str]
@@ -129,14 +129,14 @@ class SheetLayout:
             for name in (*place.labels, *place.chosen)
         }
         taken = {*own, *targets.values(), *described.values()}
-        plain_names = {name: f"{name} {SEM}" if settings.combined else SEM for name in names}
+        plain_names = {name: f"{name} {SEM}" if settings.several else SEM for name in names}
         errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
         note, by = (rename_taken(name, taken) for name in (NOTE, BY))
-        return cls(bool(place.row_columns), described, targets, errors, note, by)
+        return cls(place.row_columns, described, targets, errors, note, by)
 
     @property
     def identifying(self) -> list[str]:
-        return [STUDY, TRIAL, *([ROW] if self.row else []), *self.described.values()]
+        return [STUDY, TRIAL, *self.numbers, *self.described.values()]
 
     @property
     def needed(self) -> list[str]:
@@ -157,9 +157,8 @@ class SheetLayout:
 
     def identify(self, row: int, place: Place) -> dict[str, Any]:
         """Return column -> what stands there of a candidate: its number, labels and description."""
-        number = {ROW: row} if self.row else {}
         known = {**place.label(row), **place.x(row)}
-        return number | {self.described[name]: value for name, value in known.items()}
+        return place.row_cell(row) | {self.described[name]: value for name, value in known.items()}
 
 
 def rename_taken(name: str, taken: Collection[str]) -> str:

@@ -26,12 +26,10 @@ from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
 from kernelbandits.study.growing import list_cells, read_additions, remark_forbidden
 from kernelbandits.study.names import check_name, check_reason
-from kernelbandits.study.places import read_place, tasks_of
+from kernelbandits.study.place import as_list
+from kernelbandits.study.places import read_place
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
-    AUTO,
-    REVISION,
-    Settings,
     StudySettings,
     check_lease,
     describe_settings,
@@ -45,11 +43,12 @@ from kernelbandits.study.values import (
     Status,
     Suggestion,
     Told,
+    Waiting,
     study_card,
 )
-from kernelbandits.tables.results import Result, add_keys, read_results
+from kernelbandits.tables.results import add_keys, read_results
 from kernelbandits.tables.roles import Notices
-from kernelbandits.tables.scaling import differing_scales, name_scales
+from kernelbandits.tables.scaling import name_scales
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +63,6 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 10_000
 """Rows in one call."""
-AIM = ("target", "direction")
-"""What the policy sees, by the names of settings."""
 
 
 class Study:
@@ -161,7 +158,7 @@ class Study:
             {settings}
         """
         from kernelbandits.study.driver import build_driver
-        from kernelbandits.study.rules import make_settings
+        from kernelbandits.study.rules import compare_created, make_settings
 
         options: dict[str, Any] = {
             "columns": columns,
@@ -184,14 +181,21 @@ class Study:
         body = {"settings": chosen.body, **described}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
-            study = cls(Log.create(where, created, place.stored))
+            study = cls(Log.create(where, created, place.stored_columns))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
                 study.close()
                 raise
             scales = name_scales(place.columns, "Study", log, linear, Notices())
-            return study._check_created(body, scales)
+            other = compare_created(body, study.history()[0].body, study.candidates, scales)
+            if other:
+                study.close()
+                raise StudyConflict(
+                    f"or_open needs a study created in the same way, got one with another "
+                    f"{' and '.join(other)}"
+                ) from None
+            return study
         for notice in (*place.notices, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
@@ -206,31 +210,6 @@ class Study:
         unless given), and then raises StorageBusy.
         """
         return cls(Log.open(where, writable=writable, patience=patience))
-
-    def _check_created(self, body: Mapping[str, Any], scales: Mapping[str, str]) -> Study:
-        """Return the study itself, unless it was created with another table or other settings.
-
-        The revision is that of the release which created it, and no difference. Columns that are
-        not among the named `scales` keep the scale that they have.
-        """
-        there = self._session.state.events[0].body
-        wanted, known = (Settings.of(one["settings"]) for one in (body, there))
-        names = [name for name in wanted.body if name != REVISION]
-        other = [name for name in names if getattr(wanted, name) != getattr(known, name)]
-        if "targets" in other:
-            aim = [one for one in AIM if getattr(wanted, one) != getattr(known, one)]
-            other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
-        other += [self.candidates.stored_as] if body["fingerprint"] != there["fingerprint"] else []
-        other += ["columns"] if tasks_of(body) != tasks_of(there) else []
-        for name in differing_scales(scales, self.candidates.log):
-            other.append(f"scale of column {name!r}")
-        if other:
-            self.close()
-            raise StudyConflict(
-                f"or_open needs a study created in the same way, got one with another "
-                f"{' and '.join(other)}"
-            )
-        return self
 
     def __repr__(self) -> str:
         results = sum(self._session.state.counts.values())
@@ -294,6 +273,11 @@ class Study:
         return self._session.state.settings.combined
 
     @property
+    def several(self) -> bool:
+        """Whether several targets are measured, so that each value is named."""
+        return self._session.state.settings.several
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """All settings by name, as they are stored."""
         return self._session.state.settings.body
@@ -338,13 +322,8 @@ class Study:
         with session.lock:
             events = session.ask(asker)
             state = session.state
-            revised = state.keys.get(asker.settings_key)
-            notices = [] if revised is None else [asks.revision_notice(revised)]
-            if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
-                # What a fit says of the settings is said with the ask that made it, not with all.
-                notices += self._cautions()
-        notices += asks.count_notices([event.row or 0 for event in events], self.candidates)
-        notices += asks.exhaustion_notices(state, self.candidates)
+            cautions = self._cautions() if asker.has_fitted(state) else []
+            notices = asks.remark_asks(state, asker, events, self.candidates, cautions)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         more = state.settings.sign, tuple(notices), self._find_caution
@@ -441,39 +420,15 @@ class Study:
         said |= {"value": value, "failed": failed, "missing": missing, "sem": sem, "worker": name}
         call = make_call("tell", key, said)
         details = tells.check_details(note, by)
-        values: list[Any] = [value]
-        if is_list(value) and len(self.targets) == 1:
-            values = as_list(value)
-            checks.needs(len(values) > 0, "tell", "at least one value", value)
-            single = sem is None or len(values) == 1
-            checks.needs(single, "tell", "sem with one value, not with replicates", sem)
+        values = tells.split_replicates(self.targets, value, sem)
         which = {"trial": trial, "row": where, "x": x, "failed": failed}
         given = {"value": values[0], "sem": sem, "missing": missing}
         first = tells.check_result(self.targets, self.candidates, **which, **given)
-        results = [first, *self._replicates(first, values[1:])]
-        names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
-        told = self._tell(
-            [
-                tells.Keyed(one, own, call.given is not None, remark=details)
-                for one, own in zip(results, names, strict=True)
-            ],
-            name,
-            call,
-            x=x,
-        )
-        return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
-
-    def _replicates(self, first: Result, values: Sequence[Any]) -> list[Result]:
-        """Return further values of the same candidate, each as a result of its row."""
-        row = first.row
-        if first.trial is not None and values:
+        if len(values) > 1:
             self._session.refresh()
-            known = self._session.state.trials.get(first.trial)
-            row = None if known is None else known.row
-        # A trial that does not exist is refused with the first value.
-        rewards = [checks.reward(value) + 0.0 for value in values]
-        [name] = first.values if rewards else [""]
-        return [replace(first, trial=None, row=row, values={name: reward}) for reward in rewards]
+        results = [first, *tells.list_replicates(self._session.state, first, values[1:])]
+        told = self._tell(tells.with_call(results, call, details), name, call, x=x)
+        return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
 
     def tell_all(
         self,
@@ -556,69 +511,25 @@ class Study:
     ) -> list[Told]:
         """Store results; `x` is the candidate of a single one, by its values."""
         session = self._session
-        steps: list[reconciliation.TellStep] = []
-        remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            place, lines, before = self.candidates, list[tells.Keyed](), list[Draft]()
-            remarks.clear()
-            # A key of another call is refused; a line that is stored already is known by its key.
-            call.find_written(state)
-            for one in results:
-                given = one.result.x if x is None else x
-                if given is not None and one.result.row is None:
-                    place, row, drafts, said = tells.add_point(place.table, given, one.key)
-                    before += drafts
-                    remarks.extend(said)
-                    unnamed = bool(place.labels)
-                    result = replace(one.result, row=row, any_sample=unnamed, x=None)
-                    one = replace(one, result=result)
-                lines.append(one)
-            steps[:] = reconciliation.reconcile(state, place, lines, repeats)
-            drafts, told = tells.tell(state, place, steps, worker, before)
-            reconciliation.check_call(state, place, lines, told, repeats)
-            return call.sign(drafts), (plausibility.remember_latest(state), told)
+            place = self.candidates
+            planned = tells.plan_tell(state, place, results, worker, call, repeats, x)
+            drafts, told, remarks = planned
+            return drafts, (plausibility.remember_latest(state), told, remarks)
 
         told: list[Told]
+        notices: list[str]
         with session.lock:
-            _, (known, told) = session.write(decide)
-            notices = [*remarks, *reconciliation.remark_stored(steps)]
-            notices += self._remark_errors(told)
-            if session.state.settings.combined:
-                told = [self._with_values(one) for one in told]
-            notices += plausibility.remark_results(known, told, session.state, self.candidates)
+            _, (known, told, notices) = session.write(decide)
+            state = session.state
+            notices += plausibility.remark_errors(told, state)
+            told = [tells.with_values(state, one) for one in told]
+            notices += plausibility.remark_results(known, told, state, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
         return [self._with_candidate(one) for one in told]
-
-    def _with_values(self, told: Told) -> Told:
-        """Return a tell with all values that its trial has now, and their desirability."""
-        trial = self._session.state.trials[told.trial]
-        left = [one.name for one in self.targets if one.name not in trial.values]
-        needs = tuple(name for name in left if name not in trial.missing)
-        return replace(
-            told,
-            value=trial.value,
-            sem=trial.sem,
-            values=dict(trial.values),
-            needs=() if trial.state == "failed" else needs,
-            missing=trial.state == "missing",
-        )
-
-    def _remark_errors(self, told: Sequence[Told]) -> list[str]:
-        """Say once that a named policy does not weigh results by their standard errors."""
-        state = self._session.state
-        fresh = {one.trial for one in told if one.sem is not None}
-        if state.settings.policy == AUTO or not fresh:
-            return []
-        first = next((one for one in state.results if one.sem is not None), None)
-        if first is None or first.number not in fresh:
-            return []
-        return [
-            f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
-            "result with a standard error as a plain one. Only auto weighs results by their errors"
-        ]
 
     def _with_candidate(self, told: Told) -> Told:
         """Return a stored result with the candidate that it belongs to."""
@@ -627,27 +538,17 @@ class Study:
 
     def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
         """Return the row that is given by its number, its label or its line; None if none is."""
-        given = [one for one in (row, label, line) if one is not None]
-        checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
-        if label is None and line is None:
-            if checks.is_whole(row) and row >= len(self.candidates):
-                # Somebody else may have added it.
-                self._session.refresh()
-            return row
-        self._session.refresh()
-        if label is not None:
-            checks.needs(isinstance(label, str), owner, "a label as text", label)
-            return self.candidates.table.find_label(label)
-        return self.candidates.table.row_in_line(checks.whole(owner, "line", line))
+        beyond = checks.is_whole(row) and row >= len(self.candidates)
+        if beyond or label is not None or line is not None:
+            # Somebody else may have added it.
+            self._session.refresh()
+        return self.candidates.resolve_row(owner, row, label, line)
 
     def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
         """Return the trial that is given by its number, or by the label of its row."""
-        single = (trial is None) != (label is None)
-        checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
-        if label is None:
-            return checks.whole(owner, "trial", trial)
-        row = self._find_row(owner, None, label, None)
-        return edits.find_trial_of_row(owner, self._session.state, row, label)
+        if label is not None:
+            self._session.refresh()
+        return edits.find_trial(owner, self._session.state, self.candidates, trial, label)
 
     def add(
         self,
@@ -682,8 +583,7 @@ class Study:
             if place is not known:
                 # Somebody changed the table meanwhile: the new rows are checked again.
                 found[:] = [read_additions(candidates, place, columns)]
-            body = {**found[0].body, "first": len(place)}
-            return [Draft(kind="added", key=call.key, body=body)]
+            return [edits.add(place, found[0], call.key)]
 
         [event] = self._write_once(call, draft)
         for notice in found[0].notices:
@@ -732,13 +632,7 @@ class Study:
         given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
         said = {**given, "permitted": permitted, "reason": why}
         call = replace(make_call("permit", key, said), owner=owner)
-        found: list[int] = []
-        for name, items in given.items():
-            for item in items:
-                where = {"row": None, "label": None, "line": None, name: item}
-                one = self._find_row(owner, **where)
-                found.append(self.candidates.table.check_row(one, owner))
-        rows = list(dict.fromkeys(found))
+        rows = self.candidates.table.resolve_rows(owner, **given)
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
 
         def draft(state: State) -> list[Draft]:
@@ -753,13 +647,9 @@ class Study:
         """Say what may still be measured of rows that an event forbids."""
         if event.kind != "forbidden":
             return []
-        rows = event.body["rows"]
-        waiting = [one.number for one in self._session.state.pending.values() if one.row in rows]
-        trials = ", ".join(map(str, waiting))
-        pending = (
-            f"pending trials of these rows: {trials}; their results still count, or release them"
-        )
-        return [*([pending] if waiting else []), *remark_forbidden(self.candidates.table, rows)]
+        pending = self._session.state.pending.values()
+        waiting = [one.number for one in pending if one.row in event.body["rows"]]
+        return [*remark_forbidden(self.candidates.table, event.body["rows"], waiting)]
 
     def _show_events(self, events: Iterable[Event]) -> list[Event]:
         """Return events as users know them: with the keys that they gave.
@@ -845,6 +735,7 @@ class Study:
             trials is None or worker is None, "release", "trials or a worker", (trials, worker)
         )
         spans = None if trials is None else [check_span(trial) for trial in trials]
+        checks.needs(spans is None or bool(spans), "release", "at least one trial", trials)
         call = make_call("release", key, {"trials": spans, "worker": worker})
         with session.lock:
             session.refresh()
@@ -923,6 +814,9 @@ class Study:
     def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings. The table, the target and the direction cannot be changed.
 
+        If all of them have these values already, no event is written, and a notice says so; the
+        event of the last change is returned.
+
         Parameters
         ----------
         key
@@ -945,9 +839,14 @@ class Study:
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
-            return [edits.change(with_changes(state.settings, settings).body, call.key)]
+            return edits.change(state.settings, with_changes(state.settings, settings), call.key)
 
-        [event] = self._write_once(call, draft)
+        written = self._write_once(call, draft)
+        if not written:
+            named = ", ".join(settings)
+            warnings.warn(f"nothing was changed: {named} as before", DataNotice, stacklevel=2)
+            return self._show_events([edits.find_last_change(self._session.state)])[0]
+        [event] = written
         known = len(self._session.state.results)
         notices = driver.remark_budget(known) if "rounds" in settings else []
         for notice in notices:
@@ -972,6 +871,17 @@ class Study:
             answers, now = self._session.answers(), self._session.log.now()
             notices = (*self._session.driver.notices, *self._cautions())
             return status_of(answers, self.place, now, notices)
+
+    def waiting(self) -> list[Waiting]:
+        """Return the pending trials as `status` has them, by the clock of the database.
+
+        No model is needed for it.
+        """
+        from kernelbandits.study.summary import list_waiting
+
+        with self._session.lock:
+            now = self._session.refresh()
+            return list_waiting(self._session.state, self.candidates, now)
 
     def check(self) -> Check:
         """Check whether the model can be trusted: held-out results, columns, outliers, noise.
@@ -1145,15 +1055,3 @@ def check_span(trials: Any) -> range:
         return trials
     number = checks.whole("release", "trial", trials)
     return range(number, number + 1)
-
-
-def is_list(given: Any) -> bool:
-    """Tell whether these are several values: a list, a tuple or an array."""
-    return isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == 1
-
-
-def as_list(given: Any) -> list[Any]:
-    """Return one row or label, several, or none, as a list."""
-    if given is None:
-        return []
-    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)

@@ -36,7 +36,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in STATES}
     first_rows = answers.driver.first_rows
-    waiting = tuple(waiting_of(trial, candidates, now) for trial in state.pending.values())
+    waiting = tuple(list_waiting(state, candidates, now))
     return Status(
         place=place,
         target=state.settings.target,
@@ -83,6 +83,11 @@ def purpose_sentence(answers: Answers) -> str:
         planned = "1 was" if settings.rounds == 1 else f"{settings.rounds} were"
         return f"{purpose} {format_count(told, 'result')} so far; {planned} planned."
     return f"{purpose} {told} of {settings.rounds} results so far."
+
+
+def list_waiting(state: State, candidates: Place, now: float) -> list[Waiting]:
+    """Return all pending trials as the status has them, at a time of the database."""
+    return [waiting_of(trial, candidates, now) for trial in state.pending.values()]
 
 
 def waiting_of(trial: Trial, candidates: Place, now: float) -> Waiting:
@@ -155,7 +160,7 @@ def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver
 
     Whoever sends an ask again with its key gets the same words, whatever has come since.
     """
-    since = state.events[state.trials[number].decided :]
+    since = state.events[state.trials[number].decision_event :]
     if driver.has_learnt(state) and all(event.kind in NEVER_LEARNT for event in since):
         return reasons_of(driver, state).answers.caution
     return explain_trial(state, places, number, driver).caution
@@ -202,7 +207,7 @@ def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     )
     text = (
         f"Trial {number} was {candidates.name(trial.row)}. Recomputed from the "
-        f"{format_count(trial.decided, 'event')} known then: {same}."
+        f"{format_count(trial.decision_event, 'event')} known then: {same}."
     )
     return Replayed(
         trial=number,

@@ -162,13 +162,15 @@ def is_combined(targets: Sequence[Target]) -> bool:
 
 
 def check_target_name(name: Any) -> None:
-    """Check that a target can be called so.
+    """Check that a target can be called so: in one line, without blanks around it.
 
     A colon is no part of a name: what follows it is the direction. A study of "cost:lower" would
     look for the largest cost.
     """
     named = isinstance(name, str) and name.strip() != ""
     checks.needs(named, "a target", "a name", name)
+    plain = name.isprintable() and name == name.strip()
+    checks.needs(plain, "a target", "a name of one line without blanks around it", name)
     checks.short_name("a target", name)
     checks.needs(":" not in name, "a target", "a name without a colon", name)
 

@@ -15,17 +15,21 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, StudyConflict
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.calls import escape_key, key_conflict, show_key
+from kernelbandits.study.calls import Call, escape_key, key_conflict, show_key
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.growing import draft_point, grow_candidates
 from kernelbandits.study.names import check_name
+from kernelbandits.study.place import as_list, is_list
 from kernelbandits.study.reconciliation import (
     TellStep,
     adds,
+    check_call,
     check_candidate,
     differs,
     overlaps,
+    reconcile,
+    remark_stored,
 )
 from kernelbandits.study.targets import Target, check_names
 from kernelbandits.study.values import AlreadyTold, Told
@@ -150,6 +154,38 @@ def name_numbers(names: Sequence[str], given: Any, needed: str) -> dict[str, Any
     return {} if given is None else {names[0]: given}
 
 
+def split_replicates(targets: Sequence[Target], value: Any, sem: Any) -> list[Any]:
+    """Return the values of one tell: several of a single target are replicates."""
+    if not is_list(value) or len(targets) > 1:
+        return [value]
+    values = as_list(value)
+    checks.needs(len(values) > 0, "tell", "at least one value", value)
+    single = sem is None or len(values) == 1
+    checks.needs(single, "tell", "sem with one value, not with replicates", sem)
+    return values
+
+
+def list_replicates(state: State, first: Result, values: Sequence[Any]) -> list[Result]:
+    """Return further values of the candidate of a first result, each as a result of its row."""
+    row = first.row
+    if first.trial is not None:
+        # A trial that does not exist is refused with the first value.
+        known = state.trials.get(first.trial)
+        row = None if known is None else known.row
+    rewards = [checks.reward(value) + 0.0 for value in values]
+    [name] = first.values if rewards else [""]
+    return [replace(first, trial=None, row=row, values={name: reward}) for reward in rewards]
+
+
+def with_call(results: Sequence[Result], call: Call, details: Mapping[str, Any]) -> list[Keyed]:
+    """Give the result and the replicates of a call their keys; `details` are said of each."""
+    names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
+    return [
+        Keyed(one, own, call.given is not None, remark=details)
+        for one, own in zip(results, names, strict=True)
+    ]
+
+
 def check_details(note: Any, by: Any) -> dict[str, Any]:
     """Check and return what else an event says of a result: a note, and who measured it."""
     details: dict[str, Any] = {}
@@ -173,6 +209,57 @@ def with_key(result: Result, call: str | None, number: int, fresh: str) -> Keyed
         key = own if call is None else f"{call}/{own}"
         return Keyed(result, key, True, fresh, named=named, call=call, remark=details)
     return Keyed(result, f"{fresh}/{number}", False, fresh, remark=details)
+
+
+def plan_tell(
+    state: State,
+    place: Place,
+    results: Sequence[Keyed],
+    worker: str | None,
+    call: Call,
+    repeats: str | None,
+    x: Mapping[str, Any] | None,
+) -> tuple[list[Draft], list[Told], list[str]]:
+    """Return the events of a call, its answers, and what is to be said with them.
+
+    `x` is the candidate of a single result, by its values. A candidate that is no row becomes a
+    point off the table. `repeats` is that of `reconcile`.
+    """
+    # A key of another call is refused; a line that is stored already is known by its key.
+    call.find_written(state)
+    lines, before, remarks = list[Keyed](), list[Draft](), list[str]()
+    for one in results:
+        given = one.result.x if x is None else x
+        if given is not None and one.result.row is None:
+            place, row, drafts, notices = add_point(place.table, given, one.key)
+            before += drafts
+            remarks += notices
+            result = replace(one.result, row=row, any_sample=bool(place.labels), x=None)
+            one = replace(one, result=result)
+        lines.append(one)
+    steps = reconcile(state, place, lines, repeats)
+    drafts, told = tell(state, place, steps, worker, before)
+    check_call(state, place, lines, told, repeats)
+    return call.sign(drafts), told, [*remarks, *remark_stored(steps)]
+
+
+def with_values(state: State, told: Told) -> Told:
+    """Return a tell with the values that its trial has now, where they make a desirability."""
+    if not state.settings.combined:
+        return told
+    trial = state.trials[told.trial]
+    left = [one.name for one in state.settings.wanted if one.name not in trial.values]
+    needs = tuple(name for name in left if name not in trial.missing)
+    failed = trial.state == "failed"
+    return replace(
+        told,
+        value=trial.value,
+        sem=trial.sem,
+        values=dict(trial.values),
+        needs=() if failed else needs,
+        missing=trial.state == "missing",
+        failed=failed,
+    )
 
 
 def tell(
@@ -233,6 +320,7 @@ class Teller:
         return self._answer(event, line, True)
 
     def _correct(self, line: Keyed, trial: Trial) -> Told:
+        check_complete("corrected", self.state, trial, line.result)
         # The key of an earlier value of the same line is taken.
         key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"
         told = line.result.values
@@ -272,8 +360,9 @@ class Teller:
             seq=event.seq,
             settles=settles,
             waiting=waiting,
-            sem=None if event.value is None else body.get("sems", {}).get(settings.target),
+            sem=None if event.value is None else body.get("sems", {}).get(settings.wanted[0].name),
             missing=event.kind == "missing",
+            failed=event.kind == "failed" or (event.kind == "corrected" and "values" not in body),
             corrected=accepted and event.kind == "corrected",
             was=settings.single_value(body.get("was") or {}) if accepted else None,
         )
@@ -281,8 +370,8 @@ class Teller:
     def _repeat(self, trial: Trial) -> Told:
         """Return the stored result of a trial, which a line of a table says again."""
         seq = trial.told.seq if trial.told else 0
-        value = self.state.settings.single_value(trial.values)
-        return Told(trial.number, trial.row, value, False, None, seq)
+        value, failed = self.state.settings.single_value(trial.values), trial.state == "failed"
+        return Told(trial.number, trial.row, value, False, None, seq, failed=failed)
 
     def _place(self, result: Result) -> Trial:
         """Return the trial of a result; an unasked row makes a trial of its own."""
@@ -382,12 +471,21 @@ class Teller:
             raise key_conflict("tell", line.given_key, event, describe_source(result))
 
 
+def check_complete(owner: str, state: State, trial: Trial, right: Result) -> None:
+    """Refuse a correction after which a trial that failed would lack a value, and stay failed."""
+    names = [one.name for one in state.settings.wanted]
+    if trial.state == "failed" and not right.failed and {*right.values} != {*names}:
+        raise StudyConflict(
+            f"{owner} needs all targets of a failed trial ({', '.join(names)}), got "
+            f"{', '.join(right.values)} of trial {trial.number}{describe_source(right)}"
+        )
+
+
 def describe_replaced(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     """Return what the event of a correction says of the values before; None for a failure."""
     failed = trial.state == "failed"
-    names = [name for name in trial.values if name in values or not values]
-    changed = [name for name in names if trial.values[name] != values.get(name)]
-    return {"was": None if failed else {name: trial.values[name] for name in changed}}
+    was = {name: y for name, y in trial.values.items() if name in values or not values}
+    return {"was": None if failed else was}
 
 
 def describe_source(result: Result) -> str:
@@ -408,7 +506,8 @@ def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
     if after.due_scale == after.scaled:
         return []
     centre, spread = after.due_scale
-    return [Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread})]
+    body = {"auto": True, "centre": centre, "spread": spread, "results": len(after.first_values)}
+    return [Draft(kind="settings", body=body)]
 
 
 CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")

@@ -15,7 +15,13 @@ from kernelbandits.formatting import (
     format_times,
 )
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
-from kernelbandits.study.words import describe_candidate, describe_values, format_result
+from kernelbandits.study.words import (
+    describe_candidate,
+    describe_stored,
+    describe_told,
+    describe_values,
+    row_cell,
+)
 
 if TYPE_CHECKING:
     from kernelbandits.study.events import State
@@ -84,13 +90,12 @@ class AlreadyTold(StudyConflict):
         self.trial, self.stored = trial, stored
         """The result that is kept: a value, those of several targets, or None for a failure."""
         several = isinstance(stored, Mapping)
-        known = f"has {'' if several else 'the result '}{format_result(stored)}"
-        known = "is stored as failed" if stored is None else known
         which = "targets without a value" if several else "a trial without a result"
         row = "candidate" if several else "row"
         super().__init__(
             message
-            or f"tell needs {which}, got trial {trial}{where}, which already {known}. If that is "
+            or f"tell needs {which}, got trial {trial}{where}, which already "
+            f"{describe_stored(stored)}. If that is "
             f"wrong, correct the trial; if the {row} was measured again, tell the {row} instead "
             "of the trial."
         )
@@ -141,9 +146,8 @@ class Suggestion(Readable):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values to set, and why."""
         title = f"Measure next: trial {self.trial}"
-        row = [] if self.row is None else [("row", self.row)]
         reserved = [("reserved until", format_time(self.until))]
-        known = [*row, *self.label.items(), *self.x.items(), *reserved]
+        known = [*row_cell(self.row).items(), *self.label.items(), *self.x.items(), *reserved]
         return html_card(title, html_pairs(known), html_paragraphs(self.why, *self.notices))
 
 
@@ -182,6 +186,8 @@ class Told(Readable):
     """Targets whose values have not come."""
     missing: bool = False
     """Whether the trial ended without a value though the measurement did not fail."""
+    failed: bool = False
+    """Whether the measurement failed. Values that were told before stay in the history."""
     corrected: bool = False
     """Whether the value replaces another one, by a table that was told as corrected."""
     was: float | None = None
@@ -193,53 +199,7 @@ class Told(Readable):
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
-        error = "" if self.sem is None else f" ± {format_result(self.sem)}"
-        what = (
-            "recorded as failed"
-            if self.value is None
-            else f"{format_result(self.value)}{error} recorded"
-        )
-        what = "recorded as missing, not as failed" if self.missing else what
-        if self.values:
-            what = f"{describe_values(self.values)} recorded"
-            still = f"; {', '.join(self.needs)} still to come" if self.needs else ""
-            known = "" if self.value is None else f"; desirability {self.value:.3g}"
-            what += "; the rest is missing" if self.missing else still or known
-        if self.replicates:
-            noun = "replicate as trial" if len(self.replicates) == 1 else "replicates as trials"
-            what += f", its {noun} {', '.join(map(str, self.replicates))}"
-        if self.corrected and self.values:
-            what = f"corrected, now {what.removesuffix(' recorded').replace(' recorded;', ';')}"
-        elif self.corrected:
-            what = f"corrected from {format_result(self.was)} to {format_result(self.value)}"
-        what += "" if self.accepted else " by an earlier call, which this one repeats"
-        settled = (
-            f" Trial {self.settles} was pending for this candidate; this is its result."
-            if self.settles is not None
-            else ""
-        )
-        return f"Trial {self.trial}{self._candidate}: {what}.{settled}{self._still_pending}"
-
-    @property
-    def _candidate(self) -> str:
-        """, row 3 (film A7, Cs 0.25)"""
-        if self.x is None:
-            return "" if self.row is None else f", row {self.row}"
-        return f", {describe_candidate(self.row, self.label, self.x)}"
-
-    @property
-    def _still_pending(self) -> str:
-        if not self.waiting:
-            return ""
-        if len(self.waiting) == 1:
-            return (
-                f" Trial {self.waiting[0]} of the same candidate is still pending: tell its own "
-                "result, or release it."
-            )
-        return (
-            f" Trials {', '.join(map(str, self.waiting))} of the same candidate are still pending: "
-            "tell their own results, or release them."
-        )
+        return describe_told(self)
 
 
 @dataclass(frozen=True)
@@ -306,8 +266,7 @@ class Best(Readable):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values of the row, its estimate, and remarks."""
         title = "Best estimate so far" if self.early else "Likely best"
-        row = [] if self.row is None else [("row", self.row)]
-        known = [*row, *self.label.items(), *self.x.items()]
+        known = [*row_cell(self.row).items(), *self.label.items(), *self.x.items()]
         known.append(("estimate, 95 % interval", format_interval(self.mean, self.low, self.high)))
         if not self.early:
             chance = f"{format_share(self.probability)}{self.comparison}"
@@ -544,10 +503,9 @@ class Explained:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values, and why they were suggested."""
-        row = [] if self.row is None else [("row", self.row)]
         title = f"Why trial {self.trial} was suggested"
         said = html_paragraphs(self.sentence, "" if self.caution in self.sentence else self.caution)
-        return html_card(title, html_pairs([*row, *self.x.items()]), said)
+        return html_card(title, html_pairs([*row_cell(self.row).items(), *self.x.items()]), said)
 
 
 @dataclass(frozen=True)

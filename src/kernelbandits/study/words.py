@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.formatting import format_age, format_cell, format_count, format_number
+from kernelbandits.formatting import (
+    format_age,
+    format_cell,
+    format_count,
+    format_duration,
+    format_number,
+)
 from kernelbandits.storage import Event
 from kernelbandits.study.settings import Settings
+from kernelbandits.study.targets import Target
 
 if TYPE_CHECKING:
-    from kernelbandits.study.values import Waiting
+    from kernelbandits.study.values import Told, Waiting
 
 RESULT_DIGITS = 8
 """Digits of a result: those that were typed, for all results that people type."""
@@ -19,6 +27,8 @@ MOST_NAMED = 8
 """How many columns of a candidate a sentence names."""
 MOST_ROWS = 8
 """How many rows a sentence names."""
+MOST_CORRECTIONS = 5
+"""How many corrections an answer lists."""
 MOST_EVENTS = 4
 """How many events the sentence about one command names."""
 FEWEST_SUMMARISED = 3
@@ -58,6 +68,15 @@ def name_candidate(row: int | None, x: Mapping[str, Any]) -> str:
     return describe_point(x) if row is None else f"row {row}"
 
 
+def row_cell(row: int | None) -> dict[str, int]:
+    """Return the number of a row by its heading, for a table; nothing for a point, without one.
+
+    >>> row_cell(3), row_cell(None)
+    ({'row': 3}, {})
+    """
+    return {} if row is None else {"row": row}
+
+
 def describe_candidate(row: int | None, label: Mapping[str, str], x: Mapping[str, Any]) -> str:
     """Name a candidate in full, with its labels and values; a point by its values alone.
 
@@ -86,7 +105,124 @@ def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
     return f"{named}: asked for{who} {format_age(one.since)}{late}{has}"
 
 
+# ---------------------------------------------------------------------- results
+
+
+def describe_told(told: Told) -> str:
+    """Say what was stored, and what it means for pending trials of the same candidate."""
+    where = "" if told.row is None else f", row {told.row}"
+    if told.x is not None:
+        where = f", {describe_candidate(told.row, told.label, told.x)}"
+    what = describe_outcome(told)
+    if told.replicates:
+        noun = "replicate as trial" if len(told.replicates) == 1 else "replicates as trials"
+        what += f", its {noun} {', '.join(map(str, told.replicates))}"
+    what += "" if told.accepted else " by an earlier call, which this one repeats"
+    settled = f" Trial {told.settles} was pending for this candidate; this is its result."
+    return (
+        f"Trial {told.trial}{where}: {what}.{'' if told.settles is None else settled}"
+        f"{describe_still_pending(told.waiting)}"
+    )
+
+
+def describe_outcome(told: Told) -> str:
+    """Say what became of a trial: 0.83 recorded; corrected from 0.8 to 0.83; recorded as failed."""
+    named = told.values is not None
+    result = format_result(told.values or told.value) + describe_error(None if named else told.sem)
+    rest = ""
+    if told.missing:
+        rest = "; the rest is missing"
+    elif told.needs:
+        rest = f"; {', '.join(told.needs)} still to come"
+    elif named and told.value is not None:
+        rest = f"; desirability {told.value:.3g}"
+    if told.corrected:
+        before = ", now" if named else f" from {format_result(told.was)} to"
+        return f"corrected{before} {result}{rest}"
+    if told.failed:
+        kept = f" ({result} stays in the history)" if told.values else ""
+        return f"recorded as failed{kept}"
+    if told.missing and not told.values:
+        return "recorded as missing, not as failed"
+    return f"{result} recorded{rest}"
+
+
+def describe_still_pending(trials: Sequence[int]) -> str:
+    """Say which trials of a candidate are pending after a result of its row; "" if none is."""
+    if not trials:
+        return ""
+    if len(trials) == 1:
+        return (
+            f" Trial {trials[0]} of the same candidate is still pending: tell its own result, or "
+            "release it."
+        )
+    return (
+        f" Trials {', '.join(map(str, trials))} of the same candidate are still pending: tell "
+        "their own results, or release them."
+    )
+
+
+def describe_stored(stored: float | Mapping[str, float] | None) -> str:
+    """Say which result a trial has already; several targets are named.
+
+    >>> describe_stored(0.5), describe_stored({"pH": 6.6}), describe_stored(None)
+    ('has the result 0.5', 'has pH 6.6', 'is stored as failed')
+    """
+    if stored is None:
+        return "is stored as failed"
+    noun = "" if isinstance(stored, Mapping) else "the result "
+    return f"has {noun}{format_result(stored)}"
+
+
+def describe_results(told: Sequence[Told]) -> str:
+    """Count the results of a file, and name the trials that it corrects or that stay pending."""
+    new = [one for one in told if one.accepted]
+    corrections = [one for one in new if one.corrected]
+    recorded, known = len(new) - len(corrections), len(told) - len(new)
+    counted = [f"{format_count(len(corrections), 'result')} corrected"] if corrections else []
+    if recorded or not corrections:
+        counted.append(f"{format_count(recorded, 'result')} recorded")
+    if known:
+        counted.append(f"{known} already stored")
+    settled = [one.settles for one in new if one.settles is not None]
+    # A later line may have settled a trial that was pending when an earlier line was stored.
+    done = {one.trial for one in told}
+    waiting = {number for one in told for number in one.waiting} - done
+    return (
+        ", ".join(counted)
+        + "."
+        + list_corrections(corrections)
+        + list_trials("Pending trials that got the result of a row", settled)
+        + list_trials("Trials still pending for the candidate of such a row", waiting)
+    )
+
+
+def list_corrections(corrections: Sequence[Told]) -> str:
+    """List old and new value of each trial that was corrected, as far as a line has room."""
+    shown = [describe_told(one).removesuffix(".") for one in corrections[:MOST_CORRECTIONS]]
+    more = len(corrections) - len(shown)
+    shown += [f"and {more} more, which `history` lists"] if more else []
+    return f" {'; '.join(shown)}." if shown else ""
+
+
+def list_trials(what: str, numbers: Iterable[int]) -> str:
+    """Return a sentence that lists the trials, or nothing if there are none."""
+    listed = ", ".join(map(str, sorted(numbers)))
+    return f" {what}: {listed}." if listed else ""
+
+
 # ---------------------------------------------------------------------- events
+
+
+def name_event(event: Event) -> str:
+    """Name an event, where another sentence refers to it.
+
+    >>> name_event(Event(kind="told", trial=4, row=3, value=0.83, body={}, seq=9, at=0, check=""))
+    'event 9 (told, trial 4, 0.83)'
+    """
+    trial = "" if event.trial is None else f", trial {event.trial}"
+    value = "" if event.value is None else f", {format_result(event.value)}"
+    return f"event {event.seq} ({event.kind}{trial}{value})"
 
 
 def describe_event(event: Event) -> str:
@@ -112,6 +248,9 @@ def describe_kind(event: Event) -> str:
     if event.kind in OF_THE_STUDY:
         return OF_THE_STUDY[event.kind](body)
     ended = ", because its lease had ended" if body.get("overdue") else ""
+    if event.kind == "undone":
+        undone = replace(event, seq=body["of"], kind=body["kind"], value=body["value"])
+        return f"{name_event(undone)} undone"
     return {
         "asked": f"{trial} suggested",
         "told": f"{trial}: result {result}",
@@ -158,14 +297,37 @@ def describe_creation(body: Mapping[str, Any]) -> str:
 
 
 def describe_settings(body: Mapping[str, Any]) -> str:
-    """Say which units were computed from the results, or which settings were changed."""
+    """Say which units were computed from the results, or which settings were changed to what."""
     if body.get("auto"):
         centre, spread = format_number(body["centre"]), format_number(body["spread"])
-        return f"units of the model from the results: centre {centre}, spread {spread}"
+        source = "from the results" if body["results"] else "as before any result"
+        return f"units of the model {source}: centre {centre}, spread {spread}"
     settings = body["settings"]
     if "revised_from" in body:
         return f"revision {settings['revision']} of {settings['policy']} chooses from now on"
-    return f"settings changed; policy {settings['policy']}"
+    changed = (f"{name} {spell_setting(name, settings[name])}" for name in body["changed"])
+    return f"settings changed: {', '.join(changed)}"
+
+
+def spell_setting(name: str, value: Any) -> str:
+    """Return the value of a setting in words.
+
+    >>> spell_setting("tolerance", 0.1), spell_setting("lease", 7200), spell_setting("noise", None)
+    ('0.1', '2 hours', 'not given')
+    >>> spell_setting("kernel", {"type": "RBF", "lengthscale": 0.2})
+    'type RBF, lengthscale 0.2'
+    """
+    if value is None:
+        return "not given"
+    if name == "targets":
+        wanted = [Target(**body) for body in value]
+        return ", ".join(f"{one.name} ({one.sentence})" for one in wanted)
+    if name == "lease":
+        return format_duration(value)
+    if isinstance(value, Mapping):
+        parts = (f"{part} {spell_setting(part, one)}" for part, one in value.items())
+        return ", ".join(parts) or "none"
+    return format_cell(value)
 
 
 def describe_addition(body: Mapping[str, Any]) -> str:
@@ -182,6 +344,17 @@ def describe_remark(body: Mapping[str, Any]) -> str:
     return "an event that was lost" if "lost" in body else str(body.get("salvaged", "noted"))
 
 
+def describe_permission(event: Event, name: Callable[[int], str]) -> str:
+    """Say which rows may be suggested from now on, or may not; `name` puts a row into words."""
+    rows = event.body["rows"]
+    more = f" and {format_count(len(rows) - MOST_ROWS, 'more row')}" if rows[MOST_ROWS:] else ""
+    named = ", ".join(map(name, rows[:MOST_ROWS])) + more
+    again = (
+        "can be suggested again" if event.kind == "allowed" else "will not be suggested any more"
+    )
+    return f"{named[0].upper()}{named[1:]} {again}."
+
+
 def name_rows(rows: Sequence[int]) -> str:
     """Name rows by their numbers: row 3; rows 3, 5."""
     listed = ", ".join(map(str, rows[:MOST_ROWS]))
@@ -195,7 +368,6 @@ OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "added": describe_addition,
     "noted": describe_remark,
     "fitted": lambda body: f"model fitted to {format_count(body['results'], 'result')}",
-    "undone": lambda body: f"event {body['of']} ({body['kind']}) undone",
     "forbidden": lambda body: f"{name_rows(body['rows'])} forbidden",
     "allowed": lambda body: f"{name_rows(body['rows'])} allowed",
 }
@@ -213,7 +385,6 @@ AFTER_UNDO = {
     "told": "The trial has no result now.",
     "missing": "The trial is pending again.",
     "failed": "The trial has no result now.",
-    "asked": "Its candidate can be suggested again.",
     "settings": "The settings before it apply again.",
     "added": "What was added is not in the table any more.",
     "forbidden": "What was forbidden can be suggested again.",
@@ -231,6 +402,12 @@ AFTER_MANY = {
 
 def describe_undo(event: Event) -> str:
     """Say which event was undone, and what holds now."""
+    if event.kind == "asked":
+        x = event.body.get("x")
+        candidate = f"Row {event.row}" if x is None else f"The point {describe_point(x)}"
+        return f"Undone: the ask of trial {event.trial}. {candidate} can be suggested again."
+    if event.body.get("off_table"):
+        return f"Undone: the point off the table (row {event.body['first']}), which had no result."
     return f"Undone: {describe_event(event)}. {describe_state_before(event)}"
 
 
@@ -300,10 +477,11 @@ def bracket_label(label: str | None) -> str:
     return "" if label is None else f" ({label})"
 
 
-def describe_release(trials: Sequence[int]) -> str:
-    """Say which trials are no longer pending."""
+def describe_release(trials: Sequence[int], worker: str | None = None) -> str:
+    """Say which trials are no longer pending; those of a worker, if only these were meant."""
     if not trials:
-        return "No trial is pending, so none was released."
+        whose = f" of {worker}" if worker else ""
+        return f"No trial{whose} is pending, so none was released."
     if len(trials) == 1:
         return f"Trial {trials[0]} is released: its candidate can be suggested again."
     return f"{format_count(len(trials), 'trial')} are released: {write_numbers(sorted(trials))}."

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Described(Protocol):
+class PlaceOfResults(Protocol):
     """The candidates as results need them: a table, or the points of a space."""
 
     @property
@@ -187,7 +187,7 @@ def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
 
 def read_results(
     source: Source | pd.DataFrame,
-    candidates: Described,
+    candidates: PlaceOfResults,
     targets: Sequence[str],
     worksheet: str | None = None,
     off_table: bool = False,
@@ -215,7 +215,7 @@ def read_results(
     )
 
 
-def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
+def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) -> Layout:
     """Find the columns: targets by their exact names, then the candidates', then the others."""
     if is_export(table.columns):
         return layout_of_export(table, candidates, targets)
@@ -256,7 +256,7 @@ def layout_of(table: Table, candidates: Described, targets: Sequence[str]) -> La
     return replace(layout, errors=find_errors(table, layout, targets))
 
 
-def layout_of_export(table: Table, candidates: Described, targets: Sequence[str]) -> Layout:
+def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) -> Layout:
     """Return the columns of an export of trials, in which a single target is called "value"."""
     shown = name_in_export([*candidates.labels, *candidates.chosen])
     there = {name: column for name, column in shown.items() if column in table.columns}
@@ -315,7 +315,7 @@ def find_described(
     return found
 
 
-def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
+def notice_others(table: Table, layout: Layout, candidates: PlaceOfResults) -> None:
     """Warn of columns that have no meaning here."""
     known = {*layout.used_columns, *detail_columns(table, layout).values()}
     # What an export has of several targets together is computed again.
@@ -363,7 +363,7 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
     return failed
 
 
-def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> Result:
+def read_result(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> Result:
     """Read the result in one line."""
     failed, state = has_failed(table, layout, i), cell(table, layout.state, i)
     trial = whole_number(table, layout.trial, i, 1)
@@ -418,7 +418,7 @@ def read_exported(table: Table, i: int) -> Exported:
     return Exported((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
 
 
-def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -> int | None:
+def row_of_export(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> int | None:
     """Return the row that a line of an export names, perhaps an export of another study.
 
     The rows may be numbered in another way there, and a spreadsheet may have rounded the numbers:
@@ -496,7 +496,7 @@ def whole_number(table: Table, name: str | None, i: int, least: int) -> int | No
 
 
 def find_candidate(
-    table: Table, layout: Layout, candidates: Described, i: int, trial: int | None
+    table: Table, layout: Layout, candidates: PlaceOfResults, i: int, trial: int | None
 ) -> dict[str, Any]:
     """Return what a result has of its candidate: its row, or the values of one off the table.
 
@@ -524,7 +524,7 @@ def find_candidate(
     }
 
 
-def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
+def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> int:
     """Return the row of a line: by its number, else by its labels, else by what describes it."""
     row = whole_number(table, layout.row, i, 0)
     labelled = find_labelled_rows(table, layout, candidates, i)
@@ -551,7 +551,7 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
         raise kind(f"{origin(table).source}, {row_place(table, i)}: {refusal}{way}") from None
 
 
-def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
+def check_row(table: Table, layout: Layout, candidates: PlaceOfResults, i: int, row: int) -> int:
     """Return the row if it exists and agrees with all else that its line says."""
     if row >= len(candidates):
         place = cell_place(table, i, str(layout.row))
@@ -573,7 +573,7 @@ def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: 
 
 
 def find_labelled_rows(
-    table: Table, layout: Layout, candidates: Described, i: int
+    table: Table, layout: Layout, candidates: PlaceOfResults, i: int
 ) -> dict[str, int]:
     """Return the row that each label of the line names."""
     given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
@@ -587,7 +587,9 @@ def find_labelled_rows(
     return {name: row for name, row in rows.items() if row is not None}
 
 
-def check_labels(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> None:
+def check_labels(
+    table: Table, layout: Layout, candidates: PlaceOfResults, i: int, row: int
+) -> None:
     for name, other in find_labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
@@ -599,7 +601,7 @@ def check_labels(table: Table, layout: Layout, candidates: Described, i: int, ro
 
 
 def read_part(
-    table: Table, layout: Layout, candidates: Described, name: str, i: int
+    table: Table, layout: Layout, candidates: PlaceOfResults, name: str, i: int
 ) -> float | str:
     """Return what a line says about one column of the candidates."""
     column = layout.described[name]
@@ -623,7 +625,7 @@ def check_keys(table: Table, results: list[Result]) -> None:
             )
 
 
-def add_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
+def add_keys(file: str, results: list[Result], candidates: PlaceOfResults) -> list[Result]:
     """Give results without a key one made of file, trial or row, and values.
 
     Equal lines are numbered, so that a file told twice is recognised line by line.

@@ -162,17 +162,18 @@ def frame_cells(name: str, values: Any) -> list[str] | Array:
         return list(map(str, values.tolist()))
     if dtype.name == "category":
         # Each category is made text once, however many cells have it.
-        levels = [cell_text(f"column {name!r}", level) for level in values.cat.categories]
+        levels = [read_cell(f"column {name!r}", level) for level in values.cat.categories]
         texts = (*levels, "")
         return [texts[code] for code in values.cat.codes.tolist()]
     missing = values.isna().to_numpy()
     return [
-        "" if absent else cell_text(f"row {row}, column {name!r}", value)
+        "" if absent else read_cell(f"row {row}, column {name!r}", value)
         for row, (value, absent) in enumerate(zip(values, missing, strict=True))
     ]
 
 
-def cell_text(place: str, value: Any) -> str:
+def read_cell(place: str, value: Any) -> str:
+    """Return a cell of a DataFrame as text; an error says at which place it is none."""
     try:
         return text_of(value)
     except ValueError as error:
@@ -210,7 +211,7 @@ def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
     names = {name: label(name) for row in rows for name in row}
     check_distinct("results", list(names.values()))
     columns = {
-        text: [cell_text(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows)]
+        text: [read_cell(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows)]
         for name, text in names.items()
     }
     return make_table(columns, range(len(rows)), Origin("results", unit="item"))

@@ -246,7 +246,7 @@ class Enclosure:
         (1/2) log det(I + K / ridge)
         """
         played = replace(design, masses=counts)
-        return max(played.gain - played.rounding(self.space.largest), 0.0)
+        return max(played.gain - played.rounding_allowance(self.space.largest), 0.0)
 
     def certificates(self) -> Iterator[tuple[float, str]]:
         """Yield upper bounds, each with its name."""
@@ -283,7 +283,7 @@ class Enclosure:
                 f"D-optimal relaxation, duality gap {format_gap(bound - self.exact_design.gain)}",
             )
         if self.exact_design is not None and self.greedy is not None:
-            value = self.greedy + 2 * self.exact_design.rounding(self.space.largest)
+            value = self.greedy + 2 * self.exact_design.rounding_allowance(self.space.largest)
             yield value / (1 - math.exp(-1)), "greedy / (1 - 1/e)"
 
     def bounds_on_box(self, box: Box) -> Iterator[tuple[float, str]]:

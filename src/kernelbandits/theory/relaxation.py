@@ -148,7 +148,7 @@ class Design:
         """The duality gap: by how much the best design on these places can exceed this one."""
         return float(self.rounds * self.variances.max() - self.masses @ self.variances) / 2
 
-    def rounding(self, largest: float) -> float:
+    def rounding_allowance(self, largest: float) -> float:
         """Return an allowance for rounding errors of the gain.
 
         4 s eps (1 + T sup k / ridge)
@@ -162,7 +162,7 @@ class Design:
         return (
             self.gain
             + max(self.rounds * peak - float(self.leverages.sum()), 0.0) / 2
-            + self.rounding(largest)
+            + self.rounding_allowance(largest)
         )
 
     def rescale(self, rounds: float, ridge: float) -> Design:

@@ -118,7 +118,7 @@ def ask(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fal
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error
         candidates = study.candidates
-        targets = [one.name for one in study.targets] if study.combined else []
+        targets = [one.name for one in study.targets] if study.several else []
     print_answer(
         form,
         found,

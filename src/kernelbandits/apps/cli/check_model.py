@@ -16,6 +16,7 @@ from kernelbandits.apps.cli.output import open_study, print_answer, print_line, 
 from kernelbandits.apps.cli.render import cell, command, number, table
 from kernelbandits.codec import to_json_value
 from kernelbandits.formatting import format_count, format_fixed, format_near
+from kernelbandits.study.words import row_cell
 
 if TYPE_CHECKING:
     from kernelbandits.study.model_check import Check
@@ -62,7 +63,7 @@ def check(
         if plot is not None:
             from kernelbandits.report.studies import draw_check
 
-            with progress.waiting("drawing", quiet):
+            with progress.show_task("drawing", quiet):
                 draw_check(study, plot, model_check, force=force)
     document = to_json_value(model_check) | {"plot": None if plot is None else str(plot)}
     print_answer(
@@ -134,7 +135,7 @@ def print_worst(console: Console, model_check: Check) -> None:
         trials = ", ".join(map(str, one.trials))
         residual = format_fixed(one.residual, 1)
         texts = (
-            *(() if one.row is None else (str(one.row),)),
+            *map(str, row_cell(one.row).values()),
             trials,
             number(one.measured),
             predicted,

@@ -206,7 +206,7 @@ def paper(
             output, lambda folder: run_paper(plan, mapper, folder, watch, draw)
         )
     verdicts = check_paper(found)
-    with progress.waiting("drawing", quiet):
+    with progress.show_task("drawing", quiet):
         table = report.write_paper(found, verdicts, output, drawings)
     forget_cells(plan.keys, output / screen.CELLS)
     if not quiet:
@@ -373,7 +373,7 @@ def run(
     screen.announce_continuation(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
     results = play_plan(plan, trial, folder, choose_mapper(workers, dask), parquet, quiet)
-    with progress.waiting("drawing", quiet):
+    with progress.show_task("drawing", quiet):
         ranking = ranking_of(results)
         table = report.write_run(
             results,
@@ -399,7 +399,7 @@ def try_out(
     """Play a few rounds with each policy; optional ones that refuse are left out with a note."""
     from kernelbandits.experiment.dry_run import try_policies
 
-    with progress.waiting("looking", quiet):
+    with progress.show_task("looking", quiet):
         trial = try_policies(policies, plan_cells, optional=optional)
     for name, sentence in trial.refused.items():
         screen.notice(f"left out {name}: {sentence}", quiet)

@@ -25,6 +25,7 @@ from kernelbandits.formatting import format_count, format_duration
 from kernelbandits.study import operations
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.settings import POLICY_SETTINGS
+from kernelbandits.study.words import describe_event
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -253,12 +254,11 @@ def change(
         given["targets"] = target
     checks.needs(bool(given), "change", "at least one setting, such as --policy or --lease", "none")
     with open_study(place, quiet) as study:
+        before = study.settings
         event = study.change(**given)
-    print_sentence(
-        form,
-        event,
-        f"Changed: {', '.join(given)} (event {event.seq}). `undo` reverses the change.",
-    )
+        changed = study.settings != before
+    sentence = f"{describe_event(event)} (event {event.seq}). `undo` reverses the change."
+    print_sentence(form, event, sentence if changed else "Nothing was changed.")
 
 
 def read_place(source: Given) -> Path | MixedBox | Arms:

@@ -18,6 +18,7 @@ from kernelbandits.apps.cli.output import (
     print_sentence,
     retypable_place,
 )
+from kernelbandits.report.studies.figures import ALL, STUDY_FIGURES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,11 +68,12 @@ Examples:
 
     kernelbandits study estimates films.db --format json
 """
-PLOT = """Draw what to measure next, the results, and what the estimates depend on.
+FIGURES = "\n\n".join(f"    {one.name}: {one.help}" for one in STUDY_FIGURES)
+PLOT = f"""Draw what to measure next, the results, and what the estimates depend on.
 
-The figures are, where there is something to draw: what to measure next, results over time, the
-regret if the true values are known, predicted against measured, the partial dependence on each
-column or variable, a map of the two that matter most, and the best candidates.
+The figures are, where there is something to draw:
+
+{FIGURES}
 
 An existing file is only replaced with --force, and a study never.
 
@@ -95,11 +97,7 @@ Examples:
     kernelbandits study list "postgresql://ann@lab/studies"
 """
 TOP = 20
-WHAT = (
-    "all, next (what to measure), progress (results in order), targets (each of several, and their "
-    "trade-off), regret (with --truth), check (predicted against measured), dependence (on each "
-    "column), posterior (estimates) or weights (exploration)."
-)
+WHAT = f"{ALL}, or one figure: {', '.join(one.name for one in STUDY_FIGURES)}."
 
 
 def status(
@@ -177,7 +175,7 @@ def sort_estimates(study: Study) -> pd.DataFrame:
 def plot(
     place: Place,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="OUT.png, .svg, .pdf or .html.")],
-    what: Annotated[str, typer.Option(help=WHAT)] = "all",
+    what: Annotated[str, typer.Option(help=WHAT)] = ALL,
     truth: Annotated[
         Path | None, typer.Option(help="CSV file with the true value of each row, for the regret.")
     ] = None,
@@ -189,7 +187,7 @@ def plot(
     from kernelbandits.report.studies import draw_study
 
     there = out.exists()
-    with open_study(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
+    with open_study(place, quiet, writable=False) as study, progress.show_task("drawing", quiet):
         draw_study(study, out, what=what, truth=truth, trial=trial, force=force)
     document = {"path": str(out), "what": what, "replaced": there}
     print_sentence(form, document, f"Written to {out}" + (" (replaced)" if there else ""))

@@ -140,7 +140,7 @@ def show_entry(entry: PolicyEntry, console: Console) -> None:
 
 def describe_policy(entry: PolicyEntry) -> dict[str, str]:
     options = [
-        f"{mark_by_name(entry, name)}={spell_value(value)}"
+        f"{mark_by_name(entry, name)}={spell_option(value)}"
         for name, value in optional_settings(entry).items()
     ]
     return {
@@ -153,10 +153,10 @@ def describe_policy(entry: PolicyEntry) -> dict[str, str]:
     }
 
 
-def spell_value(value: Any) -> str:
+def spell_option(value: Any) -> str:
     """Write a value as a command line has it."""
     if isinstance(value, tuple):
-        return "/".join(spell_value(part) for part in value)
+        return "/".join(spell_option(part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -100,7 +100,7 @@ def count(shown: Progress, number: TaskID, advance: float) -> None:
 
 
 @contextmanager
-def waiting(task: str, quiet: bool) -> Iterator[None]:
+def show_task(task: str, quiet: bool) -> Iterator[None]:
     console = err()
     if quiet or not console.is_terminal:
         yield

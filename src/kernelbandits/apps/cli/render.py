@@ -25,7 +25,9 @@ from kernelbandits.study.words import (
     describe_event,
     describe_values,
     describe_waiting,
+    row_cell,
 )
+from kernelbandits.tables.results import MADE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +40,8 @@ DIGITS = 6
 MOST_COLUMNS = 8
 """Of a candidate in a table; JSON has all of them."""
 MOST_WAITING = 12
-GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9a-z]+)*")
-"""A key that the study made itself; only keys of users are shown."""
+MADE_KEY = re.compile(rf"(^|/)({MADE})?[0-9a-f]{{32}}(/[0-9a-z]+)*$")
+"""A key, or the end of one, that the study made itself; only keys of users are shown."""
 ROWS = "Rows are counted from 0, starting below the header."
 
 
@@ -117,7 +119,7 @@ def print_suggestions(
 
 def show_row(row: int | None) -> dict[str, str]:
     """Return the number of a row for a table on the screen; a point of a space has none."""
-    return {} if row is None else {"row": str(row)}
+    return {name: str(number) for name, number in row_cell(row).items()}
 
 
 def describe_row(suggestion: Suggestion, candidates: Place) -> dict[str, str]:
@@ -215,8 +217,7 @@ def list_pending(pending: Sequence[Waiting], candidates: Place) -> dict[str, str
     longest = sorted(pending, key=lambda one: -one.since)
     lines = []
     for one in longest[:MOST_WAITING]:
-        label = {} if one.row is None else candidates.label(one.row)
-        lines.append(cell(describe_waiting(one, label)))
+        lines.append(cell(describe_waiting(one, candidates.label_of(one.row))))
     more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")
@@ -233,7 +234,8 @@ def next_commands(status: Status, place: str) -> str:
     told = []
     for one in status.waiting[:1]:
         left = [target.name for target in status.targets if target.name not in one.values]
-        told.append(f"{command('tell', place, one.trial)} {name_values(left)}")
+        named = name_values(left if len(status.targets) > 1 else ())
+        told.append(f"{command('tell', place, one.trial)} {named}")
     return "\n".join([*told, command("ask", place)])
 
 
@@ -253,8 +255,8 @@ def print_history(console: Console, events: Sequence[Event], earlier: int) -> No
     """Print one line for each event."""
     shown = table(["event", "when", "what", "worker"], left=("when", "what", "worker"))
     for one in events:
-        key = f"; key {one.key}" if one.key and not GIVEN.fullmatch(one.key) else ""
-        what = cell(f"{describe_event(one)}{key}")
+        given = MADE_KEY.sub("", one.key or "")
+        what = cell(f"{describe_event(one)}{f'; key {given}' if given else ''}")
         texts = (str(one.seq), format_time(one.at), what, cell(one.worker or ""))
         shown.add_row(*map(escape, texts))
     console.print(shown)

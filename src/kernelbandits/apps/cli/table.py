@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kernelbandits.apps.cli.arguments import Given, Place, Quiet, options, read_assignments
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_sentence
-from kernelbandits.formatting import format_count
 from kernelbandits.study import operations
-
-if TYPE_CHECKING:
-    from kernelbandits.study import Study
+from kernelbandits.study.words import describe_event, describe_permission
 
 ADD = """Add rows to the table of candidates; the numbers of all rows stay.
 
@@ -57,8 +52,8 @@ def add(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fal
     print_sentence(
         form,
         {"seq": event.seq, "kind": event.kind, "rows": [first, last]},
-        f"{format_count(last - first + 1, 'row')} added: {first} to {last} (event {event.seq}). "
-        "`undo` takes them away again while nobody has used them.",
+        f"{describe_event(event)} (event {event.seq}). `undo` takes them away again "
+        "while nobody has used them.",
     )
 
 
@@ -66,7 +61,7 @@ def add(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fal
 def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.forbid(**given)
-        sentence = f"{describe_rows(study, event.body['rows'])} will not be suggested any more."
+        sentence = describe_permission(event, study.candidates.describe_candidate)
     print_sentence(form, event, f"{sentence} `allow` reverses it (event {event.seq}).")
 
 
@@ -74,11 +69,5 @@ def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = 
 def allow(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.allow(**given)
-        sentence = f"{describe_rows(study, event.body['rows'])} can be suggested again."
+        sentence = describe_permission(event, study.candidates.describe_candidate)
     print_sentence(form, event, f"{sentence} (event {event.seq})")
-
-
-def describe_rows(study: Study, rows: list[int]) -> str:
-    """Return some rows in words: Row 3 (sample A4, Cs 0.25), row 5 (sample A6, Cs 0.5)."""
-    text = ", ".join(map(study.candidates.describe_candidate, rows))
-    return text[0].upper() + text[1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,10 +20,13 @@ from kernelbandits.apps.cli.arguments import (
 )
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
-from kernelbandits.formatting import format_count
 from kernelbandits.study import operations
 from kernelbandits.study.arguments import Argument
-from kernelbandits.study.words import describe_correction, describe_withdrawal
+from kernelbandits.study.words import (
+    describe_correction,
+    describe_results,
+    describe_withdrawal,
+)
 
 if TYPE_CHECKING:
     from kernelbandits.study.values import AlreadyTold, Told
@@ -58,8 +61,8 @@ stand in the history.
 JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
 settled), waiting (trials of the same candidate that stay pending), x (the candidate), label (what
 the table calls it), sem, replicates (trials of the further values), values and needs (of several
-targets those that have come, and those to come), missing, corrected (whether the value replaced
-another one) and was (that other value); with --file a list of these.
+targets those that have come, and those to come), missing, failed, corrected (whether the value
+replaced another one) and was (that other value); with --file a list of these.
 
 A file of results (--file, or --csv, which means the same) is a CSV file, a workbook (.xlsx) or a
 Parquet file, such as an export of this or of another study. Each line names its trial, its row or
@@ -126,8 +129,6 @@ Examples:
 
     kernelbandits study withdraw films.db --label A7
 """
-LISTED = 5
-"""How many corrections an answer lists."""
 MISSING = "missing"
 """What stands in place of the value of a target that will not come."""
 FORMS = (
@@ -245,43 +246,6 @@ def print_stored_result(form: Format, late: AlreadyTold) -> None:
     found: dict[str, Any] = {"trial": late.trial, "value": late.value, "accepted": False}
     found |= {"values": late.stored} if isinstance(late.stored, Mapping) else {}
     print_answer(form, found, lambda console: None)
-
-
-def describe_results(told: Sequence[Told]) -> str:
-    """Count the results of a file, and name the trials that it corrects or that stay pending."""
-    new = [one for one in told if one.accepted]
-    corrections = [one for one in new if one.corrected]
-    recorded, known = len(new) - len(corrections), len(told) - len(new)
-    counted = [f"{format_count(len(corrections), 'result')} corrected"] if corrections else []
-    if recorded or not corrections:
-        counted.append(f"{format_count(recorded, 'result')} recorded")
-    if known:
-        counted.append(f"{known} already stored")
-    settled = [one.settles for one in told if one.settles is not None]
-    # A later line may have settled a trial that was pending when an earlier line was stored.
-    done = {one.trial for one in told}
-    waiting = {number for one in told for number in one.waiting} - done
-    return (
-        ", ".join(counted)
-        + "."
-        + list_corrections(corrections)
-        + list_trials("Pending trials that got the result of a row", settled)
-        + list_trials("Trials still pending for the candidate of such a row", waiting)
-    )
-
-
-def list_corrections(corrections: Sequence[Told]) -> str:
-    """List old and new value of each trial that was corrected, as far as a line has room."""
-    shown = [one.sentence.removesuffix(".") for one in corrections[:LISTED]]
-    more = len(corrections) - len(shown)
-    shown += [f"and {more} more, which `history` lists"] if more else []
-    return f" {'; '.join(shown)}." if shown else ""
-
-
-def list_trials(what: str, numbers: Iterable[int]) -> str:
-    """Return a sentence that lists the trials, or nothing if there are none."""
-    listed = ", ".join(map(str, sorted(numbers)))
-    return f" {what}: {listed}." if listed else ""
 
 
 @options(given=without_trial(operations.CORRECT))

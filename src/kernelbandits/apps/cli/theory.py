@@ -109,7 +109,7 @@ def theory(
     files = folder(output or (FILES if plot else None))
     if plot:
         screen.engine_notice("numpy", quiet)
-    with one_blas_thread, progress.waiting("calculating", quiet):
+    with one_blas_thread, progress.show_task("calculating", quiet):
         place = choose_domain(problem, box, dimension, candidates, seed)
         calculation = Calculation(
             read_law(law),

@@ -69,7 +69,7 @@ def release(
         events = study.release_all(None if every else spans, worker=worker)
     numbers = [event.trial or 0 for event in events]
     answer = events[0] if is_single_trial(spans) else events
-    print_sentence(form, answer, describe_release(numbers))
+    print_sentence(form, answer, describe_release(numbers, worker))
 
 
 def read_span(text: str) -> range:

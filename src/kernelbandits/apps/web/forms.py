@@ -61,7 +61,10 @@ from kernelbandits.study.growing import remark_additions
 from kernelbandits.study.words import (
     describe_correction,
     describe_event,
+    describe_permission,
     describe_release,
+    describe_results,
+    describe_stored,
     describe_undos,
     describe_withdrawal,
     format_result,
@@ -187,24 +190,24 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     try:
         which = find_measured(study, form)
         value = None if failed or missing else read_values(study, form)
+        check_empty(form, failed, missing)
         told = study.tell(
             **which,
             value=value,
             failed=failed,
             missing=missing,
-            sem=None if value is None else read_error(value, form),
+            sem=read_error(value, form),
             note=form.text("note"),
             by=form.optional("by"),
             key=key_of(form),
             worker=form.optional("worker"),
         )
     except AlreadyTold as late:
-        single, stored = not isinstance(value, dict), late.stored
+        nothing = "said that it failed" if failed else "said that there is no value"
         given = {
-            "typed": form.text("value") if value is None or single else format_result(value),
-            "failed": failed,
-            "stored": None if stored is None else format_result(stored),
-            "single": single,
+            "typed": form.text("value") if isinstance(value, float) else "",
+            "said": nothing if value is None else f"typed {format_result(value)}",
+            "stored": describe_stored(late.stored),
         }
         return show_trial(request, visitor, name, late.trial, 409, conflict=given)
     except (ValueError, StudyConflict) as error:
@@ -233,10 +236,17 @@ def read_values(study: Study, form: SubmittedForm) -> float | dict[str, float]:
         if form.text(field) or len(names) == 1
     }
     checks.needs(bool(found), "tell", f"a value of {' or '.join(names)}", "none")
-    return found if study.combined else found[study.target]
+    return found if study.several else found[names[0]]
 
 
-def read_error(value: float | dict[str, float], form: SubmittedForm) -> float | None:
+def check_empty(form: SubmittedForm, failed: bool, missing: bool) -> None:
+    """Refuse a result that was typed beside the words that there is none."""
+    typed = form.text("value") or next(filter(None, form.starting_with("value-").values()), "")
+    needed = f"an empty field of the result with {'Failed' if failed else 'No value'}"
+    checks.needs(not (typed and (failed or missing)), "tell", needed, typed)
+
+
+def read_error(value: float | dict[str, float] | None, form: SubmittedForm) -> float | None:
     """Read the standard error of a result; with several targets it is told by a file."""
     sem = read_optional_number("the standard error", form.text("sem"))
     needed = "the standard error of one target; a file of results has one for each"
@@ -279,11 +289,8 @@ def tell_file(request: Request, visitor: PageVisitor, name: str, form: SentForm)
             lab.uploads.remove(upload)
     except (ValueError, StudyConflict) as error:
         return show_problem(request, visitor, name, error, form)
-    fresh = sum(one.accepted for one in told)
     notices = told[0].notices if told else ()
-    known = f", {len(told) - fresh} were stored already" if fresh < len(told) else ""
-    said = f"{format_count(fresh, 'result')} recorded{known}."
-    return go_to(request, study_address(name), said, *notices)
+    return go_to(request, study_address(name), describe_results(told), *notices)
 
 
 def is_sheet(path: Path) -> bool:
@@ -349,9 +356,9 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
         event = call(rows, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_refused(request, visitor, name, error, form, "permit")
-    said = f"{format_count(len(event.body['rows']), 'row')} {event.kind}. Undo takes it back."
+    sentence = describe_permission(event, study.candidates.describe_candidate)
     address = study_address(name, "/candidates")
-    return go_to(request, address, said, *study.notices_of(event))
+    return go_to(request, address, f"{sentence} Undo takes it back.", *study.notices_of(event))
 
 
 def show_refused(
@@ -402,15 +409,15 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
     study = find_study(request, name)
     try:
         changed = read_changes(study.settings, form)
-        if changed:
-            study.change(key=key_of(form), **changed)
+        event = study.change(key=key_of(form), **changed) if changed else None
     except (ValueError, StudyConflict) as error:
         code = describe_error(error)[0]
         return show_settings(request, visitor, name, code, str(error), form.all_texts())
-    if not changed:
+    if event is None:
         return go_to(request, study_address(name, "/settings"), "Nothing was changed.")
-    said = f"Changed: {', '.join(changed)}. Undo takes it back."
-    return go_to(request, study_address(name), said)
+    sentence = describe_event(event)
+    sentence = f"{sentence[0].upper()}{sentence[1:]}. Undo takes it back."
+    return go_to(request, study_address(name), sentence)
 
 
 def read_changes(known: Mapping[str, Any], form: SubmittedForm) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "target": snapshot.study.target,
         "targets": [one.name for one in snapshot.study.targets],
         # Whether the results are combined to a desirability: mostly there is one, and they are not.
-        "several": snapshot.study.combined,
+        "combined": snapshot.study.combined,
         "noun": snapshot.study.candidates.noun,
         "heading": snapshot.study.candidates.heading,
         "columns": snapshot.columns,

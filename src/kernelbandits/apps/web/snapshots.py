@@ -20,7 +20,7 @@ from kernelbandits.apps.web.figures import (
 )
 from kernelbandits.apps.web.library import Library
 from kernelbandits.checks import StudyConflict
-from kernelbandits.report.studies.drawing import available_drawings
+from kernelbandits.report.studies.figures import STUDY_FIGURES
 from kernelbandits.report.studies.maps import estimate_map
 from kernelbandits.report.studies.sheets import Drawing, render_with_marks
 from kernelbandits.report.studies.view import View, read_view
@@ -46,7 +46,6 @@ LONGEST_REST = 1.0
 """The most seconds between two computations of a status."""
 STATUS, DRAWINGS = ANSWERS = ("status", "drawings")
 """What is computed in the background: status and estimates, and what the figures show."""
-SHOWN = ("progress", "targets", "check", "dependence", "posterior")
 """The kinds of figures on the page of figures, in their order."""
 
 
@@ -234,8 +233,8 @@ class Snapshot:
     def _list_drawings(self) -> dict[str, list[Drawing]]:
         # The map has a place of its own, where its columns can be chosen.
         view = replace(self.view, map=None)
-        found = {kind: available_drawings(view, kind) for kind in SHOWN}
-        return {kind: drawings for kind, drawings in found.items() if drawings}
+        shown = [one for one in STUDY_FIGURES if one.on_lab_page and one.has_data(view)]
+        return {one.name: one.draw(view) for one in shown}
 
     def find_drawing(self, name: FigureName) -> Drawing:
         """Return the figure of this name, which need not be drawn yet."""

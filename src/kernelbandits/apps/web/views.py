@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ EVENTS = 200
 
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
     """Return the value of each column of a candidate by name, its labels first."""
-    label = {} if row is None else study.candidates.label(row)
+    label = study.candidates.label_of(row)
     return {**label, **{name: format_cell(value) for name, value in x.items()}}
 
 
@@ -58,6 +57,7 @@ class PendingTrial:
 def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
     """Return the trials that wait for a result, in their order."""
     found = []
+    overdue = {one.trial for one in snapshot.study.waiting() if one.overdue}
     for record in snapshot.pending:
         one = trial_row(snapshot.study, record)
         asked = snapshot.asks[one.trial]
@@ -69,8 +69,7 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 values=one.values,
                 why=asked.body["why"],
                 worker=asked.worker,
-                # A trial of which some values have come is being measured, however late it is.
-                overdue=not one.values and asked.at + asked.body["lease"] < time.time(),
+                overdue=one.trial in overdue,
             )
         )
     return found

@@ -12,7 +12,7 @@ from kernelbandits.analysis.sensitivity import RIDGE_ONE, ByRidge, Effects
 from kernelbandits.canvas import (
     Margins,
     draw_legend,
-    drawing,
+    draw_panels,
     grid_of,
     marker_of,
     plain_ticks,
@@ -51,7 +51,7 @@ def map_figure(
         across * len(columns) + margins.left + 0.3,
         0.34 * len(rows) + margins.above + margins.below,
     )
-    with drawing(1, 1, size, margins) as (figure, grid):
+    with draw_panels(1, 1, size, margins) as (figure, grid):
         axis = grid[0, 0]
         for y, verdicts in enumerate(rows.values()):
             for x, verdict in enumerate(verdicts):
@@ -96,7 +96,7 @@ def field_of(x: int, y: int, verdict: str) -> Any:
 def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
     """Draw regret against R, solid at ridge 1 and dotted at ridge R^2, to separate two effects."""
     rows, columns = grid_of(len(effects) + 1)
-    with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
+    with draw_panels(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
         axes = list(grid.flat)
         for axis, (title, policies) in zip(axes, effects.items(), strict=False):
             draw_effects(axis, policies, noise_scales)

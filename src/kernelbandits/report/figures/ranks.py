@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.canvas import Margins, drawing, plain_ticks, save, shorten_label
+from kernelbandits.canvas import Margins, draw_panels, plain_ticks, save, shorten_label
 from kernelbandits.formatting import format_ranks
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def ranking_figure(
     )
     width = columns * (PANEL_WIDTH + margins.left + margins.right)
     height = rows * (ROW * count + margins.above + margins.below) + margins.head
-    with drawing(rows, columns, (width, height), margins) as (figure, grid):
+    with draw_panels(rows, columns, (width, height), margins) as (figure, grid):
         axes = list(grid.flat)
         for axis, (title, panel) in zip(axes, standings.items(), strict=False):
             draw_panel(axis, panel, looks, level)

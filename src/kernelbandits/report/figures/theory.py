@@ -11,7 +11,7 @@ import numpy as np
 from kernelbandits.canvas import (
     PALETTE,
     Margins,
-    drawing,
+    draw_panels,
     marker_of,
     plain_ticks,
     save,
@@ -70,7 +70,7 @@ def guarantee_figure(
         head=0.05 + LINE * (-(-len(policies) // across) + len(lines)),
     )
     size = 4.4 * columns, 6.2 * blocks + margins.head
-    with drawing(2 * blocks, columns, size, margins) as (figure, grid):
+    with draw_panels(2 * blocks, columns, size, margins) as (figure, grid):
         for axis in grid.flat:
             axis.set_axis_off()
         for place, (title, found) in enumerate(panels.items()):
@@ -203,7 +203,7 @@ def line_handles(lower: bool) -> list[Any]:
 def calculation_figure(found: Calculation, path: Path) -> str:
     """Draw against T: the bounds and 2 D T, the enclosure of gamma, C2 and C3."""
     margins = Margins(left=0.75, below=0.55, above=0.45, head=0.35)
-    with drawing(1, 3, (13.5, 4.5), margins) as (figure, grid):
+    with draw_panels(1, 3, (13.5, 4.5), margins) as (figure, grid):
         gains, bounds, played = zip(*found.against_horizon, strict=True)
         horizons = np.array([gain.horizon for gain in gains])
         draw_bounds(grid[0, 0], horizons, bounds, played, found.labels)

@@ -14,8 +14,10 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.report.studies.curves import (
     BLACK,
     BLUE,
+    CROWD,
     GREEN,
     INTERVAL,
+    MANY,
     ORANGE,
     draw_dots,
 )
@@ -43,7 +45,7 @@ MOST_TICKS = 5
 
 def category_groups(view: View) -> dict[str, Indices]:
     """Return the places of the candidates of each combination of categories."""
-    names = [name for name in view.columns if view.candidates.kinds[name] == "category"]
+    names = [name for name in view.columns if view.candidates.column_types[name] == "category"]
     cells = list(zip(*(view.texts(name) for name in names), strict=True)) or [()] * len(
         view.estimates
     )
@@ -115,6 +117,29 @@ def draw_band(axis: Axes, view: View, x: Array, order: Indices, colour: str, lab
         )
 
 
+def mark_measured(axis: Axes, view: View, x: Array, y: Array) -> None:
+    """Draw the measured candidates as rings, and mark the pending ones and the likely best.
+
+    x and y are where each candidate of the view stands.
+    """
+    measured = np.flatnonzero(view.estimates.results)
+    if len(measured):
+        look: Any = {
+            "ms": 7 if len(measured) <= CROWD else 4,
+            "mfc": "white",
+            "mec": "black",
+            "mew": 1.1,
+            "alpha": 0.75,
+            "label": "measured",
+            "zorder": 4,
+            "clip_on": False,
+            "rasterized": len(measured) > MANY,
+        }
+        axis.plot(x[measured], y[measured], "o", **look)
+    for marks, style in markers(view):
+        axis.plot(x[marks], y[marks], ls="none", clip_on=False, **style)
+
+
 def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
     """Yield the places and the marker style of pending, explained and likely best candidates."""
     if len(view.pending):
@@ -132,7 +157,7 @@ def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
 
 def positions(view: View, column: str) -> Array:
     """Return positions on an axis: numbers as they are, categories as 0, 1, 2 ... by first row."""
-    if view.candidates.kinds[column] == "number":
+    if view.candidates.column_types[column] == "number":
         return view.numbers(column)
     place = {name: float(number) for number, name in enumerate(category_values(view, column))}
     return np.array([place[text] for text in view.texts(column)])
@@ -157,9 +182,9 @@ def label_x_axis(axis: Axes, view: View, column: str) -> None:
     if column in view.candidates.log:
         axis.set_xscale("log")
         write_log_ticks(axis.xaxis, *view.candidates.range(column))
-    elif view.candidates.kinds[column] == "number":
+    elif view.candidates.column_types[column] == "number":
         write_plain_ticks(axis.xaxis)
-    if view.candidates.kinds[column] == "category":
+    if view.candidates.column_types[column] == "category":
         names = tick_names(view, column)
         turned: Any = (
             {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
@@ -175,9 +200,9 @@ def label_y_axis(axis: Axes, view: View, column: str) -> None:
     if column in view.candidates.log:
         axis.set_yscale("log")
         write_log_ticks(axis.yaxis, *view.candidates.range(column))
-    elif view.candidates.kinds[column] == "number":
+    elif view.candidates.column_types[column] == "number":
         write_plain_ticks(axis.yaxis)
-    if view.candidates.kinds[column] == "category":
+    if view.candidates.column_types[column] == "category":
         names = tick_names(view, column)
         axis.set_yticks(range(len(names)), names, fontsize=8.5)
         axis.set_ylim(len(category_values(view, column)) - 0.5, -0.5)
@@ -237,6 +262,6 @@ def widen_range(view: View, column: str, low: float, high: float, share: float) 
 def is_long(view: View, column: str) -> bool:
     """Tell whether the names of a category do not fit side by side."""
     return (
-        view.candidates.kinds[column] == "category"
+        view.candidates.column_types[column] == "category"
         and sum(map(len, tick_names(view, column))) > LINE
     )

@@ -30,9 +30,9 @@ INTERVAL = "the 95 % interval of the estimate, not of a new measurement"
 OVER_TRIALS = Margins(left=1.1, below=0.5, above=0.25, right=0.2, head=0.25)
 
 
-def progress(view: View) -> Drawing:
+def progress(view: View) -> list[Drawing]:
     if not len(view.trials):
-        return empty_drawing("Results over time", "No trial yet.")
+        return [empty_drawing("Results over time", "No trial yet.")]
     best = "highest" if view.sign > 0 else "lowest"
     caption = (
         f"Results of {view.target} by trial. The line is the {best} average of one {view.noun} up "
@@ -42,7 +42,7 @@ def progress(view: View) -> Drawing:
         "the bottom. Withdrawn trials are not drawn."
     )
     draw = partial(draw_progress, view)
-    return Drawing("Results over time", caption, 3.9, draw, margins=OVER_TRIALS)
+    return [Drawing("Results over time", caption, 3.9, draw, margins=OVER_TRIALS)]
 
 
 def draw_progress(view: View, part: Any, grid: Any) -> None:
@@ -182,18 +182,18 @@ def best_average(view: View) -> Array:
     return view.sign * np.array(best)
 
 
-def regret(view: View) -> Drawing:
+def regret(view: View) -> list[Drawing]:
     if not view.trials.has_result.any():
-        return empty_drawing("Regret", "No result yet.")
+        return [empty_drawing("Regret", "No result yet.")]
     caption = (
         f"Computed from the true values of {view.target}, in its units. The regret of a candidate "
         "is its distance to the best allowed candidate. Left: the sum over the trials with a "
         "result. Right: the candidate with the best estimate when each trial was asked, and the "
         "likely best now."
     )
-    return Drawing(
-        "Regret", caption, 3.5, partial(draw_regret, view), columns=2, margins=OVER_TRIALS
-    )
+    return [
+        Drawing("Regret", caption, 3.5, partial(draw_regret, view), columns=2, margins=OVER_TRIALS)
+    ]
 
 
 def gaps(view: View) -> Array:
@@ -244,8 +244,8 @@ def draw_steps(axis: Axes, x: Any, y: Any, **style: Any) -> None:
     axis.step(x, y, where="post", lw=1.8, marker=marker, ms=3.5, clip_on=False, zorder=3, **style)
 
 
-def weights(view: View) -> Drawing:
-    if not np.isfinite(view.trials.weight).any():
+def weights(view: View) -> list[Drawing]:
+    if not view.trials.has_weights:
         raise StudyConflict(
             "the exploration weights need trials that were asked of a rule that draws them, "
             f"got none in {view.name}"
@@ -255,14 +255,16 @@ def weights(view: View) -> Drawing:
         "1 (dotted line) is optimistic. Right: the bonus added to the estimate, "
         f"weight × width × sd, in units of {view.target}."
     )
-    return Drawing(
-        "Exploration weights",
-        caption,
-        3.5,
-        partial(draw_weights, view),
-        columns=2,
-        margins=OVER_TRIALS,
-    )
+    return [
+        Drawing(
+            "Exploration weights",
+            caption,
+            3.5,
+            partial(draw_weights, view),
+            columns=2,
+            margins=OVER_TRIALS,
+        )
+    ]
 
 
 def draw_weights(view: View, part: Any, grid: Any) -> None:

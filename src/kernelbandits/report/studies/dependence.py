@@ -33,13 +33,14 @@ ACROSS = 3
 """Panels beside each other."""
 
 
-def dependence(view: View) -> Drawing:
+def dependence(view: View) -> list[Drawing]:
     """Return one panel for each of the most relevant columns."""
     check = view.check
     if check.by_similarity:
-        return empty_drawing(TITLE, "The model sees the similarity of candidates, and no columns.")
+        why = "The model sees the similarity of candidates, and no columns."
+        return [empty_drawing(TITLE, why)]
     if not check.dependence:
-        return empty_drawing(TITLE, check.sentences[0])
+        return [empty_drawing(TITLE, check.sentences[0])]
     more = len(check.columns) - len(check.dependence)
     noun = view.column_noun
     left_out = f" The {more} {noun}s that matter least are not drawn." if more > 0 else ""
@@ -61,7 +62,7 @@ def dependence(view: View) -> Drawing:
     margins = Margins(left=0.9, below=below, above=0.3, right=0.2, head=0.35)
     height = rows * (1.9 + margins.above + margins.below) + margins.head
     draw = partial(draw_dependence, view)
-    return Drawing(TITLE, caption, height, draw, rows=rows, columns=across, margins=margins)
+    return [Drawing(TITLE, caption, height, draw, rows=rows, columns=across, margins=margins)]
 
 
 def draw_dependence(view: View, part: Any, grid: Any) -> None:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import StudyConflict
 from kernelbandits.outputs import check_output, replace_file
-from kernelbandits.report.studies.curves import progress, regret, weights
-from kernelbandits.report.studies.dependence import dependence
-from kernelbandits.report.studies.model_check import check_drawing
+from kernelbandits.report.studies.figures import ALL, CHOICES, STUDY_FIGURES, describe_figures
 from kernelbandits.report.studies.next_steps import TITLE as NEXT
-from kernelbandits.report.studies.next_steps import next_steps
 from kernelbandits.report.studies.page import question, study_page
-from kernelbandits.report.studies.posterior import posterior
 from kernelbandits.report.studies.sheets import Drawing, sheet
-from kernelbandits.report.studies.targets import targets
 from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.runtime import require
 
@@ -26,23 +19,13 @@ if TYPE_CHECKING:
     from kernelbandits.study import Study
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
-FIGURES: dict[str, Callable[[View], Iterable[Drawing]]] = {
-    "next": lambda view: [next_steps(view)],
-    "progress": lambda view: [progress(view)],
-    "targets": targets,
-    "regret": lambda view: [regret(view)],
-    "check": lambda view: [check_drawing(view.check)],
-    "dependence": lambda view: [dependence(view)],
-    "posterior": posterior,
-    "weights": lambda view: [weights(view)],
-}
-KINDS = (*FIGURES, "all")
 
 
+@describe_figures
 def draw_study(
     study: Study,
     path: str | os.PathLike[str],
-    what: str = "all",
+    what: str = ALL,
     truth: Any = None,
     trial: int | None = None,
     *,
@@ -60,8 +43,7 @@ def draw_study(
         The file to write. Its suffix selects the form: .png, .svg, .pdf, or .html for a page that
         has tables beside the figures.
     what
-        "next", "progress", "targets", "regret", "check", "dependence", "posterior" or "weights",
-        or "all" for every figure that the study has data for.
+        "all" for every figure that the study has data for, or one of {figures}.
     truth
         The true values, which the regret is computed from: a mapping from row to value, one
         number for each row, a DataFrame, a column of the study's table, or a CSV file. Of a study
@@ -83,7 +65,7 @@ def draw_study(
     """
     target = check_path(path)
     check_output("plot", target, force)
-    checks.one_of("plot", "what", what, KINDS)
+    checks.one_of("plot", "what", what, CHOICES)
     checks.needs(
         what != "regret" or truth is not None,
         "plot",
@@ -101,7 +83,7 @@ def draw_study(
 
 def render_page(view: View) -> bytes:
     """Render the page of a study with every figure that it has data for, as HTML."""
-    return render_file(view, select_drawings(view, "all"), "html")
+    return render_file(view, select_drawings(view, ALL), "html")
 
 
 def render_file(view: View, drawings: list[Drawing], kind: str) -> bytes:
@@ -119,21 +101,10 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def select_drawings(view: View, what: str) -> list[Drawing]:
-    if what != "all":
-        return list(FIGURES[what](view))
-    return [one for kind in FIGURES for one in available_drawings(view, kind)]
-
-
-def available_drawings(view: View, kind: str) -> list[Drawing]:
-    """Return the drawings of one kind; none if the study has no data for it."""
-    empty = {
-        "regret": view.truth is None,
-        "check": not view.status.told,
-        "dependence": not view.check.dependence,
-    }
-    if empty.get(kind, False):
-        return []
-    try:
-        return list(FIGURES[kind](view))
-    except StudyConflict:
-        return []
+    """Return the drawings of one figure, or of all that the study has data for."""
+    return [
+        drawing
+        for one in STUDY_FIGURES
+        if one.name == what or (what == ALL and one.has_data(view))
+        for drawing in one.draw(view)
+    ]

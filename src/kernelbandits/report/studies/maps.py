@@ -14,11 +14,10 @@ from kernelbandits.report.studies.columns import (
     is_long,
     label_x_axis,
     label_y_axis,
-    markers,
+    mark_measured,
     positions,
     widen_range,
 )
-from kernelbandits.report.studies.curves import CROWD, MANY
 from kernelbandits.report.studies.sheets import (
     Drawing,
     legend_above,
@@ -62,7 +61,7 @@ def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Dra
         f"{found.across} and {found.up}{fixed}{others}.{shared} Black rings are measured "
         f"{view.noun}s.{elsewhere}"
     )
-    left = 1.6 if view.candidates.kinds[found.up] == "category" else MAPS.left
+    left = 1.6 if view.candidates.column_types[found.up] == "category" else MAPS.left
     below = 1.15 if is_long(view, found.across) else MAPS.below
     margins = replace(MAPS, left=left, below=below)
     draw = partial(draw_maps, view, found)
@@ -81,7 +80,7 @@ def draw_maps(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
         bar = part.colorbar(shown, ax=axis, fraction=0.05, pad=0.02)
         bar.outline.set_visible(False)
         write_plain_ticks(bar.ax.yaxis)
-        mark_candidates(axis, view, found)
+        mark_measured(axis, view, positions(view, found.across), positions(view, found.up))
         axis.set_title(title, fontsize=10, loc="left")
         axis.set_xlabel(name_axis(view, found.across, 44))
         axis.grid(False)
@@ -109,14 +108,14 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
         (found.across, axis.viewLim.intervalx, axis.set_xlim),
         (found.up, axis.viewLim.intervaly, axis.set_ylim),
     ):
-        if view.candidates.kinds[name] == "number":
+        if view.candidates.column_types[name] == "number":
             low, high = (float(end) for end in interval)
             scale(*widen_range(view, name, low, high, SPACE))
 
 
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
     """Return the edges between neighbouring values, halfway on the scale of the axis."""
-    if view.candidates.kinds[name] == "category":
+    if view.candidates.column_types[name] == "category":
         return np.asarray(np.arange(len(values) + 1) - 0.5, dtype=np.float64)
     centres = np.array(values, dtype=float)
     log = name in view.candidates.log
@@ -125,23 +124,3 @@ def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
     first, last = scaled[0] - (middle[0] - scaled[0]), scaled[-1] + (scaled[-1] - middle[-1])
     edges = np.concatenate([[first], middle, [last]])
     return np.asarray(np.exp(edges) if log else edges, dtype=np.float64)
-
-
-def mark_candidates(axis: Axes, view: View, found: EstimateMap) -> None:
-    """Draw the measured candidates as rings, and mark the pending ones and the likely best."""
-    flat = np.column_stack([positions(view, found.across), positions(view, found.up)])
-    measured = np.flatnonzero(view.estimates.results)
-    if len(measured):
-        look: Any = {
-            "ms": 7 if len(measured) <= CROWD else 4,
-            "mfc": "white",
-            "mec": "black",
-            "mew": 1.1,
-            "alpha": 0.75,
-            "label": "measured",
-            "zorder": 4,
-            "clip_on": False,
-        }
-        axis.plot(*flat[measured].T, "o", rasterized=len(measured) > MANY, **look)
-    for marks, style in markers(view):
-        axis.plot(*flat[marks].T, ls="none", clip_on=False, **style)

@@ -110,7 +110,7 @@ def describe_place(axis: Axes, x: float, y: float) -> str:
     if axis.get_xlabel() == "trial" and not x.is_integer():
         # What is known now stands at the right of the last trial, and belongs to none.
         del sides[0]
-    return ", ".join(f"{name} {format_coordinate(side, at)}".strip() for side, name, at in sides)
+    return ", ".join(f"{name} {format_on_axis(side, at)}".strip() for side, name, at in sides)
 
 
 def name_upwards(axis: Axes) -> str:
@@ -120,7 +120,7 @@ def name_upwards(axis: Axes) -> str:
     return next((one.get_ylabel() for one in reversed(beside) if one.get_ylabel()), "")
 
 
-def format_coordinate(side: Axis, value: float) -> str:
+def format_on_axis(side: Axis, value: float) -> str:
     """Write a number; or the name at its place, where an axis has names."""
     from matplotlib.ticker import FixedLocator
 

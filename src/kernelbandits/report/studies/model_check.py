@@ -33,6 +33,7 @@ from kernelbandits.study.model_check import describe_columns
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from kernelbandits.report.studies.view import View
     from kernelbandits.study import Check, Study
     from kernelbandits.study.model_check import HeldOut
 
@@ -108,6 +109,11 @@ def draw_check(
         content = sheet(title, [drawing], kind)
     replace_file(target, content, "a figure of check", force)
     return target
+
+
+def predictions(view: View) -> list[Drawing]:
+    """Return the figure of the check of a study."""
+    return [check_drawing(view.check)]
 
 
 def check_drawing(check: Check) -> Drawing:

@@ -9,7 +9,7 @@ from kernelbandits.canvas import Margins
 from kernelbandits.formatting import format_interval
 from kernelbandits.report.studies.sheets import QUIET, Drawing, make_printable, shorten
 from kernelbandits.report.studies.view import View
-from kernelbandits.study.words import describe_candidate
+from kernelbandits.study.words import describe_waiting
 
 TITLE = "What to measure next"
 LETTERS, LINE, GAP = 100, 0.19, 0.1
@@ -22,7 +22,7 @@ MOST_LETTERS = 600
 """The most letters of one paragraph."""
 
 
-def next_steps(view: View) -> Drawing:
+def next_steps(view: View) -> list[Drawing]:
     """Return the answers of the study as a figure of text."""
     paragraphs = [
         (heading, wrap(shorten(text, MOST_LETTERS), LETTERS))
@@ -42,7 +42,7 @@ def next_steps(view: View) -> Drawing:
             top -= LINE * len(lines) + GAP
 
     margins = Margins(0.15, 0.0, 0.0, 0.15)
-    return Drawing(TITLE, "", height, draw, margins=margins)
+    return [Drawing(TITLE, "", height, draw, margins=margins)]
 
 
 def describe_next(view: View) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def describe_pending(view: View) -> list[str]:
         place = view.place_of(one.row, one.x)
         estimates = view.estimates
         known = estimates.mean[place], estimates.low[place], estimates.high[place]
-        text = f"trial {one.trial}: {describe_candidate(one.row, view.label(one.row), one.x)}"
+        text = describe_waiting(one, view.label(one.row))
         if view.estimates.results.any():
             text += f"; estimate {format_interval(*known, label=', 95 % interval')}"
         sentences.append(make_printable(text))

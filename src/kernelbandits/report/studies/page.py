@@ -5,7 +5,7 @@ This module computes the texts and cells; `templates/study.html` is the page its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.experiment.summary import installed_version
@@ -22,7 +22,7 @@ from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
 from kernelbandits.report.studies.sheets import Drawing, render_svg
 from kernelbandits.report.studies.view import View
-from kernelbandits.study.words import describe_waiting, format_result
+from kernelbandits.study.words import describe_waiting, format_result, spell_setting
 
 if TYPE_CHECKING:
     from kernelbandits.insight import PartialDependence
@@ -83,11 +83,10 @@ def describe_study(view: View) -> str:
 
 def pending_table(view: View) -> dict[str, Any]:
     """Return what was suggested and has no result yet, with the reasons."""
-    shown = [*view.candidates.row_columns, *view.candidates.labels, *view.candidates.chosen]
+    shown = view.candidates.shown_columns
     headings = ("trial", *shown, f"{view.target}: estimate, 95 % interval", "why")
     rows = [pending_cells(view, one) for one in view.status.waiting[:TOP]]
-    before = 1 + len(view.candidates.row_columns)
-    return table(headings, rows, text=[*text_columns(view, before), len(headings) - 1])
+    return table(headings, rows, text=[*text_columns(view, 1), len(headings) - 1])
 
 
 def pending_cells(view: View, one: Waiting) -> list[str]:
@@ -96,16 +95,10 @@ def pending_cells(view: View, one: Waiting) -> list[str]:
     row = int(estimates.row[place]) if one.row is None else one.row
     return [
         str(one.trial),
-        *row_number(view, row),
         *row_cells(view, row),
         format_interval(*known) if estimates.results.any() else "–",
         view.reasons.get(one.trial, ""),
     ]
-
-
-def row_number(view: View, row: int) -> list[str]:
-    """Return the number of a row; none for a point of a space, whose number no user knows."""
-    return [str(row) for _ in view.candidates.row_columns]
 
 
 def columns_table(check: Check) -> dict[str, Any]:
@@ -166,23 +159,20 @@ def describe_pending(view: View) -> str:
 def candidates_table(view: View) -> dict[str, Any]:
     """Return the best candidates with their estimates."""
     headings = (
-        *view.candidates.row_columns,
-        *view.candidates.labels,
-        *view.candidates.chosen,
+        *view.candidates.shown_columns,
         f"{view.target}: estimate, 95 % interval",
         "sd",
         "results",
         "average of results",
     )
     rows = [candidate_cells(view, int(place)) for place in view.ranking[:TOP]]
-    return table(headings, rows, text=text_columns(view, len(view.candidates.row_columns)))
+    return table(headings, rows, text=text_columns(view, 0))
 
 
 def candidate_cells(view: View, i: int) -> list[str]:
     estimates = view.estimates
     row = int(estimates.row[i])
     return [
-        *row_number(view, row),
         *row_cells(view, row),
         format_interval(estimates.mean[i], estimates.low[i], estimates.high[i]),
         format_brief(estimates.sd[i]),
@@ -192,18 +182,15 @@ def candidate_cells(view: View, i: int) -> list[str]:
 
 
 def row_cells(view: View, row: int) -> list[str]:
-    """Return the labels of a row and its values in the columns used."""
-    values = map(format_cell, view.candidates.x(row).values())
-    return [*view.candidates.label(row).values(), *values]
+    """Return what stands of a candidate below `shown_columns`, as text."""
+    return [*map(format_cell, view.candidates.shown_cells(row))]
 
 
 def text_columns(view: View, before: int) -> list[int]:
     """Return which of the columns of `row_cells` are text, after `before` other columns."""
-    labels, kinds = view.candidates.labels, view.candidates.kinds
-    names = (*labels, *view.candidates.chosen)
-    return [
-        before + i for i, name in enumerate(names) if name in labels or kinds[name] == "category"
-    ]
+    place = view.candidates
+    text = {*place.labels, *place.categories}
+    return [before + i for i, name in enumerate(place.shown_columns) if name in text]
 
 
 def trials_title(count: int) -> str:
@@ -214,10 +201,9 @@ def trials_title(count: int) -> str:
 
 def trials_table(view: View) -> dict[str, Any]:
     """Return the newest trials, at most LISTED."""
-    columns = (*view.candidates.labels, *view.candidates.chosen)
+    columns = view.candidates.shown_columns
     headings = (
         "trial",
-        *view.candidates.row_columns,
         *columns,
         "state",
         view.target,
@@ -231,9 +217,8 @@ def trials_table(view: View) -> dict[str, Any]:
     )
     count = len(view.trials)
     rows = [trial_cells(view, i) for i in range(max(0, count - LISTED), count)]
-    before = 1 + len(view.candidates.row_columns)
-    state, worker = before + len(columns), len(headings) - 1
-    return table(headings, rows, text=[*text_columns(view, before), state, worker])
+    state, worker = 1 + len(columns), len(headings) - 1
+    return table(headings, rows, text=[*text_columns(view, 1), state, worker])
 
 
 def trial_cells(view: View, i: int) -> list[str]:
@@ -241,7 +226,6 @@ def trial_cells(view: View, i: int) -> list[str]:
     row = int(trials.row[i])
     return [
         str(trials.number[i]),
-        *row_number(view, row),
         *row_cells(view, row),
         str(trials.state[i]),
         format_result(trials.value[i]),
@@ -266,21 +250,13 @@ def settings_table(view: View) -> dict[str, Any]:
     }
     # The status describes the policy and the repeats in words: their settings would stand twice.
     given = {
-        name: spell_setting(value)
+        name: spell_setting(name, value)
         for name, value in view.settings.items()
         if value is not None and name not in described
     }
     rows = [*described.items(), *given.items()]
     rows.append(("fingerprint", f"sha256 {view.candidates.fingerprint}"))
     return table(("setting", "value"), rows, text=(0, 1))
-
-
-def spell_setting(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} = {spell_setting(one)}" for name, one in value.items()) or "–"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(spell_setting(one) for one in value)}]"
-    return str(value)
 
 
 def format_brief(value: float) -> str:

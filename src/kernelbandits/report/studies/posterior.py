@@ -44,7 +44,7 @@ ROW, LETTER = 0.23, 0.075
 
 def posterior(view: View) -> Iterator[Drawing]:
     """Yield a line or a map, as the columns allow, and the best candidates in every case."""
-    numbers = [name for name in view.columns if view.candidates.kinds[name] == "number"]
+    numbers = [name for name in view.columns if view.candidates.column_types[name] == "number"]
     if view.estimates.is_complete:
         single = len(numbers) == 1 and view.candidates.lists_all
         if single and len(category_groups(view)) <= MOST_LINES:

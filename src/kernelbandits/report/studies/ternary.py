@@ -11,8 +11,7 @@ import numpy as np
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Array
-from kernelbandits.report.studies.columns import markers
-from kernelbandits.report.studies.curves import CROWD, MANY
+from kernelbandits.report.studies.columns import mark_measured
 from kernelbandits.report.studies.sheets import (
     QUIET,
     Drawing,
@@ -82,7 +81,8 @@ def draw_ternary(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
         bar.outline.set_visible(False)
         write_plain_ticks(bar.ax.yaxis)
         draw_frame(axis, corners)
-        mark_mixtures(axis, view, corners)
+        place = corners.place(view.numbers(corners.right), view.numbers(corners.top))
+        mark_measured(axis, view, *place)
         axis.set_title(title, fontsize=10, loc="left")
     legend_above(part, axes, 6)
 
@@ -130,24 +130,3 @@ def draw_frame(axis: Axes, corners: Corners) -> None:
     axis.text(1.08, -0.07, shorten(corners.right, CORNER), ha="right", va="top", **name)
     axis.text(-0.08, -0.07, shorten(corners.left, CORNER), ha="left", va="top", **name)
     axis.text(0.5, HEIGHT + 0.02, shorten(corners.top, CORNER), ha="center", va="bottom", **name)
-
-
-def mark_mixtures(axis: Axes, view: View, corners: Corners) -> None:
-    """Draw the measured mixtures as rings, and mark the pending ones and the likely best."""
-    x, y = corners.place(view.numbers(corners.right), view.numbers(corners.top))
-    measured = np.flatnonzero(view.estimates.results)
-    if len(measured):
-        look: Any = {
-            "ms": 7 if len(measured) <= CROWD else 4,
-            "mfc": "white",
-            "mec": "black",
-            "mew": 1.1,
-            "alpha": 0.75,
-            "label": "measured",
-            "zorder": 4,
-            "clip_on": False,
-            "rasterized": len(measured) > MANY,
-        }
-        axis.plot(x[measured], y[measured], "o", **look)
-    for marks, style in markers(view):
-        axis.plot(x[marks], y[marks], ls="none", clip_on=False, **style)

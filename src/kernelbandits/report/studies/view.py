@@ -59,6 +59,11 @@ class Trials:
         """Which trials have a result that was neither withdrawn nor failed."""
         return self.has_state("told") & np.isfinite(self.value)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether any trial was asked of a rule that draws an exploration weight."""
+        return bool(np.isfinite(self.weight).any())
+
 
 @dataclass(frozen=True)
 class Estimates:
@@ -157,7 +162,7 @@ class View:
 
     def label(self, row: Row) -> Mapping[str, str]:
         """Return what the table calls a row; nothing for a point."""
-        return {} if row is None else self.candidates.label(row)
+        return self.candidates.label_of(row)
 
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
@@ -250,10 +255,10 @@ def read_map(study: Study, place: Place, check: Check) -> EstimateMap | None:
     few = [
         name
         for name in known
-        if place.kinds[name] == "number" or len(place.levels(name)) <= MOST_LEVELS
+        if place.column_types[name] == "number" or len(place.levels(name)) <= MOST_LEVELS
     ]
     # Numbers are drawn along the longer side, and a choice beside them.
-    chosen = sorted(few[:2], key=lambda name: place.kinds[name] != "number")
+    chosen = sorted(few[:2], key=lambda name: place.column_types[name] != "number")
     mixture = place.find_mixture()
     if mixture is not None and few and few[0] in mixture.names:
         chosen = [*mixture.names[:2]]

@@ -508,7 +508,7 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5"})
     assert 'value="1,5"' in refused.text
     again = two.send("/studies/two", "/studies/two/tell", 409, value="36")
-    assert "has the result <b>stability 35.25</b>" in again.text
+    assert "already <b>has stability 35.25</b>" in again.text
     two.send("/studies/two", "/studies/two/tell", **{"value-1": "1.5"})
     fields = {"value": "34", "value-1": "1.5", "reason": "typing"}
     corrected = two.send("/studies/two/trials/4", "/studies/two/correct", **fields)
@@ -922,3 +922,57 @@ def test_a_full_disk_is_said_and_no_half_of_a_table_stays(page, films, monkeypat
     assert [*page.lab.uploads.folder.iterdir()] == []
     assert "No space is left" in films.get("/studies/films/download/page.html", 507)
     assert len(study_of(page).history()) == 1
+
+
+def test_a_single_result_that_is_to_meet_a_value_is_told_with_its_standard_error(page):
+    browser = page.browser()
+    page.lab.library.create("brew", {"x": (0.0, 1.0)}, target="pH:aim=7")
+    [one] = study_of(page, "brew").ask()
+    at = "/studies/brew"
+    sent = browser.send(at, f"{at}/tell", value="6.6", sem="0.1")
+    assert "pH 6.6 recorded" in text_of(browser.follow(sent))
+    assert study_of(page, "brew").history()[-1].body["sems"] == {"pH": 0.1}
+    fields = {"trial": one.trial, "value": "6.8"}
+    browser.send(at, f"{at}/ask")
+    refused = browser.send(at, f"{at}/tell", 409, **fields).text
+    assert "already has the result 6.6" in " ".join(text_of(refused).split())
+    assert "Mine is right: correct it to 6.8" in refused
+
+
+@pytest.mark.parametrize("button", ["failed", "missing"])
+def test_a_typed_result_is_not_dropped_beside_the_words_that_there_is_none(films, page, button):
+    at = "/studies/films"
+    films.send(at, f"{at}/ask")
+    count = len(study_of(page).history())
+    for typed in ({"value": "0.5"}, {"sem": "0.1"}):
+        refused = films.send(at, f"{at}/tell", 422, **{button: "yes"}, **typed)
+        assert 'role="alert"' in refused.text
+    assert len(study_of(page).history()) == count
+
+
+def test_a_trial_is_overdue_by_the_clock_of_the_database(films, page, monkeypatch):
+    study = study_of(page)
+    study.ask(2, lease=60.0)
+    study.ask(1, lease=1e6)
+    late = study._session.log.now() + 3600
+    refresh = study._session.refresh
+
+    def read_an_hour_later() -> float:
+        refresh()
+        return late
+
+    assert films.get("/studies/films").count(">overdue<") == 0
+    monkeypatch.setattr(study._session, "refresh", read_an_hour_later)
+    assert films.get("/studies/films").count(">overdue<") == 2
+
+
+def test_a_late_result_is_answered_with_what_is_stored_and_what_was_said(films, page):
+    at = "/studies/films"
+    films.send(at, f"{at}/ask")
+    study_of(page).tell(1, failed=True)
+    films.send(at, f"{at}/ask")
+    refused = text_of(films.send(at, f"{at}/tell", 409, trial=1, value="0.5").text)
+    assert "this trial already is stored as failed . You typed 0.5" in " ".join(refused.split())
+    shown = films.send(at, f"{at}/tell", 409, trial=1, failed="yes").text
+    assert "You said that it failed; that is not stored." in shown
+    assert "Mine is right" not in shown

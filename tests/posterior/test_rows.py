@@ -351,7 +351,7 @@ def test_gp_ts_plays_a_large_pool_with_pending_choices_and_a_generator():
 
 
 def test_gp_ts_on_a_large_pool_needs_a_kernel_with_frequencies():
-    with pytest.raises(ValueError, match=r"GPTS needs a kernel of RBF.*over more than 2000 arms"):
+    with pytest.raises(ValueError, match=r"gp-ts needs a kernel of RBF.*over more than 2000 arms"):
         large_thompson(kernel=kb.Linear())
 
 
