@@ -49,9 +49,9 @@ def score_lookahead(
 ) -> Array:
     """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`).
 
-    The gain of the best arm seen is that of finding it to be worse than the second. An arm
-    without a reward may surprise more than the model says, which was fitted to the others: without a
-    margin for that, one of ten games of 400 rounds ended on a wrong arm.
+    The gain of the best arm seen is that of finding it to be worse than the second. An arm without
+    a reward may surprise more than the model says, which was fitted to the others: without a margin
+    for that, one of ten games of 400 rounds ended on a wrong arm.
     """
     margins = np.full(means.shape[1], UNSEEN)
     margins[seen] = 1.0

@@ -116,11 +116,11 @@ class FittedRule(NamedTuple):
 class Auto(IndexPolicy):
     """A policy that fits all scales to the rewards: nothing has to be given.
 
-    There are two goals. To *find* the best answer when the budget ends, it plays what is expected to
-    add most to the best estimate, and in one round of five a place at random, in case the model
-    misleads (on a box only if there is noise). To *earn* a large total while measuring, it plays the
-    greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
-    rounds to come (`acquisition.Lookahead`). With a `width` or an `exploration` law, and
+    There are two goals. To *find* the best answer when the budget ends, it plays what is expected
+    to add most to the best estimate, and in one round of five a place at random, in case the model
+    misleads (on a box only if there is noise). To *earn* a large total while measuring, it plays
+    the greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for
+    the rounds to come (`acquisition.Lookahead`). With a `width` or an `exploration` law, and
     where costs differ, it plays the paper's index, mean + w_t width_t sd. The first choices are an
     initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
     plausible sets of them, over which the posterior is averaged. They are fitted again at
