@@ -214,8 +214,8 @@ def test_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
     assert sampler._policy.policy.failed == []
     assert sampler._policy.policy.n_rewards in (len(complete), len(complete) - 1)
     pruned = [trial.params["candidate"] for trial in study.get_trials(states=(TrialState.PRUNED,))]
-    # One may be suggested again, but the sampler does not stay there.
-    assert len(pruned) - 2 <= len(set(pruned)) > 5
+    # Some may be suggested again, but the sampler does not stay there.
+    assert len(pruned) - 3 <= len(set(pruned)) > 5
     assert study.best_params["candidate"] == 12
 
 

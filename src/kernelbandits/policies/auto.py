@@ -413,8 +413,7 @@ class Auto(IndexPolicy):
         if self._ignores_model(now):
             location = self._draw_unmeasured(now)
             if location is not None:
-                note = {**self._note_location(location, now), "drawn": IGNORED}
-                return Choice(location.x, location.arm, note, now.place.context)
+                return self._choose_location(location, now, {"drawn": IGNORED})
         choice = super().choose(now)
         # Without noise one reward is enough, and a point that was played has nothing to add.
         noisy = self.calibration.noise_variance > NOISELESS
@@ -464,7 +463,7 @@ class Auto(IndexPolicy):
     def _draw_unmeasured(self, now: Round) -> Location | None:
         """Draw a place without a result at random; None if there is none, or none that is cheap."""
         place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
-        if isinstance(place, ArmList):
+        if self.finite:
             failed = self.failed
             if self.working_set is not None:
                 failed = self.working_set.positions(failed).tolist()
@@ -600,10 +599,14 @@ class Auto(IndexPolicy):
         place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
         tried, sides = self._tried_points(now), self._own_sides(place)
         location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
-        note = {**self._note_location(location, now), "first": 1.0}
+        return self._choose_location(location, now, {"first": 1.0})
+
+    def _choose_location(self, location: Location, now: Round, reason: dict[str, float]) -> Choice:
+        """Return the choice of a location that no score has chosen, and the reason in its note."""
+        note = {**self._note_location(location, now), **reason}
         if now.costs is not None:
             note["cost"] = float(now.costs[location.arm])
-        return Choice(location.x, location.arm, note, place.context)
+        return Choice(location.x, location.arm, note, now.place.context)
 
     def _cheap_arms(self, place: Place, costs: Array) -> Place:
         """Return the allowed arms that cost no more than their median."""
