@@ -8,18 +8,24 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.kernels import Kernel, as_kernel
+from kernelbandits.kernels import KernelStack, as_kernel
 
 
-def read_members(kernel: Any, ridge: Any) -> tuple[tuple[Kernel, ...], Array]:
-    """Return the kernels and ridges of the members: one of each, or lists of the same length."""
-    several = isinstance(kernel, (list, tuple))
-    kernels = tuple(map(as_kernel, kernel if several else [kernel]))
-    given = list(ridge) if several else [ridge]
-    ridges = np.array([checks.positive("a posterior", "ridge", one) for one in given])
-    same = len(kernels) == len(ridges) > 0
+def read_members(kernel: Any, ridge: Any) -> tuple[KernelStack, Array]:
+    """Return the kernels and ridges of the members: one of each, or lists of the same length.
+
+    A fitter gives the kernels as a stack, with ridges that are positive.
+    """
+    if isinstance(kernel, KernelStack):
+        stack, ridges = kernel, np.array(ridge, dtype=np.float64, ndmin=1)
+    else:
+        several = isinstance(kernel, (list, tuple))
+        stack = KernelStack([as_kernel(one) for one in (kernel if several else [kernel])])
+        given = list(ridge) if several else [ridge]
+        ridges = np.array([checks.positive("a posterior", "ridge", one) for one in given])
+    same = stack.size == len(ridges) > 0
     checks.needs(same, "a posterior", "one ridge for each kernel, at least one", ridge)
-    return kernels, ridges
+    return stack, ridges
 
 
 def mix_moments(means: Array, sds: Array) -> tuple[Array, Array]:

@@ -18,7 +18,6 @@ from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import (
     CHECKED_POINTS,
     Kernel,
-    KernelStack,
     gram,
     has_adapted,
     squared_norms,
@@ -37,18 +36,19 @@ limit a pivot could become zero or imaginary there.
 
 
 class PointMember:
-    """One member of a posterior at points: a kernel, a ridge, and the factor of A = K + ridge N^-1.
+    """One member of a posterior at points: a ridge, and the factor of A = K + ridge N^-1.
 
     N are the counts of the points played and ybar their mean rewards, both of the posterior. A new
     point adds a row to L, A = L L'. A point played again lowers one entry of A from ridge / n to
     ridge / (n + 1). Both cost O(m^2).
     """
 
-    def __init__(self, kernel: Kernel, ridge: float, usual: Array) -> None:
-        self.kernel, self.ridge = kernel, ridge
+    def __init__(self, ridge: float, usual: Array, foreign: Kernel | None) -> None:
+        self.ridge = ridge
         self._usual = usual
         """k(x, x) at two corners of the domain."""
-        self._foreign = has_adapted(kernel)
+        self._foreign = foreign
+        """The kernel, if it is a function of the user, of which nothing is known."""
         self._variances: Array = np.empty(0)
         self.clamps = 0
         self.log_det = 0.0
@@ -105,17 +105,8 @@ class PointMember:
         self._inverse, self._whole = None, len(variances)
         self._coefficients, self.log_det = exact.coefficients, exact.log_det
 
-    def evaluate(self, row: Array, points: Array) -> tuple[Array, float]:
-        """Return k(x, z) for the points z played, and k(x, x), if they are finite."""
-        cross = self.kernel(row, points)[0] if len(points) else np.empty(0)
-        prior = float(self.kernel.diagonal(row)[0])
-        if not (np.isfinite(cross).all() and math.isfinite(prior)):
-            got = checks.quote_given(row[0].tolist())
-            raise ValueError(f"{self.kernel} needs finite values, got {got}")
-        return cross, prior
-
     def append_point(self, cross: Array, prior: float) -> None:
-        """Learn that a new point was played, whose kernels are given (`evaluate`).
+        """Learn that a new point was played, whose kernels are given.
 
         With the variance k(x, x) - v'v, v = L^-1 k(x), the new row of L is v' with the pivot
         sqrt(variance + ridge), and log_det rises by ln(1 + variance / ridge).
@@ -177,9 +168,9 @@ class PointMember:
         A function used as a kernel that gives a clearly negative variance is not positive
         semi-definite, which is an error.
         """
-        if self._foreign and variance < -1e-6 * float(self.prior.max()):
+        if self._foreign is not None and variance < -1e-6 * float(self.prior.max()):
             got = f"a variance of {variance:.3g}"
-            raise ValueError(f"{self.kernel} needs no negative eigenvalue, got {got!r}")
+            raise ValueError(f"{self._foreign} needs no negative eigenvalue, got {got!r}")
         self.clamps += variance < 0
         return max(variance, 0.0)
 
@@ -210,7 +201,7 @@ class PointPosterior:
     Parameters
     ----------
     kernel
-        A kernel, or a callable k(x, z); or a list of them, one for each member.
+        A kernel, or a callable k(x, z); or a list or a `KernelStack` of them, one for each member.
     domain
         A `Box` or `MixedBox`, a `Contextual` domain, or the number of coordinates.
     ridge
@@ -232,15 +223,17 @@ class PointPosterior:
     """It has learnt every reward unchanged."""
 
     def __init__(self, kernel: Any, domain: Any, ridge: Any = 1.0) -> None:
-        self.kernels, self.ridges = read_members(kernel, ridge)
-        self.stack = KernelStack(self.kernels)
+        self.stack, self.ridges = read_members(kernel, ridge)
         self.dimension = dimension_of(domain)
         self.tally = Tally(0)
         self.points: Array = np.empty((0, self.dimension))
-        self.members = tuple(
-            PointMember(one, noise, prior_on(one, domain, self.dimension))
-            for one, noise in zip(self.kernels, self.ridges.tolist(), strict=True)
-        )
+        corners = corners_of(domain, self.dimension)
+        if self.stack is kernel:
+            foreign: Sequence[Kernel | None] = [None] * self.stack.size
+        else:
+            foreign = [check_kernel(one, domain, corners) for one in self.stack.kernels]
+        parts = zip(self.ridges.tolist(), self.stack.diagonal(corners), foreign, strict=True)
+        self.members = tuple(PointMember(*part) for part in parts)
         self._weights: tuple[Array, Array] | None = None
         """Counts and sums of the points under each member, if rewards differ in precision."""
         self._slot: dict[bytes, int] = {}
@@ -252,6 +245,11 @@ class PointPosterior:
     """(m, d): the distinct points played, in the order of their first play."""
 
     # ------------------------------------------------------------------ what was learnt
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each member."""
+        return self.stack.kernels
 
     @property
     def kernel(self) -> Kernel:
@@ -331,9 +329,11 @@ class PointPosterior:
                 member.repeat_point(slot, number)
             return slot
         # Every kernel is evaluated before anything changes: one of a user may fail.
-        values = [member.evaluate(row, self.points) for member in self.members]
-        for member, (cross, prior) in zip(self.members, values, strict=True):
-            member.append_point(cross, prior)
+        priors = self.stack.diagonal(row)
+        crosses = self.stack(row, self.points) if len(self.points) else priors[:, :, None][..., :0]
+        self._check_finite(crosses, priors)
+        for member, cross, prior in zip(self.members, crosses[:, 0], priors, strict=True):
+            member.append_point(cross, prior.item())
         self._slot[row.tobytes()] = len(self.points)
         self.points = np.concatenate([self.points, row])
         self.tally.grow()
@@ -354,11 +354,8 @@ class PointPosterior:
         twice = f"{len(rows) - len(slot)} twice"
         checks.needs(len(slot) == len(rows), "learn", "points that are all different", twice)
         matrices = self.stack(rows, rows)
-        variances = [kernel.diagonal(rows) for kernel in self.kernels]
-        for kernel, matrix, variance in zip(self.kernels, matrices, variances, strict=True):
-            if not (np.isfinite(matrix).all() and np.isfinite(variance).all()):
-                bad = matrix[~np.isfinite(matrix)][:1].tolist()
-                raise ValueError(f"{kernel} needs finite values, got {bad}")
+        variances = self.stack.diagonal(rows)
+        self._check_finite(matrices, variances)
         self.points, self._slot = rows, slot
         self._weights = None
         if weights:
@@ -369,7 +366,16 @@ class PointPosterior:
         self._restart(matrices, variances)
         self._report_conditioning()
 
-    def _restart(self, matrices: Array, variances: Sequence[Array]) -> None:
+    def _check_finite(self, matrices: Array, variances: Array) -> None:
+        """Raise an error that names the first kernel with infinite values or NaN."""
+        if np.isfinite(matrices).all() and np.isfinite(variances).all():
+            return
+        for kernel, *values in zip(self.kernels, matrices, variances, strict=True):
+            bad = [value for part in values for value in part[~np.isfinite(part)].tolist()]
+            if bad:
+                raise ValueError(f"{kernel} needs finite values, got {bad[:1]}")
+
+    def _restart(self, matrices: Array, variances: Sequence[Array] | Array) -> None:
         """Set all members from counts and sums; the matrices are K of the points played."""
         parts = zip(self.members, matrices, *self.member_totals(), variances, strict=True)
         for member, matrix, counts, sums, variance in parts:
@@ -410,8 +416,8 @@ class PointPosterior:
     def of_member(self, number: int) -> PointPosterior:
         """Return the posterior of one member alone; nothing may be told to it."""
         other, chosen = copy.copy(self), slice(number, number + 1)
-        other.kernels, other.members = self.kernels[chosen], self.members[chosen]
-        other.ridges, other.stack = self.ridges[chosen], KernelStack(other.kernels)
+        other.stack, other.members = self.stack.select(number), self.members[chosen]
+        other.ridges = self.ridges[chosen]
         if self._weights is not None:
             counts, sums = self._weights
             other._weights = counts[chosen], sums[chosen]
@@ -456,7 +462,7 @@ class PointPosterior:
     def members_at(self, points: Any) -> tuple[Array, Array]:
         """Return mean and sd of each member at any points, (M, n) arrays."""
         where = self._check_points("at", points)
-        priors = np.array([kernel.diagonal(where) for kernel in self.kernels])
+        priors = self.stack.diagonal(where)
         if not len(self.points):
             return np.zeros(priors.shape), np.sqrt(priors)
         crosses = self.stack(where, self.points)
@@ -550,15 +556,20 @@ def dimension_of(domain: Any) -> int:
     return checks.whole("a posterior", "dimension", getattr(domain, "dimension", domain))
 
 
-def prior_on(kernel: Kernel, domain: Any, dimension: int) -> Array:
-    """Return k(x, x) at two corners of the domain, for the conditioning before the first reward.
+def corners_of(domain: Any, dimension: int) -> Array:
+    """Return two corners of the domain, for the conditioning before the first reward.
 
     A domain without corners is represented by a point of the unit sphere.
     """
-    if has_adapted(kernel) and hasattr(domain, "cover"):
-        gram(kernel, domain.cover(CHECKED_POINTS).points)
     sphere = np.full(dimension, dimension**-0.5)
-    corners = np.array(
-        [getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)], dtype=np.float64
-    )
-    return gram(kernel, corners).diagonal().copy()
+    corners = [getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)]
+    return np.array(corners, dtype=np.float64)
+
+
+def check_kernel(kernel: Kernel, domain: Any, corners: Array) -> Kernel | None:
+    """Check a kernel that a user gave; return it if it is a function, of which nothing is known."""
+    foreign = kernel if has_adapted(kernel) else None
+    if foreign is not None and hasattr(domain, "cover"):
+        gram(kernel, domain.cover(CHECKED_POINTS).points)
+    gram(kernel, corners)
+    return foreign

@@ -92,7 +92,7 @@ class PriorRows:
         return np.tile(self.stack.stacked.variances[:, None], len(self.points))
 
     def _compute(self, arm: int) -> Array:
-        rows = np.empty((len(self.stack.kernels), 1, len(self.points)))
+        rows = np.empty((self.stack.size, 1, len(self.points)))
         self.write(np.array([arm]), rows)
         return rows[:, 0]
 
@@ -152,7 +152,7 @@ class RowPosterior(Posterior):
     Parameters
     ----------
     kernel
-        A kernel, or a callable k(x, z); or a list of them, one for each member.
+        A kernel, or a callable k(x, z); or a list or a `KernelStack` of them, one for each member.
     points
         The arms, as `Arms` or an (n, d) array.
     ridge
@@ -174,13 +174,12 @@ class RowPosterior(Posterior):
     is_plain = True
 
     def __init__(self, kernel: Any, points: Any, ridge: Any = 1.0) -> None:
-        self.kernels, self.ridges = read_members(kernel, ridge)
+        self.stack, self.ridges = read_members(kernel, ridge)
         self._ridges: list[float] = self.ridges.tolist()
         self.points = (
             points.points if isinstance(points, Arms) else checks.points("a posterior", points)
         )
-        self._stack = KernelStack(self.kernels)
-        self._prior_rows = PriorRows(self._stack, self.points)
+        self._prior_rows = PriorRows(self.stack, self.points)
         self.priors = self._prior_rows.diagonal()
         """(M, n): k(x, x) under each member."""
         self._begin()
@@ -210,8 +209,6 @@ class RowPosterior(Posterior):
         self._warned = False
         self._report_conditioning()
 
-    kernels: tuple[Kernel, ...] = ()
-    """The kernel of each member."""
     ridges: Array = np.empty(0)
     """The ridge of each member."""
     means: Array = np.empty((0, 0))
@@ -223,6 +220,11 @@ class RowPosterior(Posterior):
     """log det(I + K_t / ridge) under each member."""
 
     # ------------------------------------------------------------------ the mixture
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each member."""
+        return self.stack.kernels
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -243,7 +245,7 @@ class RowPosterior(Posterior):
     @property
     def lends(self) -> bool:  # type: ignore[override]
         """Whether a compiled loop can work on its state: it knows a single member."""
-        return len(self.kernels) == 1
+        return len(self.ridges) == 1
 
     @property
     def mean(self) -> Array:  # type: ignore[override]
@@ -296,7 +298,7 @@ class RowPosterior(Posterior):
         If the variance of the arm is not positive, nothing is left to learn and c is taken as zero.
         """
         value = self._check_reward(arm, reward)
-        suspicious = self._condition(arm, [value] * len(self.kernels))
+        suspicious = self._condition(arm, [value] * len(self.ridges))
         count = self.tally.add(arm, value)
         for i, ridge in enumerate(self._ridges):
             self._ceilings[i, arm] = min(self._ceilings.item(i, arm), ROUNDING * ridge / count)
@@ -490,7 +492,7 @@ class RowPosterior(Posterior):
         pairs = zip(counts, sums, strict=True)
         totals = [check_totals(*one, len(self.points), least=0, weights=True) for one in pairs]
         checks.needs(
-            len(totals) == len(self.kernels), "learn", "totals for each member", len(totals)
+            len(totals) == len(self.ridges), "learn", "totals for each member", len(totals)
         )
         weights, sums = zip(*totals, strict=True)
         self._weights = np.array(weights), np.array(sums)
@@ -521,7 +523,7 @@ class RowPosterior(Posterior):
         if self._weights is not None:
             counts, sums = self._weights
             return counts[:, arms], sums[:, arms]
-        shape = len(self.kernels), len(arms)
+        shape = len(self.ridges), len(arms)
         counts, sums = self.counts[arms].astype(float), self.tally.sums[arms]
         return np.broadcast_to(counts, shape), np.broadcast_to(sums, shape)
 
@@ -583,18 +585,18 @@ class RowPosterior(Posterior):
         if self._exact is None:
             played = self.support
             points = self.points[played]
-            matrices = self._stack(points, points)
+            matrices = self.stack(points, points)
             self._exact = played, self._factorise(matrices, played)
         return self._exact
 
     def members_at(self, points: Any) -> tuple[Array, Array]:
         """Return mean and sd of each member at any points, (M, n) arrays, from counts and sums."""
         where = self._check_points(points)
-        priors = np.array([kernel.diagonal(where) for kernel in self.kernels])
+        priors = self.stack.diagonal(where)
         if not self.events:
             return np.zeros(priors.shape), np.sqrt(priors)
         played, exact = self._exact_members()
-        crosses = self._stack(where, self.points[played])
+        crosses = self.stack(where, self.points[played])
         means = np.array([one.mean(cross) for one, cross in zip(exact, crosses, strict=True)])
         roots = (one.explained_root(cross) for one, cross in zip(exact, crosses, strict=True))
         explained = np.array([np.einsum("mn,mn->n", root, root) for root in roots])
@@ -608,10 +610,10 @@ class RowPosterior(Posterior):
     def member_covariances(self, points: Any) -> Array:
         """Return the covariance of f at any points under each member, an (M, n, n) array."""
         where = self._check_points(points)
-        covariances = self._stack(where, where)
+        covariances = self.stack(where, where)
         if self.events:
             played, exact = self._exact_members()
-            crosses = self._stack(where, self.points[played])
+            crosses = self.stack(where, self.points[played])
             for one, cross, covariance in zip(exact, crosses, covariances, strict=True):
                 root = one.explained_root(cross)
                 covariance -= root.T @ root
@@ -680,12 +682,12 @@ class RowPosterior(Posterior):
         with one number for each arm.
         """
         each = len(self.points) * (distinct + ARRAYS) + 4 * distinct**2
-        return 8 * len(self.kernels) * each
+        return 8 * len(self.ridges) * each
 
-    def has_members(self, kernels: Sequence[Kernel], ridges: Sequence[float], arms: Arms) -> bool:
+    def has_members(self, stack: KernelStack, ridges: Sequence[float], arms: Arms) -> bool:
         """Return whether these are the kernels, the ridges and the arms of its members."""
         same = self.points is arms.points and self.ridges.tolist() == list(ridges)
-        return same and self.kernels == tuple(kernels)
+        return same and self.stack.equals(stack)
 
     def without_rewards(self) -> RowPosterior:
         """Return a posterior of the same members and arms before the first reward.
@@ -706,7 +708,7 @@ class RowPosterior(Posterior):
         for name in ("means", "variances", "log_dets"):
             setattr(other, name, getattr(self, name).copy())
         # With room for the rows of pending arms: to make it later would copy all rows again.
-        members, size = len(self.kernels), m + SPARE
+        members, size = len(self.ridges), m + SPARE
         other._rows = np.empty((members, size, len(self.points)))
         other._factor, other._core = np.zeros((2, members, size, size))
         other._rows[:, :m] = self._rows[:, :m]
