@@ -20,7 +20,7 @@ from kernelbandits.calibration.rewards import Rewards
 from kernelbandits.calibration.shape import FEWEST_POINTS, most_probable_shape
 from kernelbandits.calibration.sides import check_coordinates, domain_blocks, domain_sides
 from kernelbandits.calibration.standard import Standard
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, unchecked
 from kernelbandits.domains import Arms, Contextual
 from kernelbandits.kernels import KernelStack
 
@@ -177,7 +177,8 @@ class Fitter:
         standard = fit.calibration.standard
         if not self.mean_known:
             return standard
-        return Standard(standard.original(fit.calibration.mean), standard.spread)
+        centre = standard.original(fit.calibration.mean)
+        return unchecked(Standard, {"centre": centre, "spread": standard.spread})
 
     def stack_of(self, fit: Fit) -> KernelStack:
         """Return the kernels of the members of a fit."""
@@ -268,7 +269,7 @@ class RewardsFit:
     @property
     def _units(self) -> Standard:
         """Scales are fitted to the differences of the rewards from one of them."""
-        return Standard(self.rewards.origin)
+        return unchecked(Standard, {"centre": self.rewards.origin})
 
     @cached_property
     def _scale_fit(self) -> ScaleFit:
