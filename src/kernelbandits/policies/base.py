@@ -16,7 +16,7 @@ from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
 from kernelbandits.domains import TIES, Arms, Contextual, as_arms
 from kernelbandits.domains.bfgs import STEPS
-from kernelbandits.kernels import as_trusted
+from kernelbandits.kernels import KernelStack, as_trusted
 from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import (
     Acquisition,
@@ -632,7 +632,7 @@ class Policy:
         kernel, ridge = self.posterior.kernel, self._noise_ridge()
         lengths = kernel.lengthscales(self.posterior.points.shape[1])
         return Hyperparameters(
-            kernels=(kernel,),
+            stack=KernelStack([kernel]),
             ridges=(self.posterior.ridge if ridge is None else ridge,),
             lengthscales=None if lengths is None else lengths[None],
         )

@@ -500,7 +500,7 @@ class Learner:
             lengths = np.array([scales.lengthscales for scales in self.fit.members])
             lengths *= np.array(self.fit.sides)
         posterior = self.posterior
-        return Hyperparameters(posterior.kernels, posterior.ridges.tolist(), lengths)
+        return Hyperparameters(posterior.stack, posterior.ridges.tolist(), lengths)
 
     @property
     def rewards(self) -> Rewards:

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.linalg.blas import daxpy, dscal
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
-from kernelbandits.kernels import CHECKED_POINTS, Kernel, as_kernel, gram, has_adapted
+from kernelbandits.kernels import CHECKED_POINTS, Kernel, KernelStack, as_kernel, gram, has_adapted
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
 
 EPS = float(np.finfo(float).eps)
@@ -107,10 +108,15 @@ class Posterior:
         """The posterior standard deviation of each arm."""
         return np.sqrt(np.maximum(self.variance, ZERO))
 
+    @cached_property
+    def stack(self) -> KernelStack:
+        """The kernels of the members; most posteriors have one member."""
+        return KernelStack([self.kernel])
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each member; most posteriors have one member."""
-        return (self.kernel,)
+        """The kernel of each member."""
+        return self.stack.kernels
 
     @property
     def ridges(self) -> Array:

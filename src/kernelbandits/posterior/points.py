@@ -473,6 +473,11 @@ class PointPosterior:
         ]
         return means, np.sqrt(np.maximum(priors - np.array(explained), 0.0))
 
+    def member_means(self, points: Any) -> Array:
+        """Return the mean of each member at any points, an (M, n) array, without the sds."""
+        crosses = self.stack(self._check_points("at", points), self.points)
+        return np.asarray((crosses @ self.coefficients[..., None])[..., 0])
+
     def at(self, points: Any) -> tuple[Array, Array]:
         """Return mean and sd at any points."""
         mean, variance = mix_moments(*self.members_at(points))
