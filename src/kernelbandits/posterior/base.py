@@ -45,7 +45,94 @@ class Health:
     """eps k_max n_max / ridge, the relative error to expect of a variance."""
 
 
-class Posterior:
+class AuditedPosterior:
+    """What all posteriors share: the rewards counted, and the audits of the state.
+
+    A subclass defines `_restore_state` (compute the state from counts and sums) and `conditioning`.
+    """
+
+    tally: Tally
+    ridge: float
+    """lambda of the paper, the variance of the noise; of several members, that of the first."""
+    lends = False
+    """Whether a compiled loop can work on its state (`lend`, `take_back`)."""
+    is_plain = False
+    """Whether all rewards count alike, so that counts and sums of the arms determine it."""
+    complete = True
+    """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
+
+    _audits = _repairs = _clamps = _audited_at = 0
+    _warned = False
+
+    @property
+    def counts(self) -> Indices:
+        """How often each arm was played."""
+        return self.tally.counts
+
+    @property
+    def events(self) -> int:
+        """The number of rewards."""
+        return self.tally.events
+
+    def audit(self) -> bool:
+        """Compare the state with the posterior computed from counts and sums.
+
+        A state that differs by more than rounding is replaced, with a warning. Return whether it
+        was.
+        """
+        self._audits += 1
+        self._audited_at = self.tally.events
+        if not self.events:
+            return False
+        repaired = self._restore_state()
+        if repaired:
+            self._repairs += 1
+            warnings.warn(
+                f"posterior repaired from counts after {self.events} rewards",
+                NumericsWarning,
+                stacklevel=3,
+            )
+        return repaired
+
+    def _restore_state(self) -> bool:
+        """Compute the state from counts and sums; return whether it was damaged."""
+        raise NotImplementedError
+
+    @property
+    def health(self) -> Health:
+        """How accurate the numbers are, and what the audits found."""
+        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
+
+    @property
+    def conditioning(self) -> float:
+        """The relative error to expect of a variance."""
+        raise NotImplementedError
+
+    def _report_conditioning(self) -> None:
+        """Warn once if variances have lost more than ten of their sixteen digits."""
+        if not self._warned and self.conditioning > LARGEST_ERROR:
+            self._warned = True
+            text = (
+                f"posterior variances are good to {self.conditioning:.0e} only: "
+                f"ridge {self._least_ridge:g} is small"
+            )
+            warnings.warn(text, NumericsWarning, stacklevel=4)
+
+    @property
+    def _least_ridge(self) -> float:
+        """The least ridge of a member."""
+        return self.ridge
+
+    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Predict the mean reward of each point from the other points, (M, points) arrays.
+
+        `points` and `counts` are those of all rewards. None where that takes a factorisation, and
+        where the posterior rests on other rewards than these.
+        """
+        return None
+
+
+class Posterior(AuditedPosterior):
     """The posterior over a finite list of arms; subclasses differ in what they hold in memory.
 
     `mean`, `sd` and `log_det` are the estimate. `update(arm, reward)` adds a reward, `at(points)`
@@ -87,21 +174,13 @@ class Posterior:
         self.tally = Tally(n)
         self._largest = float(self.prior.max())
         self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
-        self._audits = self._repairs = self._clamps = 0
-        self._audited_at = self._patience = 0
+        self._patience = 0
         # Rounding leaves variances a little below zero; anything beyond this is damage.
         self._least_variance = -1e-9 * self._largest
-        self._warned = False
         self._report_conditioning()
 
     variance: Array
     """cov(x, x) as computed; rounding may leave it slightly below zero."""
-    lends = False
-    """Whether a compiled loop can work on its state (`lend`, `take_back`)."""
-    is_plain = False
-    """Whether all rewards count alike, so that counts and sums of the arms determine it."""
-    complete = True
-    """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
 
     @property
     def sd(self) -> Array:
@@ -132,16 +211,6 @@ class Posterior:
     def variances(self) -> Array:
         """(M, n): the posterior variance of each arm under each member, as computed."""
         return self.variance[None]
-
-    @property
-    def counts(self) -> Indices:
-        """How often each arm was played."""
-        return self.tally.counts
-
-    @property
-    def events(self) -> int:
-        """The number of rewards."""
-        return self.tally.events
 
     @property
     def support(self) -> Indices:
@@ -301,39 +370,11 @@ class Posterior:
         """Return the covariance of f at any points under each member, an (M, n, n) array."""
         return self.covariance(points)[None]
 
-    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Predict the mean reward of each point from the other points, (M, points) arrays.
-
-        `points` and `counts` are those of all rewards. None where that takes a factorisation, and
-        where the posterior rests on other rewards than these.
-        """
-        return None
-
     def _check_points(self, points: Any) -> Array:
         """Return the points as an array of the right dimension."""
         where, d = checks.points("at", points), self.points.shape[1]
         checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
         return where
-
-    def audit(self) -> bool:
-        """Compare the state with the posterior computed from counts and sums.
-
-        A state that differs by more than rounding is replaced, with a warning. Return whether it
-        was.
-        """
-        self._audits += 1
-        self._audited_at = self.tally.events
-        if not len(self.support):
-            return False
-        repaired = self._restore_state()
-        if repaired:
-            self._repairs += 1
-            warnings.warn(
-                f"posterior repaired from counts after {self.events} rewards",
-                NumericsWarning,
-                stacklevel=3,
-            )
-        return repaired
 
     def _restore_state(self) -> bool:
         """Compute the state from counts and sums; return whether it was damaged."""
@@ -346,11 +387,6 @@ class Posterior:
     def _log_det(self, exact: Factorisation, played: Indices) -> float:
         """Return log_det from counts and sums."""
         return exact.log_det
-
-    @property
-    def health(self) -> Health:
-        """How accurate the numbers are, and what the audits found."""
-        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
 
     @property
     def conditioning(self) -> float:
@@ -399,18 +435,6 @@ class Posterior:
     def _largest_reward(self) -> float:
         """Return the size of the largest reward, or the smallest number with all its digits."""
         return max(self.tally.largest, SMALLEST)
-
-    def _report_conditioning(self) -> None:
-        """Warn once if variances have lost more than ten of their sixteen digits."""
-        if not self._warned and self.conditioning > LARGEST_ERROR:
-            self._warned = True
-            warn_of_conditioning(self.conditioning, self.ridge)
-
-
-def warn_of_conditioning(conditioning: float, ridge: float) -> None:
-    """Warn that a small ridge costs digits of the variances."""
-    text = f"posterior variances are good to {conditioning:.0e} only: ridge {ridge:g} is small"
-    warnings.warn(text, NumericsWarning, stacklevel=5)
 
 
 def prior_variance(kernel: Kernel, points: Array) -> Array:

@@ -8,7 +8,66 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.kernels import KernelStack, as_kernel
+from kernelbandits.kernels import Kernel, KernelStack, as_kernel
+from kernelbandits.posterior.base import EPS, AuditedPosterior
+
+
+class MemberPosterior(AuditedPosterior):
+    """What posteriors of M >= 1 members share: their moments, each with weight 1 / M.
+
+    A subclass defines `members_at`, `member_covariances` and `_largest_ratio`.
+    """
+
+    stack: KernelStack
+    """The kernels of the members."""
+    ridges: Array = np.empty(0)
+    """The ridge of each member."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each member."""
+        return self.stack.kernels
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the first member."""
+        return self.kernels[0]
+
+    @property
+    def ridge(self) -> float:  # type: ignore[override]
+        """The ridge of the first member."""
+        return self.ridges.item(0)
+
+    @property
+    def _least_ridge(self) -> float:
+        return float(self.ridges.min())
+
+    def members_at(self, points: Any) -> tuple[Array, Array]:
+        """Return mean and sd of each member at any points, (M, n) arrays."""
+        raise NotImplementedError
+
+    def at(self, points: Any) -> tuple[Array, Array]:
+        """Return mean and sd at any points, computed from counts and sums."""
+        mean, variance = mix_moments(*self.members_at(points))
+        return mean, np.sqrt(variance)
+
+    def member_covariances(self, points: Any) -> Array:
+        """Return the covariance of f at any points under each member, an (M, n, n) array."""
+        raise NotImplementedError
+
+    def covariance(self, points: Any) -> Array:
+        """Return the covariance of f at any points, computed from counts and sums."""
+        return mix_covariances(self.members_at(points)[0], self.member_covariances(points))
+
+    @property
+    def conditioning(self) -> float:
+        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
+        return EPS * self._largest_ratio * max(1, self.tally.most)
+
+    @property
+    def _largest_ratio(self) -> float:
+        """k(x, x) / ridge of the member that has relatively the least noise."""
+        raise NotImplementedError
 
 
 def read_members(kernel: Any, ridge: Any) -> tuple[KernelStack, Array]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Indices, NumericsWarning
+from kernelbandits.checks import Array
 from kernelbandits.domains import Box, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import (
@@ -22,9 +22,9 @@ from kernelbandits.kernels import (
     has_adapted,
     squared_norms,
 )
-from kernelbandits.posterior.base import EPS, LARGEST_ERROR, Health, warn_of_conditioning
+from kernelbandits.posterior.base import EPS, Health
 from kernelbandits.posterior.cholesky import GrowingFactor
-from kernelbandits.posterior.members import mix_covariances, mix_moments, read_members
+from kernelbandits.posterior.members import MemberPosterior, read_members
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
 
 LEAST_PIVOT = 1e3 * EPS
@@ -185,7 +185,7 @@ class PointMember:
         return not (same_factor and abs(self.log_det - log_det) <= allowed)
 
 
-class PointPosterior:
+class PointPosterior(MemberPosterior):
     """The mixture of M >= 1 posteriors at any points, from the m distinct points played.
 
     Under each member, with A = K + ridge N^-1, N the counts of the points and ybar their mean
@@ -217,11 +217,6 @@ class PointPosterior:
     (array([1.103, 1.818]), array([0.816, 0.302]))
     """
 
-    lends = False
-    is_plain = False
-    complete = True
-    """It has learnt every reward unchanged."""
-
     def __init__(self, kernel: Any, domain: Any, ridge: Any = 1.0) -> None:
         self.stack, self.ridges = read_members(kernel, ridge)
         self.dimension = dimension_of(domain)
@@ -237,8 +232,6 @@ class PointPosterior:
         self._weights: tuple[Array, Array] | None = None
         """Counts and sums of the points under each member, if rewards differ in precision."""
         self._slot: dict[bytes, int] = {}
-        self._audits = self._repairs = self._audited_at = 0
-        self._warned = False
         self._report_conditioning()
 
     points: Array
@@ -247,34 +240,9 @@ class PointPosterior:
     # ------------------------------------------------------------------ what was learnt
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each member."""
-        return self.stack.kernels
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of the first member."""
-        return self.kernels[0]
-
-    @property
-    def ridge(self) -> float:
-        """The ridge of the first member."""
-        return float(self.ridges[0])
-
-    @property
-    def counts(self) -> Indices:
-        """How often each point was played."""
-        return self.tally.counts
-
-    @property
     def sums(self) -> Array:
         """The sum of the rewards at each point."""
         return self.tally.sums
-
-    @property
-    def events(self) -> int:
-        """The number of rewards."""
-        return self.tally.events
 
     @property
     def prior(self) -> Array:
@@ -423,30 +391,18 @@ class PointPosterior:
             other._weights = counts[chosen], sums[chosen]
         return other
 
-    def audit(self) -> bool:
+    def _restore_state(self) -> bool:
         """Compute the factors again from counts and sums; return whether one had been damaged."""
-        self._audits += 1
-        self._audited_at = self.events
-        if not len(self.points):
-            return False
         matrices = self.stack(self.points, self.points)
         before = [(member.copy(), member.log_det) for member in self.members]
         self._restart(matrices, [member.prior for member in self.members])
         counts, _ = self.member_totals()
-        repaired = any(
+        return any(
             old.differs(matrix + np.diag(member.ridge / number), member.log_det, self.conditioning)
             for (old, _), member, matrix, number in zip(
                 before, self.members, matrices, counts, strict=True
             )
         )
-        if repaired:
-            self._repairs += 1
-            warnings.warn(
-                f"posterior repaired from counts after {self.events} rewards",
-                NumericsWarning,
-                stacklevel=3,
-            )
-        return repaired
 
     @property
     def audit_interval(self) -> int:
@@ -478,11 +434,6 @@ class PointPosterior:
         crosses = self.stack(self._check_points("at", points), self.points)
         return np.asarray((crosses @ self.coefficients[..., None])[..., 0])
 
-    def at(self, points: Any) -> tuple[Array, Array]:
-        """Return mean and sd at any points."""
-        mean, variance = mix_moments(*self.members_at(points))
-        return mean, np.sqrt(variance)
-
     def member_covariances(self, points: Any) -> Array:
         """Return the covariance of f at any points under each member, an (M, n, n) array.
 
@@ -496,14 +447,6 @@ class PointPosterior:
                 explained = member.factor.solve(cross.T)
                 covariance -= explained.T @ explained
         return covariances
-
-    def covariance(self, points: Any) -> Array:
-        """Return the covariance of f at any points."""
-        return mix_covariances(self.members_at(points)[0], self.member_covariances(points))
-
-    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Return None: to leave out a point takes a factorisation (`Posterior.leave_out_each`)."""
-        return None
 
     def covariance_weights(self, slots: Sequence[int]) -> Array:
         """Return u of each member with cov(x, z) = k(x)' u, z the point played in its slot: (M, m).
@@ -523,20 +466,11 @@ class PointPosterior:
     def health(self) -> Health:
         """How accurate the numbers are, and what the audits found."""
         clamps = sum(member.clamps for member in self.members)
-        return Health(self._audits, self._repairs, clamps, self.conditioning)
+        return replace(super().health, clamps=clamps)
 
     @property
-    def conditioning(self) -> float:
-        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
-        ratio = max(float(member.prior.max()) / member.ridge for member in self.members)
-        return EPS * ratio * max(1, self.tally.most)
-
-    def _report_conditioning(self) -> None:
-        """Warn once if variances have lost more than ten of their sixteen digits."""
-        if not self._warned and self.conditioning > LARGEST_ERROR:
-            self._warned = True
-            worst = max(self.members, key=lambda one: float(one.prior.max()) / one.ridge)
-            warn_of_conditioning(self.conditioning, worst.ridge)
+    def _largest_ratio(self) -> float:
+        return max(float(member.prior.max()) / member.ridge for member in self.members)
 
     def _check_points(self, owner: str, points: Any) -> Array:
         """Return the points as an array of the right dimension, with -0.0 as 0.0.

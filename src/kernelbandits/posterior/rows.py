@@ -16,12 +16,11 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import (
-    Kernel,
     KernelStack,
     PoolRows,
 )
 from kernelbandits.posterior.base import EPS, ROUNDING, Posterior, prior_variance
-from kernelbandits.posterior.members import mix_covariances, mix_moments, read_members
+from kernelbandits.posterior.members import MemberPosterior, mix_moments, read_members
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals, lower_roots
 from kernelbandits.runtime import require_memory, single_threaded
 
@@ -125,7 +124,7 @@ class PriorRows:
                 out[:, row, same] += self.stack.stacked.nuggets[:, None]
 
 
-class RowPosterior(Posterior):
+class RowPosterior(MemberPosterior, Posterior):  # type: ignore[override]
     """The mixture of M >= 1 posteriors over a pool, each with weight 1 / M:
 
     mean = average of mean_i,   variance = average of (variance_i + mean_i^2) - mean^2.
@@ -202,15 +201,12 @@ class RowPosterior(Posterior):
         self._exact: tuple[Indices, list[Factorisation]] | None = None
         self._ceilings: Array = ROUNDING * self.priors
         """(M, n): no exact variance is larger."""
-        self._audits = self._repairs = self._clamps = 0
-        self._audited_at = self._patience = 0
+        self._audits = self._repairs = self._clamps = self._audited_at = self._patience = 0
         # Rounding leaves variances a little below zero; anything beyond this is damage.
         self._least_variance = -1e-9 * self._largest
         self._warned = False
         self._report_conditioning()
 
-    ridges: Array = np.empty(0)
-    """The ridge of each member."""
     means: Array = np.empty((0, 0))
     """(M, n): the posterior mean of each arm under each member."""
     variances: Array = np.empty((0, 0))
@@ -220,21 +216,6 @@ class RowPosterior(Posterior):
     """log det(I + K_t / ridge) under each member."""
 
     # ------------------------------------------------------------------ the mixture
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each member."""
-        return self.stack.kernels
-
-    @property
-    def kernel(self) -> Kernel:  # type: ignore[override]
-        """The kernel of the first member."""
-        return self.kernels[0]
-
-    @property
-    def ridge(self) -> float:  # type: ignore[override]
-        """The ridge of the first member."""
-        return float(self.ridges[0])
 
     @property
     def prior(self) -> Array:  # type: ignore[override]
@@ -272,11 +253,6 @@ class RowPosterior(Posterior):
     def _largest(self) -> float:  # type: ignore[override]
         """The largest prior variance."""
         return float(self.priors.max())
-
-    @property
-    def conditioning(self) -> float:
-        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
-        return EPS * self._largest_ratio * max(1, self.tally.most)
 
     @cached_property
     def _largest_ratio(self) -> float:
@@ -602,11 +578,6 @@ class RowPosterior(Posterior):
         explained = np.array([np.einsum("mn,mn->n", root, root) for root in roots])
         return means, np.sqrt(np.maximum(priors - explained, 0.0))
 
-    def at(self, points: Any) -> tuple[Array, Array]:
-        """Return mean and sd at any points, computed from counts and sums."""
-        mean, variance = mix_moments(*self.members_at(points))
-        return mean, np.sqrt(variance)
-
     def member_covariances(self, points: Any) -> Array:
         """Return the covariance of f at any points under each member, an (M, n, n) array."""
         where = self._check_points(points)
@@ -618,10 +589,6 @@ class RowPosterior(Posterior):
                 root = one.explained_root(cross)
                 covariance -= root.T @ root
         return covariances
-
-    def covariance(self, points: Any) -> Array:
-        """Return the covariance of f at any points, from counts and sums."""
-        return mix_covariances(self.members_at(points)[0], self.member_covariances(points))
 
     def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
         """Predict the mean reward of each point from the other points; None if inaccurate.
