@@ -49,8 +49,6 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.posterior import (
-    ArmPosterior,
-    PointPosterior,
     Posterior,
     RowPosterior,
     posterior_on,
@@ -468,8 +466,7 @@ class Policy:
     @property
     def _learns_blocks(self) -> bool:
         """Whether the counts and sums of the arms say all that the policy has learnt."""
-        plain = type(self.posterior) in (ArmPosterior, RowPosterior)
-        return plain and type(self)._learn is Policy._learn
+        return self.posterior.rebuilds and type(self)._learn is Policy._learn
 
     @single_threaded
     def _learn_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> int:
@@ -622,8 +619,7 @@ class Policy:
         rewards: it has no model of all of them.
         """
         posterior = self.posterior
-        every = isinstance(posterior, PointPosterior) or posterior.is_plain
-        if not every or not posterior.complete or not posterior.events:
+        if not posterior.rests_on_totals or not posterior.complete or not posterior.events:
             return None
         return Observations.of(posterior, self.units)
 

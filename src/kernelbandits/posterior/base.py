@@ -54,15 +54,35 @@ class AuditedPosterior:
     tally: Tally
     ridge: float
     """lambda of the paper, the variance of the noise; of several members, that of the first."""
-    lends = False
-    """Whether a compiled loop can work on its state (`lend`, `take_back`)."""
+    loop_form: str | None = None
+    """What a compiled loop works on (`lend`, `take_back`): a "covariance", the "rows" of a pool, or
+    None where there is no such loop. `experiment.engines` asks."""
+    rebuilds = False
+    """Whether `rebuild` gives its state from a tally. `Policy.tell_in_blocks` asks."""
+    holds_covariance = False
+    """Whether it holds the covariance of all arms. `GPTS` asks, which then draws at all jointly."""
+    has_bands = False
+    """Whether the confidence sets of `theory.bands` are proved for it."""
     is_plain = False
     """Whether all rewards count alike, so that counts and sums of the arms determine it."""
     complete = True
     """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
 
+    @property
+    def rests_on_totals(self) -> bool:
+        """Whether counts and sums of distinct points determine it. `Policy.observations` asks."""
+        return self.is_plain
+
+    def memory(self, distinct: int) -> int:
+        """Return how many bytes are needed after so many distinct arms; 0 if that does not matter.
+
+        `experiment.engines` asks before a run.
+        """
+        return 0
+
     _audits = _repairs = _clamps = _audited_at = 0
     _warned = False
+    _source = "from counts"
 
     @property
     def counts(self) -> Indices:
@@ -88,7 +108,7 @@ class AuditedPosterior:
         if repaired:
             self._repairs += 1
             warnings.warn(
-                f"posterior repaired from counts after {self.events} rewards",
+                f"posterior repaired {self._source} after {self.events} rewards",
                 NumericsWarning,
                 stacklevel=3,
             )
@@ -234,14 +254,55 @@ class Posterior(AuditedPosterior):
             self._clamps += variance < 0
             variance, column = 0.0, np.zeros_like(column)
         evidence = variance + self.ridge
-        # BLAS works in place: numpy would make a temporary array at every reward.
-        daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
-        self.log_det += math.log1p(variance / self.ridge)
-        count = self.tally.add(arm, reward)
-        self._ceiling[arm] = min(self._ceiling[arm], ROUNDING * self.ridge / count)
-        dscal(1.0 / math.sqrt(evidence), column)
-        self._downdate(arm, column, evidence)
+        events, ceiling = self.tally.events, self._ceiling[arm]
+        try:
+            count = self.tally.add(arm, reward)
+            # BLAS works in place: numpy would make a temporary array at every reward.
+            daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
+            self.log_det += math.log1p(variance / self.ridge)
+            self._ceiling[arm] = min(self._ceiling[arm], ROUNDING * self.ridge / count)
+            dscal(1.0 / math.sqrt(evidence), column)
+            self._downdate(arm, column, evidence)
+        except BaseException:
+            self._ceiling[arm] = ceiling
+            self._take_back(events)
+            raise
         self.audit_if_due(suspicious)
+
+    def _take_back(self, events: int) -> None:
+        """Forget a reward whose update was interrupted: there were so many before it."""
+        self.tally.take_back_last(events)
+        self._restore_state()
+
+    def best_estimates(self) -> Array:
+        """Return the highest mean of each member among the arms played, (M,); 0 before any.
+
+        The rules of expected improvement ask.
+        """
+        if not self.events:
+            return np.zeros(len(self.ridges))
+        return np.asarray(self.means[:, self.support].max(1))
+
+    def estimates(self, arms: Indices) -> tuple[Array, Array]:
+        """Return mean and sd of some arms. The rules that eliminate arms ask."""
+        return self.mean[arms], np.sqrt(np.maximum(self.variance[arms], 0.0))
+
+    def keep(self, arm: int) -> None:
+        """Do nothing: all arms are kept up to date (`PartialPosterior.keep`)."""
+
+    def arm_covariance(self, arms: Indices, others: Indices) -> Array:
+        """Return the covariances of arms with others, cov(x, z) = k(x, z) - V(x)' V(z).
+
+        They are computed from counts and sums. `theory.bands` asks.
+        """
+        points, played, kernel = self.points, self.support, self.kernel
+        prior = kernel(points[arms], points[others])
+        if not len(played):
+            return prior
+        exact, where = self._factorisation(played), points[played]
+        left = exact.explained_root(kernel(points[arms], where))
+        right = exact.explained_root(kernel(points[others], where))
+        return prior - left.T @ right
 
     def with_pending(self, arms: Sequence[int]) -> Self:
         """Return a copy with the variances as if these arms had been played already.

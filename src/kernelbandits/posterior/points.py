@@ -429,6 +429,18 @@ class PointPosterior(MemberPosterior):
         ]
         return means, np.sqrt(np.maximum(priors - np.array(explained), 0.0))
 
+    @property
+    def rests_on_totals(self) -> bool:
+        """Counts and sums of the points determine it."""
+        return True
+
+    def best_estimates(self) -> Array:
+        """Return the highest mean of each member among the points played, (M,); 0 before any.
+
+        The rules of expected improvement ask.
+        """
+        return self.played_means.max(1) if self.events else np.zeros(len(self.members))
+
     def member_means(self, points: Any) -> Array:
         """Return the mean of each member at any points, an (M, n) array, without the sds."""
         crosses = self.stack(self._check_points("at", points), self.points)

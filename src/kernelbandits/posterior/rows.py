@@ -170,7 +170,7 @@ class RowPosterior(MemberPosterior, Posterior):  # type: ignore[override]
            [1.496, 1.818, 1.496]])
     """
 
-    is_plain = True
+    is_plain = rebuilds = True
 
     def __init__(self, kernel: Any, points: Any, ridge: Any = 1.0) -> None:
         self.stack, self.ridges = read_members(kernel, ridge)
@@ -224,8 +224,13 @@ class RowPosterior(MemberPosterior, Posterior):  # type: ignore[override]
         return prior
 
     @property
-    def lends(self) -> bool:  # type: ignore[override]
-        """Whether a compiled loop can work on its state: it knows a single member."""
+    def loop_form(self) -> str | None:  # type: ignore[override]
+        """What a compiled loop works on: the rows of a single member."""
+        return "rows" if len(self.ridges) == 1 else None
+
+    @property
+    def has_bands(self) -> bool:  # type: ignore[override]
+        """Whether it has a single member."""
         return len(self.ridges) == 1
 
     @property
@@ -274,15 +279,24 @@ class RowPosterior(MemberPosterior, Posterior):  # type: ignore[override]
         If the variance of the arm is not positive, nothing is left to learn and c is taken as zero.
         """
         value = self._check_reward(arm, reward)
-        suspicious = self._condition(arm, [value] * len(self.ridges))
-        count = self.tally.add(arm, value)
+        column, events = self._find_column(arm), self.tally.events
+        try:
+            count = self.tally.add(arm, value)
+            suspicious = self._condition(arm, [value] * len(self.ridges), *column)
+        except BaseException:
+            self._take_back(events)
+            raise
         for i, ridge in enumerate(self._ridges):
             self._ceilings[i, arm] = min(self._ceilings.item(i, arm), ROUNDING * ridge / count)
         self.audit_if_due(suspicious)
 
-    def _condition(self, arm: int, rewards: list[float]) -> bool:
-        """Learn a reward of each member at an arm; return whether a variance is impossible."""
-        columns, coordinates = self._find_column(arm)
+    def _condition(
+        self, arm: int, rewards: list[float], columns: Array, coordinates: Array
+    ) -> bool:
+        """Learn a reward of each member at an arm; return whether a variance is impossible.
+
+        The column and its coordinates (`_find_column`) are changed.
+        """
         # Comparisons are negated so that NaN is suspicious too.
         least = self.variances.item(int(self.variances.argmin()))
         suspicious = not least >= self._least_variance
@@ -406,7 +420,7 @@ class RowPosterior(MemberPosterior, Posterior):  # type: ignore[override]
 
     def _imagine(self, arm: int) -> None:
         """Let each member learn its own mean at an arm."""
-        self._condition(arm, self.means[:, arm].tolist())
+        self._condition(arm, self.means[:, arm].tolist(), *self._find_column(arm))
         self.tally.add(arm, float(self.mean[arm]))
 
     def _append(self, arms: list[int]) -> None:
