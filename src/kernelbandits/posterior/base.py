@@ -45,114 +45,30 @@ class Health:
     """eps k_max n_max / ridge, the relative error to expect of a variance."""
 
 
-class AuditedPosterior:
-    """What all posteriors share: the rewards counted, and the audits of the state.
-
-    A subclass defines `_restore_state` (compute the state from counts and sums) and `conditioning`.
-    """
-
-    tally: Tally
-    ridge: float
-    """lambda of the paper, the variance of the noise; of several members, that of the first."""
-    loop_form: str | None = None
-    """What a compiled loop works on (`lend`, `take_back`): a "covariance", the "rows" of a pool, or
-    None where there is no such loop. `experiment.engines` asks."""
-    rebuilds = False
-    """Whether `rebuild` gives its state from a tally. `Policy.tell_in_blocks` asks."""
-    holds_covariance = False
-    """Whether it holds the covariance of all arms. `GPTS` asks, which then draws at all jointly."""
-    has_bands = False
-    """Whether the confidence sets of `theory.bands` are proved for it."""
-    is_plain = False
-    """Whether all rewards count alike, so that counts and sums of the arms determine it."""
-    complete = True
-    """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
-
-    @property
-    def rests_on_totals(self) -> bool:
-        """Whether counts and sums of distinct points determine it. `Policy.observations` asks."""
-        return self.is_plain
-
-    def memory(self, distinct: int) -> int:
-        """Return how many bytes are needed after so many distinct arms; 0 if that does not matter.
-
-        `experiment.engines` asks before a run.
-        """
-        return 0
-
-    _audits = _repairs = _clamps = _audited_at = 0
-    _warned = False
-    _source = "from counts"
-
-    @property
-    def counts(self) -> Indices:
-        """How often each arm was played."""
-        return self.tally.counts
-
-    @property
-    def events(self) -> int:
-        """The number of rewards."""
-        return self.tally.events
-
-    def audit(self) -> bool:
-        """Compare the state with the posterior computed from counts and sums.
-
-        A state that differs by more than rounding is replaced, with a warning. Return whether it
-        was.
-        """
-        self._audits += 1
-        self._audited_at = self.tally.events
-        if not self.events:
-            return False
-        repaired = self._restore_state()
-        if repaired:
-            self._repairs += 1
-            warnings.warn(
-                f"posterior repaired {self._source} after {self.events} rewards",
-                NumericsWarning,
-                stacklevel=3,
-            )
-        return repaired
-
-    def _restore_state(self) -> bool:
-        """Compute the state from counts and sums; return whether it was damaged."""
-        raise NotImplementedError
-
-    @property
-    def health(self) -> Health:
-        """How accurate the numbers are, and what the audits found."""
-        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
-
-    @property
-    def conditioning(self) -> float:
-        """The relative error to expect of a variance."""
-        raise NotImplementedError
-
-    def _report_conditioning(self) -> None:
-        """Warn once if variances have lost more than ten of their sixteen digits."""
-        if not self._warned and self.conditioning > LARGEST_ERROR:
-            self._warned = True
-            text = (
-                f"posterior variances are good to {self.conditioning:.0e} only: "
-                f"ridge {self._least_ridge:g} is small"
-            )
-            warnings.warn(text, NumericsWarning, stacklevel=4)
-
-    @property
-    def _least_ridge(self) -> float:
-        """The least ridge of a member."""
-        return self.ridge
-
-    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Predict the mean reward of each point from the other points, (M, points) arrays.
-
-        `points` and `counts` are those of all rewards. None where that takes a factorisation, and
-        where the posterior rests on other rewards than these.
-        """
-        return None
+def audit_state(posterior: Any) -> bool:
+    """Compare the state of a posterior with its counts and sums (`Posterior.audit`)."""
+    posterior._audits += 1
+    posterior._audited_at = posterior.events
+    if not posterior.events:
+        return False
+    repaired: bool = posterior._restore_state()
+    if repaired:
+        posterior._repairs += 1
+        text = f"posterior repaired {posterior._source} after {posterior.events} rewards"
+        warnings.warn(text, NumericsWarning, stacklevel=4)
+    return repaired
 
 
-class Posterior(AuditedPosterior):
+def report_conditioning(posterior: Any) -> None:
+    """Warn once if variances of a posterior have lost more than ten of their sixteen digits."""
+    if not posterior._warned and posterior.conditioning > LARGEST_ERROR:
+        posterior._warned = True
+        least = float(posterior.ridges.min())
+        text = f"posterior variances are good to {posterior.conditioning:.0e} only: "
+        warnings.warn(f"{text}ridge {least:g} is small", NumericsWarning, stacklevel=5)
+
+
+class Posterior:
     """The posterior over a finite list of arms; subclasses differ in what they hold in memory.
 
     `mean`, `sd` and `log_det` are the estimate. `update(arm, reward)` adds a reward, `at(points)`
@@ -202,6 +118,24 @@ class Posterior(AuditedPosterior):
     variance: Array
     """cov(x, x) as computed; rounding may leave it slightly below zero."""
 
+    loop_form: str | None = None
+    """What a compiled loop works on (`lend`, `take_back`): a "covariance", the "rows" of a pool, or
+    None where there is no such loop. `experiment.engines` asks."""
+    rebuilds = False
+    """Whether `rebuild` gives its state from a tally. `Policy.tell_in_blocks` asks."""
+    holds_covariance = False
+    """Whether it holds the covariance of all arms. `GPTS` asks, which then draws at all jointly."""
+    has_bands = False
+    """Whether the confidence sets of `theory.bands` are proved for it."""
+    is_plain = False
+    """Whether all rewards count alike, so that counts and sums of the arms determine it."""
+    complete = True
+    """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
+
+    _audits = _repairs = _clamps = _audited_at = 0
+    _warned = False
+    _source = "from counts"
+
     @property
     def sd(self) -> Array:
         """The posterior standard deviation of each arm."""
@@ -231,6 +165,28 @@ class Posterior(AuditedPosterior):
     def variances(self) -> Array:
         """(M, n): the posterior variance of each arm under each member, as computed."""
         return self.variance[None]
+
+    @property
+    def counts(self) -> Indices:
+        """How often each arm was played."""
+        return self.tally.counts
+
+    @property
+    def events(self) -> int:
+        """The number of rewards."""
+        return self.tally.events
+
+    @property
+    def rests_on_totals(self) -> bool:
+        """Whether counts and sums of distinct points determine it. `Policy.observations` asks."""
+        return self.is_plain
+
+    def memory(self, distinct: int) -> int:
+        """Return how many bytes are needed after so many distinct arms; 0 if that does not matter.
+
+        `experiment.engines` asks before a run.
+        """
+        return 0
 
     @property
     def support(self) -> Indices:
@@ -431,11 +387,27 @@ class Posterior(AuditedPosterior):
         """Return the covariance of f at any points under each member, an (M, n, n) array."""
         return self.covariance(points)[None]
 
+    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Predict the mean reward of each point from the other points, (M, points) arrays.
+
+        `points` and `counts` are those of all rewards. None where that takes a factorisation, and
+        where the posterior rests on other rewards than these.
+        """
+        return None
+
     def _check_points(self, points: Any) -> Array:
         """Return the points as an array of the right dimension."""
         where, d = checks.points("at", points), self.points.shape[1]
         checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
         return where
+
+    def audit(self) -> bool:
+        """Compare the state with the posterior computed from counts and sums.
+
+        A state that differs by more than rounding is replaced, with a warning. Return whether it
+        was.
+        """
+        return audit_state(self)
 
     def _restore_state(self) -> bool:
         """Compute the state from counts and sums; return whether it was damaged."""
@@ -448,6 +420,11 @@ class Posterior(AuditedPosterior):
     def _log_det(self, exact: Factorisation, played: Indices) -> float:
         """Return log_det from counts and sums."""
         return exact.log_det
+
+    @property
+    def health(self) -> Health:
+        """How accurate the numbers are, and what the audits found."""
+        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
 
     @property
     def conditioning(self) -> float:
@@ -496,6 +473,9 @@ class Posterior(AuditedPosterior):
     def _largest_reward(self) -> float:
         """Return the size of the largest reward, or the smallest number with all its digits."""
         return max(self.tally.largest, SMALLEST)
+
+    def _report_conditioning(self) -> None:
+        report_conditioning(self)
 
 
 def prior_variance(kernel: Kernel, points: Array) -> Array:

@@ -9,15 +9,17 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel, KernelStack, as_kernel
-from kernelbandits.posterior.base import EPS, AuditedPosterior
+from kernelbandits.posterior.base import EPS
+from kernelbandits.posterior.sufficient import Tally
 
 
-class MemberPosterior(AuditedPosterior):
+class MemberPosterior:
     """What posteriors of M >= 1 members share: their moments, each with weight 1 / M.
 
     A subclass defines `members_at`, `member_covariances` and `_largest_ratio`.
     """
 
+    tally: Tally
     stack: KernelStack
     """The kernels of the members."""
     ridges: Array = np.empty(0)
@@ -34,13 +36,9 @@ class MemberPosterior(AuditedPosterior):
         return self.kernels[0]
 
     @property
-    def ridge(self) -> float:  # type: ignore[override]
+    def ridge(self) -> float:
         """The ridge of the first member."""
         return self.ridges.item(0)
-
-    @property
-    def _least_ridge(self) -> float:
-        return float(self.ridges.min())
 
     def members_at(self, points: Any) -> tuple[Array, Array]:
         """Return mean and sd of each member at any points, (M, n) arrays."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from kernelbandits import checks
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Box, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import (
@@ -22,7 +21,7 @@ from kernelbandits.kernels import (
     has_adapted,
     squared_norms,
 )
-from kernelbandits.posterior.base import EPS, Health
+from kernelbandits.posterior.base import EPS, Health, audit_state, report_conditioning
 from kernelbandits.posterior.cholesky import GrowingFactor
 from kernelbandits.posterior.members import MemberPosterior, read_members
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
@@ -217,6 +216,16 @@ class PointPosterior(MemberPosterior):
     (array([1.103, 1.818]), array([0.816, 0.302]))
     """
 
+    # What `Posterior` says of itself; it has no list of arms, and no compiled loop.
+    loop_form = None
+    rebuilds = holds_covariance = has_bands = is_plain = False
+    complete = True
+    """It has learnt every reward unchanged."""
+    rests_on_totals = True
+    _audits = _repairs = _audited_at = 0
+    _warned = False
+    _source = "from counts"
+
     def __init__(self, kernel: Any, domain: Any, ridge: Any = 1.0) -> None:
         self.stack, self.ridges = read_members(kernel, ridge)
         self.dimension = dimension_of(domain)
@@ -238,6 +247,16 @@ class PointPosterior(MemberPosterior):
     """(m, d): the distinct points played, in the order of their first play."""
 
     # ------------------------------------------------------------------ what was learnt
+
+    @property
+    def counts(self) -> Indices:
+        """How often each point was played."""
+        return self.tally.counts
+
+    @property
+    def events(self) -> int:
+        """The number of rewards."""
+        return self.tally.events
 
     @property
     def sums(self) -> Array:
@@ -391,6 +410,10 @@ class PointPosterior(MemberPosterior):
             other._weights = counts[chosen], sums[chosen]
         return other
 
+    def audit(self) -> bool:
+        """Compute the factors again from counts and sums; return whether one had been damaged."""
+        return audit_state(self)
+
     def _restore_state(self) -> bool:
         """Compute the factors again from counts and sums; return whether one had been damaged."""
         matrices = self.stack(self.points, self.points)
@@ -428,11 +451,6 @@ class PointPosterior(MemberPosterior):
             for member, cross in zip(self.members, crosses, strict=True)
         ]
         return means, np.sqrt(np.maximum(priors - np.array(explained), 0.0))
-
-    @property
-    def rests_on_totals(self) -> bool:
-        """Counts and sums of the points determine it."""
-        return True
 
     def best_estimates(self) -> Array:
         """Return the highest mean of each member among the points played, (M,); 0 before any.
@@ -478,7 +496,18 @@ class PointPosterior(MemberPosterior):
     def health(self) -> Health:
         """How accurate the numbers are, and what the audits found."""
         clamps = sum(member.clamps for member in self.members)
-        return replace(super().health, clamps=clamps)
+        return Health(self._audits, self._repairs, clamps, self.conditioning)
+
+    def _report_conditioning(self) -> None:
+        report_conditioning(self)
+
+    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return None: to leave out a point takes a factorisation (`Posterior.leave_out_each`)."""
+        return None
+
+    def memory(self, distinct: int) -> int:
+        """Return 0: no run needs to ask (`Posterior.memory`)."""
+        return 0
 
     @property
     def _largest_ratio(self) -> float:
