@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Complex, Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Value = TypeVar("Value")
 Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 """Arms in the record of a run; 32 bits are enough and halve the files."""
@@ -89,6 +90,16 @@ def needs(condition: bool, owner: str, needed: str, got: object) -> None:
 
 LONGEST_QUOTE = 200
 """The most characters of what was given that an error quotes."""
+
+
+def unchecked(made: type[Value], parts: Mapping[str, Any]) -> Value:
+    """Return a frozen value of parts that were checked already: its own checks do not run.
+
+    Parts that are left out have their defaults.
+    """
+    value = object.__new__(made)
+    vars(value).update(parts)
+    return value
 
 
 def quote_given(got: object) -> str:

@@ -53,9 +53,8 @@ def arms_outside(auto):
 def full_mixture(auto):
     """The mixture over all arms of the pool, by its definition."""
     fitter, fit = auto.learner.fitter, auto.learner.fit
-    kernels = [fitter.kernel_of(scales, fit) for scales in fit.members]
     ridges = [ridge_of(scales) for scales in fit.members]
-    mixture = RowPosterior(kernels, auto.domain, ridges)
+    mixture = RowPosterior(fitter.stack_of(fit), auto.domain, ridges)
     counts, sums = np.zeros((2, len(auto.domain)))
     played = auto.domain.index.find(auto.rewards.points)
     counts[played], sums[played] = auto.rewards.counts, auto.rewards.sums_in(auto.units)

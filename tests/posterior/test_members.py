@@ -16,7 +16,6 @@ from kernelbandits.kernels import (
     KernelStack,
     PoolRows,
     SamePoint,
-    StackedKernels,
 )
 from kernelbandits.policies.acquisition import (
     LogExpectedImprovement,
@@ -217,7 +216,7 @@ class TestStackedKernels:
     def test_values_are_those_of_each_kernel_without_its_nugget(self, nu):
         points = few_values()
         kernels = fitted_kernels(5, BLOCKS, nu)
-        stacked = StackedKernels.of(kernels)
+        stacked = KernelStack(kernels).stacked
         smooth = [kernel.left for kernel in kernels]
         expected = np.array([kernel(points[:7], points) for kernel in smooth])
         np.testing.assert_allclose(stacked(points[:7], points), expected, rtol=1e-12)
@@ -236,8 +235,8 @@ class TestStackedKernels:
             [one + AdditiveMatern((1.0, 3.0))],
             [one + AdditiveMatern((1.0, 2.0), ((0, 1),))],
         ):
-            assert StackedKernels.of(kernels) is None
-        assert StackedKernels.of([one, 3.0 * one + Constant()]) is not None
+            assert KernelStack(kernels * 2).stacked is None
+        assert KernelStack([one, 3.0 * one + Constant()]).stacked is not None
 
 
 class TestRows:

@@ -425,7 +425,7 @@ BREAKAGES = {
     "a band a tenth too wide": (larger_radius(theory_bands), best_ridge),
     "policies with a radius too wide": (larger_radius(martingale_mixtures), check_cmm_policy),
     "the covariance of a pair with the wrong sign": (
-        patched(theory_bands, "covariance", lambda sound: lambda *given: -sound(*given)),
+        patched(Posterior, "arm_covariance", lambda sound: lambda *given: -sound(*given)),
         pool_ellipsoid,
     ),
     "no contradiction": (

@@ -17,9 +17,9 @@ from kernelbandits.calibration.standard import Standard, check_counts, check_vec
 from kernelbandits.checks import Array
 from kernelbandits.kernels import (
     RBF,
-    AdditiveMatern,
     Constant,
     Kernel,
+    KernelParts,
     Linear,
     Matern,
     SamePoint,
@@ -110,12 +110,9 @@ class Calibration:
     @property
     def kernel(self) -> Kernel:
         """The kernel k, with k(x, x) = 1; of features their inner product."""
-        return self.kernel_with(self.lengthscales)
-
-    def kernel_with(self, lengths: tuple[float, ...]) -> Kernel:
-        """Return the kernel k with other lengthscales."""
         if self.features:
             return Linear()
+        lengths = self.lengthscales
         return RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
 
     @property
@@ -129,14 +126,25 @@ class Calibration:
         The mean is unknown, with variance 1. The lengthscales, of the unit cube, are multiplied by
         the sides of the domain.
         """
-        lengths = () if self.features else tuple((np.array(self.lengthscales) * sides).tolist())
-        kernel: Kernel = Scaled(self.kernel_with(lengths), self.signal_variance) + Constant()
-        if self.additive_variance:
-            parts = AdditiveMatern(lengths, self.blocks, self.nu)
-            kernel += Scaled(parts, self.additive_variance)
+        if not self.features:
+            return self.parts(sides).compose()
+        kernel: Kernel = self.posterior_kernel + Constant()
         if self.nugget_variance:
             kernel += Scaled(SamePoint(), self.nugget_variance)
         return kernel
+
+    def parts(self, sides: Array) -> KernelParts:
+        """Return the parts of `whole_kernel`, unless the points are features."""
+        blocks = self.blocks or tuple((j,) for j in range(self.dimension))
+        return KernelParts(
+            lengthscale=tuple((np.array(self.lengthscales) * sides).tolist()),
+            nu=self.nu,
+            signal=self.signal_variance,
+            level=1.0,
+            additive=self.additive_variance,
+            nugget=self.nugget_variance,
+            blocks=blocks if self.additive_variance else (),
+        )
 
     @property
     def total_variance(self) -> float:

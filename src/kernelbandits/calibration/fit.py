@@ -16,7 +16,7 @@ from kernelbandits.calibration.calibration import Calibration, check_smoothness
 from kernelbandits.calibration.evidence import Blocks, Evidence, EvidenceAt, PointPairs
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Standard, Summary
-from kernelbandits.checks import LARGEST_COORDINATE, Array
+from kernelbandits.checks import LARGEST_COORDINATE, Array, unchecked
 from kernelbandits.domains.arms import check_blocks
 from kernelbandits.domains.bfgs import projected_bfgs
 from kernelbandits.domains.sobol import shift_points, sobol
@@ -485,18 +485,23 @@ class ScaleFit:
         variances = dict(
             zip(self.prior.variances, np.exp(parameters[self.lengths :]).tolist(), strict=True)
         )
-        sizes = {"rewards": self.summary.rewards, "points": len(self.points)}
-        return Calibration(
-            lengthscales=tuple(lengths.tolist()),
-            signal_variance=variances["signal"],
-            additive_variance=variances.get("additive", 0.0),
-            nugget_variance=variances.get("nugget", 0.0),
-            noise_variance=variances["noise"],
-            standard=self.standard,
-            nu=self.nu,
-            blocks=self.blocks,
-            features=not self.blocks,
-            **(sizes | found),
+        # A search stays where all scales are finite and positive (`Prior.reach`).
+        return unchecked(
+            Calibration,
+            {
+                "lengthscales": tuple(lengths.tolist()),
+                "signal_variance": variances["signal"],
+                "additive_variance": variances.get("additive", 0.0),
+                "nugget_variance": variances.get("nugget", 0.0),
+                "noise_variance": variances["noise"],
+                "standard": self.standard,
+                "nu": self.nu,
+                "blocks": self.blocks,
+                "features": not self.blocks,
+                "rewards": self.summary.rewards,
+                "points": len(self.points),
+            }
+            | found,
         )
 
     def search(self) -> DensitySearch:

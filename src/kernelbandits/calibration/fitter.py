@@ -20,9 +20,9 @@ from kernelbandits.calibration.rewards import Rewards
 from kernelbandits.calibration.shape import FEWEST_POINTS, most_probable_shape
 from kernelbandits.calibration.sides import check_coordinates, domain_blocks, domain_sides
 from kernelbandits.calibration.standard import Standard
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, unchecked
 from kernelbandits.domains import Arms, Contextual
-from kernelbandits.kernels import Kernel, Scaled
+from kernelbandits.kernels import KernelStack
 
 EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
 """The likelihood is evaluated at most this often in one fit, of up to 100 points and of many."""
@@ -177,15 +177,21 @@ class Fitter:
         standard = fit.calibration.standard
         if not self.mean_known:
             return standard
-        return Standard(standard.original(fit.calibration.mean), standard.spread)
+        centre = standard.original(fit.calibration.mean)
+        return unchecked(Standard, {"centre": centre, "spread": standard.spread})
 
-    def kernel_of(self, scales: Calibration, fit: Fit) -> Kernel:
-        """Return the kernel of some scales of a fit."""
-        sides = np.array(fit.sides)
-        if not self.mean_known:
-            return scales.whole_kernel(sides)
-        lengths = tuple((np.array(scales.lengthscales) * sides).tolist())
-        return Scaled(scales.kernel_with(lengths), scales.signal_variance)
+    def stack_of(self, fit: Fit) -> KernelStack:
+        """Return the kernels of the members of a fit."""
+        sides, known = np.array(fit.sides), self.mean_known
+        if self.features:
+            members = fit.members
+            return KernelStack(
+                [one.posterior_kernel if known else one.whole_kernel(sides) for one in members]
+            )
+        parts = [scales.parts(sides) for scales in fit.members]
+        if known:
+            parts = [replace(part, level=0.0, additive=0.0, nugget=0.0) for part in parts]
+        return KernelStack.of_parts(parts)
 
     def scale_points(self, rewards: Rewards) -> Array:
         """Return the points with rewards, relative to the first of them, in sides of the domain."""
@@ -263,7 +269,7 @@ class RewardsFit:
     @property
     def _units(self) -> Standard:
         """Scales are fitted to the differences of the rewards from one of them."""
-        return Standard(self.rewards.origin)
+        return unchecked(Standard, {"centre": self.rewards.origin})
 
     @cached_property
     def _scale_fit(self) -> ScaleFit:

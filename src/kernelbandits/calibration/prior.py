@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class Prior:
                     known, "Prior", f"{field.name} in [-{LARGEST_LOG:g}, {LARGEST_LOG:g}]", value
                 )
 
-    @property
+    @cached_property
     def variances(self) -> tuple[str, ...]:
         """The variances of the model, in the order of the parameters after the lengthscales."""
         parts = ("signal", "additive", "nugget", "noise")

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration.power import invert_power, transform_power
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, unchecked
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
@@ -103,9 +103,11 @@ class Standard:
         Standard(centre=12.0, spread=1.0, shape=1.0, middle=0.0, stretch=1.0)
         """
         if self.is_linear:
-            return Standard(self.centre + self.spread * after.centre, self.spread * after.spread)
+            centre, spread = self.centre + self.spread * after.centre, self.spread * after.spread
+            return unchecked(Standard, {"centre": centre, "spread": spread})
         middle = self.middle + self.stretch * after.centre
-        return replace(self, middle=middle, stretch=self.stretch * after.spread)
+        transformed = {"middle": middle, "stretch": self.stretch * after.spread}
+        return unchecked(Standard, vars(self) | transformed)
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,8 @@ class Summary:
 
     @cached_property
     def standard(self) -> Standard:
-        return Standard(self.centre, 1.0 if self.constant else self.deviation)
+        spread = 1.0 if self.constant else self.deviation
+        return unchecked(Standard, {"centre": self.centre, "spread": spread})
 
 
 def scatters(owner: str, n: Array, s: Array, q: Array) -> Array:

@@ -152,7 +152,7 @@ def state_memory(policy: Policy, horizon: int) -> None:
     if it repeats arms is played with a notice.
     """
     posterior = policy.posterior
-    if not isinstance(posterior, RowPosterior):
+    if not posterior.memory(1):
         return
     n, held = len(posterior.mean), posterior.memory(posterior.distinct)
     most = min(n, posterior.distinct + horizon)
@@ -189,14 +189,14 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     sampling on large pools, schedules that look at the history, replicates, noise that differs
     among arms and moving instances are played in Python.
     """
-    if not policy.posterior.lends or instance.replicates is not None:
+    if policy.posterior.loop_form is None or instance.replicates is not None:
         return None
     if instance.noise_shares is not None:
         return None
     loop = valid_loop(type(policy), vars(policy))
     if isinstance(instance, MovingInstance) or loop is None:
         return None
-    pool = isinstance(policy.posterior, RowPosterior)
+    pool = policy.posterior.loop_form == "rows"
     if loop == "samples":
         return None if pool else play_samples
     rule: Any = policy

@@ -17,6 +17,7 @@ from kernelbandits.insight.model import FittedModel, model_of_answers, require_m
 from kernelbandits.insight.slices import Slice, list_variables
 from kernelbandits.markup import html_card, html_table
 from kernelbandits.policies import Policy
+from kernelbandits.posterior.members import mix_covariances
 from kernelbandits.runtime import single_threaded
 
 BAND = "the 95 % interval of that average, not of one candidate and not of a new measurement"
@@ -147,10 +148,11 @@ def average_slices(
     is_number, log
         What sort of variable it is.
     """
-    fitted = model.factorise()
-    averages = [
-        average_with_interval(*model.moments(fitted, each.rows), model.units) for each in slices
-    ]
+    posterior, averages = model.posterior, []
+    for each in slices:
+        means = posterior.member_means(each.rows)
+        covariance = mix_covariances(means, posterior.member_covariances(each.rows))
+        averages.append(average_with_interval(means.mean(0), covariance, model.units))
     mean, low, high = zip(*averages, strict=True)
     values = tuple(each.value for each in slices)
     return PartialDependence(name, values, mean, low, high, is_number, log)

@@ -13,7 +13,6 @@ from scipy.special import ndtri
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.insight.model import FittedModel, fitted_model
-from kernelbandits.kernels import KernelStack
 from kernelbandits.policies import Policy
 from kernelbandits.posterior import Factorisation
 from kernelbandits.posterior.members import mix_moments
@@ -199,7 +198,7 @@ def predict_left_out(model: FittedModel) -> LeaveOneOut | None:
     observed, members = model.observations, model.hyperparameters
     if len(observed) < FEWEST_POINTS:
         return None
-    matrices = KernelStack(members.kernels)(observed.points, observed.points)
+    matrices = members.stack(observed.points, observed.points)
     parts = [
         leave_out_each(matrix, ridge, observed.counts, observed.standardised)
         for matrix, ridge in zip(matrices, members.ridges, strict=True)

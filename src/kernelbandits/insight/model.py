@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array
-from kernelbandits.kernels import KernelStack
 from kernelbandits.policies import Policy
 from kernelbandits.policies.observations import Hyperparameters, Observations
-from kernelbandits.posterior import Factorisation
-from kernelbandits.posterior.members import mix_covariances, mix_moments
+from kernelbandits.posterior import PointPosterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,39 +61,21 @@ class FittedModel:
         ridges = self.hyperparameters.ridges
         return math.sqrt(sum(ridges) / len(ridges))
 
+    @cached_property
+    def posterior(self) -> PointPosterior:
+        """The posterior of the rewards under the members."""
+        stack, ridges, _ = self.hyperparameters
+        observed = self.observations
+        posterior = PointPosterior(stack, observed.points.shape[1], ridges)
+        totals = observed.counts, observed.counts * observed.standardised
+        # With standard errors, the counts are weights.
+        posterior.learn(observed.points, *totals, events=len(observed))
+        return posterior
+
     def estimate(self, rows: Array) -> tuple[Array, Array]:
         """Return the estimate and its standard deviation at any points, in the rewards' units."""
-        means, sds = [], []
-        for kernel, exact in zip(self.hyperparameters.kernels, self.factorise(), strict=True):
-            cross = kernel(rows, self.observations.points)
-            left = kernel.diagonal(rows) - (exact.explained_root(cross) ** 2).sum(0)
-            means.append(exact.mean(cross))
-            sds.append(np.sqrt(np.maximum(left, 0.0)))
-        mean, variance = mix_moments(np.array(means), np.array(sds))
-        sd = np.sqrt(variance)
+        mean, sd = self.posterior.at(rows)
         return np.asarray(self.units.original(mean)), np.asarray(self.units.original_sd(mean, sd))
-
-    def factorise(self) -> list[Factorisation]:
-        """Return the posterior of each member, from counts and sums."""
-        kernels, ridges, _ = self.hyperparameters
-        pairs = zip(kernels, ridges, strict=True)
-        return [self.observations.factorise(kernel, ridge) for kernel, ridge in pairs]
-
-    def moments(self, fitted: Sequence[Factorisation], rows: Array) -> tuple[Array, Array]:
-        """Return mean and covariance of f at some points, averaged over the members.
-
-        `fitted` are the posteriors of the members (`factorise`).
-        """
-        kernels = self.hyperparameters.kernels
-        stack = KernelStack(kernels)
-        crosses, priors = stack(rows, self.observations.points), stack(rows, rows)
-        means, covariances = [], []
-        for exact, cross, prior in zip(fitted, crosses, priors, strict=True):
-            root = exact.explained_root(cross)
-            means.append(exact.mean(cross))
-            covariances.append(prior - root.T @ root)
-        every = np.array(means)
-        return every.mean(0), mix_covariances(every, np.array(covariances))
 
     def block_lengthscales(self, block: Sequence[int]) -> Array | None:
         """Return the lengthscale of a column under each member, in the units of its coordinates.
@@ -125,7 +106,7 @@ def model_of_answers(policy: Policy) -> FittedModel | None:
     if policy.observations() is None:
         return None
     posterior, units = policy.answer_model()
-    members = Hyperparameters(posterior.kernels, posterior.ridges.tolist(), None)
+    members = Hyperparameters(posterior.stack, posterior.ridges.tolist(), None)
     return FittedModel(Observations.of(posterior, units), members, units)
 
 

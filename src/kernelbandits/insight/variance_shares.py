@@ -86,12 +86,7 @@ def share_variance(
     blocks
         The coordinates of each column; by default every coordinate is a column.
     """
-    members = [*zip(model.hyperparameters.kernels, model.factorise(), strict=True)]
-    points = model.observations.points
-
-    def means(where: Array) -> Array:
-        return np.array([exact.mean(kernel(where, points)) for kernel, exact in members])
-
+    means = model.posterior.member_means
     chosen = [(j,) for j in range(rows.shape[1])] if blocks is None else blocks
     return tuple(column_relevance(means, rows, block) for block in chosen)
 

@@ -48,7 +48,7 @@ from kernelbandits.kernels.stacked import KernelParts as KernelParts
 from kernelbandits.kernels.stacked import KernelStack as KernelStack
 from kernelbandits.kernels.stacked import PoolRows as PoolRows
 from kernelbandits.kernels.stacked import StackedKernels as StackedKernels
-from kernelbandits.kernels.stacked import split_kernel as split_kernel
+from kernelbandits.kernels.stacked import split_kernels as split_kernels
 from kernelbandits.kernels.stationary import MATERN_SMOOTHNESS as MATERN_SMOOTHNESS
 from kernelbandits.kernels.stationary import RBF as RBF
 from kernelbandits.kernels.stationary import Matern as Matern

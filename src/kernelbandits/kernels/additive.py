@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array, Indices, unchecked
 from kernelbandits.kernels.base import Kernel
 from kernelbandits.kernels.properties import Block, CellChange, Eigendecay, Extent
 from kernelbandits.kernels.spectral import Term, scale_terms
@@ -66,9 +66,10 @@ class AdditiveMatern(Kernel):
     @cached_property
     def parts(self) -> list[tuple[tuple[int, ...], Matern]]:
         """Each block with its kernel."""
+        of_blocks = [tuple([self.lengthscale[j] for j in block]) for block in self.blocks]
         return [
-            (block, Matern(tuple(self.lengthscale[j] for j in block), self.nu))
-            for block in self.blocks
+            (block, unchecked(Matern, {"lengthscale": lengths, "nu": self.nu}))
+            for block, lengths in zip(self.blocks, of_blocks, strict=True)
         ]
 
     def diagonal(self, x: Array) -> Array:

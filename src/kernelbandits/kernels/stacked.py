@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array, Indices, unchecked
 from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint, distinct_points
 from kernelbandits.kernels.base import Kernel, Scaled, Sum
 from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
@@ -27,7 +28,9 @@ class KernelParts:
     k is a Matern or RBF kernel, k_1 the mean of such kernels of one block of coordinates each.
     """
 
-    smooth: Matern | RBF
+    lengthscale: float | tuple[float, ...]
+    nu: float
+    """The smoothness of the Matern kernel; infinite for RBF."""
     signal: float
     level: float
     additive: float = 0.0
@@ -43,35 +46,63 @@ class KernelParts:
     @property
     def profile(self) -> Profile:
         """r^2 -> k and s = -2 dk/d(r^2)."""
-        if isinstance(self.smooth, RBF):
+        if math.isinf(self.nu):
             return rbf
-        return matern32 if self.smooth.nu == 1.5 else matern52
+        return matern32 if self.nu == 1.5 else matern52
+
+    def compose(self) -> Kernel:
+        """Return the kernel that has these parts; they are those of checked kernels or of a fit."""
+        lengths = {"lengthscale": self.lengthscale}
+        scales = lengths | {"nu": self.nu}
+        smooth = unchecked(RBF, lengths) if math.isinf(self.nu) else unchecked(Matern, scales)
+        terms: list[tuple[float, Kernel]] = [(self.signal, smooth), (self.level, Constant())]
+        if self.additive:
+            additive = unchecked(AdditiveMatern, scales | {"blocks": self.blocks})
+            terms.append((self.additive, additive))
+        terms.append((self.nugget, SamePoint()))
+        (factor, first), *others = terms
+        kernel: Kernel = unchecked(Scaled, {"kernel": first, "factor": factor})
+        for factor, term in others:
+            if factor:
+                one = term if factor == 1 else unchecked(Scaled, {"kernel": term, "factor": factor})
+                kernel = Sum(kernel, one)
+        return kernel
+
+
+def split_kernels(kernels: Sequence[Kernel]) -> tuple[KernelParts, ...] | None:
+    """Return the parts of each kernel, or None if one of them has another form."""
+    parts = []
+    for kernel in kernels:
+        split = split_kernel(kernel)
+        if split is None:
+            return None
+        parts.append(split)
+    return tuple(parts)
 
 
 def split_kernel(kernel: Kernel) -> KernelParts | None:
     """Return the parts of a kernel, or None if it has another form."""
-    found: dict[type, tuple[float, Kernel]] = {}
+    terms: dict[type, tuple[float, Kernel]] = {}
     for factor, term in list_terms(kernel):
-        known = Matern if isinstance(term, RBF) else type(term)
-        if known in found and known in (Matern, AdditiveMatern):
+        form = Matern if isinstance(term, RBF) else type(term)
+        if form in terms and form in (Matern, AdditiveMatern):
             return None
-        found[known] = (found.get(known, (0.0, term))[0] + factor, term)
-    if not set(found) <= {Matern, AdditiveMatern, Constant, SamePoint} or Matern not in found:
+        terms[form] = (terms.get(form, (0.0, term))[0] + factor, term)
+    if not set(terms) <= {Matern, AdditiveMatern, Constant, SamePoint} or Matern not in terms:
         return None
-    signal, smooth = found[Matern]
+    signal, smooth = terms[Matern]
     assert isinstance(smooth, (Matern, RBF))
-    if isinstance(smooth, Matern) and smooth.nu < 1:
+    nu = smooth.nu if isinstance(smooth, Matern) else math.inf
+    if nu < 1:
         return None
-    additive, parts = found.get(AdditiveMatern, (0.0, None))
-    level, nugget = (found[part][0] if part in found else 0.0 for part in (Constant, SamePoint))
+    additive, parts = terms.get(AdditiveMatern, (0.0, None))
+    level, nugget = (terms[part][0] if part in terms else 0.0 for part in (Constant, SamePoint))
     if parts is None:
-        return KernelParts(smooth, signal, level, nugget=nugget)
+        return KernelParts(smooth.lengthscale, nu, signal, level, nugget=nugget)
     assert isinstance(parts, AdditiveMatern)
-    alike = isinstance(smooth, Matern) and (parts.lengthscale, parts.nu) == (
-        smooth.lengthscale,
-        smooth.nu,
-    )
-    return KernelParts(smooth, signal, level, additive, nugget, parts.blocks) if alike else None
+    if (parts.lengthscale, parts.nu) != (smooth.lengthscale, nu):
+        return None
+    return KernelParts(smooth.lengthscale, nu, signal, level, additive, nugget, parts.blocks)
 
 
 def list_terms(kernel: Kernel, factor: float = 1.0) -> list[tuple[float, Kernel]]:
@@ -90,9 +121,9 @@ class StackedKernels:
     nugget * [x = z] is left out: who knows which points are the same adds `nuggets`.
 
     >>> import numpy as np
-    >>> from kernelbandits.kernels import Constant, Matern, StackedKernels
+    >>> from kernelbandits.kernels import Constant, Matern, StackedKernels, split_kernels
     >>> each = [2.0 * Matern((length,)) + Constant() for length in (0.3, 0.6)]
-    >>> stacked = StackedKernels.of(each)
+    >>> stacked = StackedKernels.of(split_kernels(each))
     >>> x, z = np.array([[0.0]]), np.array([[0.3]])
     >>> stacked(x, z).ravel().round(3), [round(float(k(x, z)[0, 0]), 3) for k in each]
     (array([2.048, 2.657]), [2.048, 2.657])
@@ -115,16 +146,13 @@ class StackedKernels:
         """k(x, x), the nugget included."""
 
     @classmethod
-    def of(cls, kernels: Sequence[Kernel]) -> StackedKernels | None:
-        """Stack kernels, or return None if their forms differ or are others."""
-        parts = [part for part in map(split_kernel, kernels) if part is not None]
-        if len(parts) < len(kernels):
-            return None
-        tuples = all(isinstance(part.smooth.lengthscale, tuple) for part in parts)
-        forms = {(part.profile, part.blocks, np.size(part.smooth.lengthscale)) for part in parts}
+    def of(cls, parts: Sequence[KernelParts]) -> StackedKernels | None:
+        """Stack kernels of these parts, or return None if their forms differ."""
+        tuples = all(isinstance(part.lengthscale, tuple) for part in parts)
+        forms = {(part.nu, part.blocks, np.size(part.lengthscale)) for part in parts}
         if not tuples or len(forms) > 1:
             return None
-        lengths = np.array([part.smooth.lengthscale for part in parts])
+        lengths = np.array([part.lengthscale for part in parts])
         if any((lengths[:, block] != lengths[:, block[:1]]).any() for block in parts[0].blocks):
             return None
         return cls(parts, lengths)
@@ -138,12 +166,56 @@ class StackedKernels:
 
 
 class KernelStack:
-    """The kernels of M >= 1 members, evaluated together: those of one form share the distances."""
+    """The kernels of M >= 1 members, evaluated together: those of one form share the distances.
+
+    It is made of kernels, or of the parts that a fit has found (`of_parts`). The other of the two
+    is made when somebody reads it.
+    """
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.size = len(kernels)
         self.kernels = tuple(kernels)
-        self.stacked = StackedKernels.of(kernels) if len(kernels) > 1 else None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[KernelParts]) -> KernelStack:
+        """Stack the kernels that have these parts."""
+        stack = object.__new__(cls)
+        stack.size, stack.parts = len(parts), tuple(parts)
+        return stack
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each member."""
+        return tuple(part.compose() for part in self.parts or ())
+
+    @cached_property
+    def parts(self) -> tuple[KernelParts, ...] | None:
+        """The parts of each kernel; None if one of them has another form."""
+        return split_kernels(self.kernels)
+
+    @cached_property
+    def stacked(self) -> StackedKernels | None:
         """The kernels with their distances in common, if there are several of one form."""
+        several = self.size > 1 and self.parts is not None
+        return StackedKernels.of(self.parts) if several and self.parts is not None else None
+
+    def select(self, number: int) -> KernelStack:
+        """Return the kernel of one member alone."""
+        if self.parts is not None:
+            return KernelStack.of_parts([self.parts[number]])
+        return KernelStack([self.kernels[number]])
+
+    def equals(self, other: KernelStack) -> bool:
+        """Tell whether the kernels are the same."""
+        if self.parts is not None or other.parts is not None:
+            return self.parts == other.parts
+        return self.kernels == other.kernels
+
+    def diagonal(self, x: Array) -> Array:
+        """Return k_i(x, x) of each kernel, an (M, n) array."""
+        if self.stacked is None:
+            return np.array([kernel.diagonal(x) for kernel in self.kernels])
+        return np.tile(self.stacked.variances[:, None], len(x))
 
     def __call__(self, x: Array, z: Array) -> Array:
         """Return k_i(x, z) of each kernel, an (M, n, m) array."""

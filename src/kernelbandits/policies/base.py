@@ -16,7 +16,7 @@ from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
 from kernelbandits.domains import TIES, Arms, Contextual, as_arms
 from kernelbandits.domains.bfgs import STEPS
-from kernelbandits.kernels import as_trusted
+from kernelbandits.kernels import KernelStack, as_trusted
 from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import (
     Acquisition,
@@ -50,8 +50,6 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.posterior import (
-    ArmPosterior,
-    PointPosterior,
     Posterior,
     RowPosterior,
     posterior_on,
@@ -473,8 +471,7 @@ class Policy:
     @property
     def _learns_blocks(self) -> bool:
         """Whether the counts and sums of the arms say all that the policy has learnt."""
-        plain = type(self.posterior) in (ArmPosterior, RowPosterior)
-        return plain and type(self)._learn is Policy._learn
+        return self.posterior.rebuilds and type(self)._learn is Policy._learn
 
     @single_threaded
     def _learn_blocks(self, pairs: Sequence[tuple[Choice, float | None]]) -> int:
@@ -627,8 +624,7 @@ class Policy:
         rewards: it has no model of all of them.
         """
         posterior = self.posterior
-        every = isinstance(posterior, PointPosterior) or posterior.is_plain
-        if not every or not posterior.complete or not posterior.events:
+        if not posterior.rests_on_totals or not posterior.complete or not posterior.events:
             return None
         return Observations.of(posterior, self.units)
 
@@ -637,7 +633,7 @@ class Policy:
         kernel, ridge = self.posterior.kernel, self._noise_ridge()
         lengths = kernel.lengthscales(self.posterior.points.shape[1])
         return Hyperparameters(
-            kernels=(kernel,),
+            stack=KernelStack([kernel]),
             ridges=(self.posterior.ridge if ridge is None else ridge,),
             lengthscales=None if lengths is None else lengths[None],
         )

@@ -79,10 +79,7 @@ class Elimination(Policy):
 
     def _batch_estimates(self, arms: Indices) -> tuple[Array, Array]:
         """Return mean and sd of some arms, by the rewards of the batch."""
-        posterior = self.batch_posterior
-        if isinstance(posterior, PartialPosterior):
-            return posterior.estimates(arms)
-        return posterior.mean[arms], np.sqrt(np.maximum(posterior.variance[arms], 0.0))
+        return self.batch_posterior.estimates(arms)
 
     def plan(self, t: int, rng: Any) -> list[Choice]:
         """Return the choices of round t and of all later rounds of the batch.
@@ -113,9 +110,8 @@ class Elimination(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         ends = self.posterior.events + 1 in self._ends
-        if isinstance(self.batch_posterior, PartialPosterior):
-            # What evaluates the kernel comes first: if that fails, the reward has changed nothing.
-            self.batch_posterior.keep(arm)
+        # What evaluates the kernel comes first: if that fails, the reward has changed nothing.
+        self.batch_posterior.keep(arm)
         self.posterior.update(arm, reward)
         if self.batch_posterior is not self.posterior:
             self.batch_posterior.update(arm, reward)

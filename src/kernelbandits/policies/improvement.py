@@ -19,7 +19,6 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import PendingView, Round, view_pending
-from kernelbandits.posterior import PointPosterior
 
 LEAST_MARGIN = 0.01
 """Of the prior standard deviation."""
@@ -163,8 +162,5 @@ def best_estimates(posterior: Any) -> Array:
 
     Before the first reward it is 0.
     """
-    if not posterior.events:
-        return np.zeros(len(posterior.kernels))
-    if isinstance(posterior, PointPosterior):
-        return np.asarray(posterior.played_means.max(1))
-    return np.asarray(posterior.means[:, posterior.support].max(1))
+    found: Array = posterior.best_estimates()
+    return found

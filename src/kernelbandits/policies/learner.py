@@ -414,12 +414,12 @@ class Learner:
 
     def _empty_posterior(self, fit: Fit, arms: Any) -> Any:
         """Return the posterior of the members of a fit before the first reward."""
-        kernels = [self.fitter.kernel_of(scales, fit) for scales in fit.members]
+        stack = self.fitter.stack_of(fit)
         ridges = [ridge_of(scales) for scales in fit.members]
         known = None if self._built is None else self._built.posterior
-        if isinstance(known, RowPosterior) and known.has_members(kernels, ridges, arms):
+        if isinstance(known, RowPosterior) and known.has_members(stack, ridges, arms):
             return known.without_rewards()
-        return (RowPosterior if self.finite else PointPosterior)(kernels, arms, ridges)
+        return (RowPosterior if self.finite else PointPosterior)(stack, arms, ridges)
 
     def _teach(self, posterior: Any, arms: Any, totals: RewardTotals, events: int) -> None:
         """Let an empty posterior learn rewards from their totals."""
@@ -494,7 +494,7 @@ class Learner:
             lengths = np.array([scales.lengthscales for scales in self.fit.members])
             lengths *= np.array(self.fit.sides)
         posterior = self.posterior
-        return Hyperparameters(posterior.kernels, posterior.ridges.tolist(), lengths)
+        return Hyperparameters(posterior.stack, posterior.ridges.tolist(), lengths)
 
     @property
     def rewards(self) -> Rewards:
@@ -596,9 +596,8 @@ class Learner:
     def _most_probable_posterior(self, known: Knowledge) -> RowPosterior:
         """Return the posterior of the points with rewards under the most probable scales alone."""
         mode = replace(known.fit, members=(known.fit.calibration,))
-        scales = mode.calibration
-        kernel = self.fitter.kernel_of(scales, mode)
-        posterior = RowPosterior(kernel, known.rewards.points, ridge_of(scales))
+        stack, ridge = self.fitter.stack_of(mode), ridge_of(mode.calibration)
+        posterior = RowPosterior(stack, known.rewards.points, ridge)
         totals = self._totals_under(mode, known.rewards)
         number = known.rewards.events if totals.weighted else None
         posterior.learn(np.atleast_2d(totals.counts)[0], np.atleast_2d(totals.sums)[0], number)

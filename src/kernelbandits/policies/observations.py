@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, Indices
-from kernelbandits.kernels import Kernel
+from kernelbandits.kernels import Kernel, KernelStack
 from kernelbandits.posterior import Factorisation
 from kernelbandits.runtime import single_threaded
 
@@ -25,11 +25,17 @@ class Hyperparameters(NamedTuple):
     ((0.25,), array([[0.3]]))
     """
 
-    kernels: Sequence[Kernel]
+    stack: KernelStack
+    """The kernels of the members."""
     ridges: Sequence[float]
     """The variance of the noise under each member, in the units of the posterior."""
     lengthscales: Array | None
     """(members, d): the lengthscales of each member; None for a kernel without any."""
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """The kernel of each member."""
+        return self.stack.kernels
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,7 +190,7 @@ class PendingCache:
         Up to `BLOCK` places are added in one step. Others follow one by one, so the result is the
         same whether the places came in one ask or in several.
         """
-        if len(places) <= BLOCK or not hasattr(posterior, "add_pending"):
+        if len(places) <= BLOCK:
             return self._imagine_block(posterior, places)
         known = self._imagined
         seen = 0 if known is None else known[1]

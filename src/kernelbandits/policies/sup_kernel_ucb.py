@@ -148,11 +148,7 @@ class PrecisionLevels(Policy):
         Where it has no data, mean and sd are the prior's.
         """
         if level in self.levels:
-            posterior = self.levels[level]
-            if isinstance(posterior, PartialPosterior):
-                mean, sd = posterior.estimates(alive)
-            else:
-                mean, sd = posterior.mean[alive], posterior.sd[alive]
+            mean, sd = self.levels[level].estimates(alive)
         else:
             mean, sd = np.zeros(len(alive)), np.sqrt(self.posterior.prior[alive])
         return mean, sd, self._scale * sd

@@ -129,7 +129,7 @@ class GPTS(Policy):
             "gain": name,
             "exploration": "a joint posterior draw",
         }
-        self.joint = isinstance(self.posterior, ArmPosterior)
+        self.joint = self.posterior.holds_covariance
         if self.joint:
             self.root = self.posterior.root()
         else:

@@ -30,8 +30,9 @@ class ArmPosterior(Posterior):
     (array([0.693, 0.003]), array([1, 0]))
     """
 
-    lends = True
-    is_plain = True
+    loop_form: str | None = "covariance"
+    holds_covariance = True
+    is_plain = rebuilds = has_bands = True
 
     def _prior(self) -> Array:
         matrix = gram(self.kernel, self.points)
@@ -53,6 +54,9 @@ class ArmPosterior(Posterior):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.variance = self._diagonal()
+
+    def arm_covariance(self, arms: Indices, others: Indices) -> Array:
+        return self.cov[np.ix_(arms, others)]
 
     def _column(self, arm: int) -> Array:
         return self.cov[:, arm].copy()

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.linalg.blas import daxpy, dscal
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
-from kernelbandits.kernels import CHECKED_POINTS, Kernel, as_kernel, gram, has_adapted
+from kernelbandits.kernels import CHECKED_POINTS, Kernel, KernelStack, as_kernel, gram, has_adapted
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
 
 EPS = float(np.finfo(float).eps)
@@ -42,6 +43,29 @@ class Health:
     """Negative variances of the arm played, taken as zero."""
     conditioning: float
     """eps k_max n_max / ridge, the relative error to expect of a variance."""
+
+
+def audit_state(posterior: Any) -> bool:
+    """Compare the state of a posterior with its counts and sums (`Posterior.audit`)."""
+    posterior._audits += 1
+    posterior._audited_at = posterior.events
+    if not posterior.events:
+        return False
+    repaired: bool = posterior._restore_state()
+    if repaired:
+        posterior._repairs += 1
+        text = f"posterior repaired {posterior._source} after {posterior.events} rewards"
+        warnings.warn(text, NumericsWarning, stacklevel=4)
+    return repaired
+
+
+def report_conditioning(posterior: Any) -> None:
+    """Warn once if variances of a posterior have lost more than ten of their sixteen digits."""
+    if not posterior._warned and posterior.conditioning > LARGEST_ERROR:
+        posterior._warned = True
+        least = float(posterior.ridges.min())
+        text = f"posterior variances are good to {posterior.conditioning:.0e} only: "
+        warnings.warn(f"{text}ridge {least:g} is small", NumericsWarning, stacklevel=5)
 
 
 class Posterior:
@@ -86,31 +110,46 @@ class Posterior:
         self.tally = Tally(n)
         self._largest = float(self.prior.max())
         self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
-        self._audits = self._repairs = self._clamps = 0
-        self._audited_at = self._patience = 0
+        self._patience = 0
         # Rounding leaves variances a little below zero; anything beyond this is damage.
         self._least_variance = -1e-9 * self._largest
-        self._warned = False
         self._report_conditioning()
 
     variance: Array
     """cov(x, x) as computed; rounding may leave it slightly below zero."""
-    lends = False
-    """Whether a compiled loop can work on its state (`lend`, `take_back`)."""
+
+    loop_form: str | None = None
+    """What a compiled loop works on (`lend`, `take_back`): a "covariance", the "rows" of a pool, or
+    None where there is no such loop. `experiment.engines` asks."""
+    rebuilds = False
+    """Whether `rebuild` gives its state from a tally. `Policy.tell_in_blocks` asks."""
+    holds_covariance = False
+    """Whether it holds the covariance of all arms. `GPTS` asks, which then draws at all jointly."""
+    has_bands = False
+    """Whether the confidence sets of `theory.bands` are proved for it."""
     is_plain = False
     """Whether all rewards count alike, so that counts and sums of the arms determine it."""
     complete = True
     """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
+
+    _audits = _repairs = _clamps = _audited_at = 0
+    _warned = False
+    _source = "from counts"
 
     @property
     def sd(self) -> Array:
         """The posterior standard deviation of each arm."""
         return np.sqrt(np.maximum(self.variance, ZERO))
 
+    @cached_property
+    def stack(self) -> KernelStack:
+        """The kernels of the members; most posteriors have one member."""
+        return KernelStack([self.kernel])
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each member; most posteriors have one member."""
-        return (self.kernel,)
+        """The kernel of each member."""
+        return self.stack.kernels
 
     @property
     def ridges(self) -> Array:
@@ -138,6 +177,18 @@ class Posterior:
         return self.tally.events
 
     @property
+    def rests_on_totals(self) -> bool:
+        """Whether counts and sums of distinct points determine it. `Policy.observations` asks."""
+        return self.is_plain
+
+    def memory(self, distinct: int) -> int:
+        """Return how many bytes are needed after so many distinct arms; 0 if that does not matter.
+
+        `experiment.engines` asks before a run.
+        """
+        return 0
+
+    @property
     def support(self) -> Indices:
         """The arms whose rewards the estimate rests on."""
         return self.tally.played_arms
@@ -159,14 +210,55 @@ class Posterior:
             self._clamps += variance < 0
             variance, column = 0.0, np.zeros_like(column)
         evidence = variance + self.ridge
-        # BLAS works in place: numpy would make a temporary array at every reward.
-        daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
-        self.log_det += math.log1p(variance / self.ridge)
-        count = self.tally.add(arm, reward)
-        self._ceiling[arm] = min(self._ceiling[arm], ROUNDING * self.ridge / count)
-        dscal(1.0 / math.sqrt(evidence), column)
-        self._downdate(arm, column, evidence)
+        events, ceiling = self.tally.events, self._ceiling[arm]
+        try:
+            count = self.tally.add(arm, reward)
+            # BLAS works in place: numpy would make a temporary array at every reward.
+            daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
+            self.log_det += math.log1p(variance / self.ridge)
+            self._ceiling[arm] = min(self._ceiling[arm], ROUNDING * self.ridge / count)
+            dscal(1.0 / math.sqrt(evidence), column)
+            self._downdate(arm, column, evidence)
+        except BaseException:
+            self._ceiling[arm] = ceiling
+            self._take_back(events)
+            raise
         self.audit_if_due(suspicious)
+
+    def _take_back(self, events: int) -> None:
+        """Forget a reward whose update was interrupted: there were so many before it."""
+        self.tally.take_back_last(events)
+        self._restore_state()
+
+    def best_estimates(self) -> Array:
+        """Return the highest mean of each member among the arms played, (M,); 0 before any.
+
+        The rules of expected improvement ask.
+        """
+        if not self.events:
+            return np.zeros(len(self.ridges))
+        return np.asarray(self.means[:, self.support].max(1))
+
+    def estimates(self, arms: Indices) -> tuple[Array, Array]:
+        """Return mean and sd of some arms. The rules that eliminate arms ask."""
+        return self.mean[arms], np.sqrt(np.maximum(self.variance[arms], 0.0))
+
+    def keep(self, arm: int) -> None:
+        """Do nothing: all arms are kept up to date (`PartialPosterior.keep`)."""
+
+    def arm_covariance(self, arms: Indices, others: Indices) -> Array:
+        """Return the covariances of arms with others, cov(x, z) = k(x, z) - V(x)' V(z).
+
+        They are computed from counts and sums. `theory.bands` asks.
+        """
+        points, played, kernel = self.points, self.support, self.kernel
+        prior = kernel(points[arms], points[others])
+        if not len(played):
+            return prior
+        exact, where = self._factorisation(played), points[played]
+        left = exact.explained_root(kernel(points[arms], where))
+        right = exact.explained_root(kernel(points[others], where))
+        return prior - left.T @ right
 
     def with_pending(self, arms: Sequence[int]) -> Self:
         """Return a copy with the variances as if these arms had been played already.
@@ -315,19 +407,7 @@ class Posterior:
         A state that differs by more than rounding is replaced, with a warning. Return whether it
         was.
         """
-        self._audits += 1
-        self._audited_at = self.tally.events
-        if not len(self.support):
-            return False
-        repaired = self._restore_state()
-        if repaired:
-            self._repairs += 1
-            warnings.warn(
-                f"posterior repaired from counts after {self.events} rewards",
-                NumericsWarning,
-                stacklevel=3,
-            )
-        return repaired
+        return audit_state(self)
 
     def _restore_state(self) -> bool:
         """Compute the state from counts and sums; return whether it was damaged."""
@@ -395,16 +475,7 @@ class Posterior:
         return max(self.tally.largest, SMALLEST)
 
     def _report_conditioning(self) -> None:
-        """Warn once if variances have lost more than ten of their sixteen digits."""
-        if not self._warned and self.conditioning > LARGEST_ERROR:
-            self._warned = True
-            warn_of_conditioning(self.conditioning, self.ridge)
-
-
-def warn_of_conditioning(conditioning: float, ridge: float) -> None:
-    """Warn that a small ridge costs digits of the variances."""
-    text = f"posterior variances are good to {conditioning:.0e} only: ridge {ridge:g} is small"
-    warnings.warn(text, NumericsWarning, stacklevel=5)
+        report_conditioning(self)
 
 
 def prior_variance(kernel: Kernel, points: Array) -> Array:

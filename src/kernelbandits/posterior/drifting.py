@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, NumericsWarning
+from kernelbandits.checks import Array
 from kernelbandits.posterior.arms import ArmPosterior
 from kernelbandits.posterior.base import EPS, ROUNDING
 from kernelbandits.posterior.sufficient import Tally
@@ -31,6 +30,10 @@ class OrderedTally(Tally):
         self.history.append((arm, reward))
         return super().add(arm, reward)
 
+    def take_back_last(self, events: int) -> None:
+        super().take_back_last(events)
+        del self.history[events:]
+
 
 class DriftingPosterior(ArmPosterior):
     """The posterior if f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g iid GP(0, k).
@@ -45,8 +48,8 @@ class DriftingPosterior(ArmPosterior):
     rounds. At rate 0 nothing drifts, and the posterior is that of `ArmPosterior`.
     """
 
-    lends = False
-    is_plain = False
+    loop_form = None
+    is_plain = rebuilds = False
     tally: OrderedTally
 
     def __init__(
@@ -63,6 +66,11 @@ class DriftingPosterior(ArmPosterior):
         super().__init__(kernel, points, ridge)
         self.tally = OrderedTally(len(self.mean))
         self._renewed: Array = self.rate * self.cov
+
+    @property
+    def has_bands(self) -> bool:  # type: ignore[override]
+        """Whether nothing drifts: then it is an `ArmPosterior`."""
+        return self.rate == 0
 
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
         super()._downdate(arm, scaled, evidence)
@@ -96,23 +104,19 @@ class DriftingPosterior(ArmPosterior):
         usual = super().conditioning
         return usual if self.rate == 0 else min(usual, EPS / self.rate)
 
-    def audit(self) -> bool:
-        """Compare the state with a replay of all rewards; replace it if it differs, and say so."""
+    @property
+    def _source(self) -> str:  # type: ignore[override]
+        return "by replay" if self.rate > 0 else super()._source
+
+    def _restore_state(self) -> bool:
+        """Compare the state with a replay of all rewards; return whether it was replaced."""
         if self.rate == 0:
-            return super().audit()
-        self._audits += 1
-        self._audited_at = self.events
+            return super()._restore_state()
         exact = self._replay(self.points, self.tally.history)
         if self._agrees(exact):
             return False
         self.mean[:], self.cov, self.log_det = exact.mean, exact.cov, exact.log_det
         self.variance = self._diagonal()
-        self._repairs += 1
-        warnings.warn(
-            f"posterior repaired by replay after {self.events} rewards",
-            NumericsWarning,
-            stacklevel=3,
-        )
         return True
 
     def at(self, points: Any) -> tuple[Array, Array]:

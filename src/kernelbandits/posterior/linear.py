@@ -32,7 +32,7 @@ class LinearPosterior(Posterior):
     array([1., 1.])
     """
 
-    is_plain = True
+    is_plain = has_bands = True
 
     def _prior(self) -> Array:
         gram(self.kernel, self.points[:CHECKED_POINTS])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,20 +11,19 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Indices, NumericsWarning
+from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Box, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import (
     CHECKED_POINTS,
     Kernel,
-    KernelStack,
     gram,
     has_adapted,
     squared_norms,
 )
-from kernelbandits.posterior.base import EPS, LARGEST_ERROR, Health, warn_of_conditioning
+from kernelbandits.posterior.base import EPS, Health, audit_state, report_conditioning
 from kernelbandits.posterior.cholesky import GrowingFactor
-from kernelbandits.posterior.members import mix_covariances, mix_moments, read_members
+from kernelbandits.posterior.members import MemberPosterior, read_members
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
 
 LEAST_PIVOT = 1e3 * EPS
@@ -37,18 +35,19 @@ limit a pivot could become zero or imaginary there.
 
 
 class PointMember:
-    """One member of a posterior at points: a kernel, a ridge, and the factor of A = K + ridge N^-1.
+    """One member of a posterior at points: a ridge, and the factor of A = K + ridge N^-1.
 
     N are the counts of the points played and ybar their mean rewards, both of the posterior. A new
     point adds a row to L, A = L L'. A point played again lowers one entry of A from ridge / n to
     ridge / (n + 1). Both cost O(m^2).
     """
 
-    def __init__(self, kernel: Kernel, ridge: float, usual: Array) -> None:
-        self.kernel, self.ridge = kernel, ridge
+    def __init__(self, ridge: float, usual: Array, foreign: Kernel | None) -> None:
+        self.ridge = ridge
         self._usual = usual
         """k(x, x) at two corners of the domain."""
-        self._foreign = has_adapted(kernel)
+        self._foreign = foreign
+        """The kernel, if it is a function of the user, of which nothing is known."""
         self._variances: Array = np.empty(0)
         self.clamps = 0
         self.log_det = 0.0
@@ -105,17 +104,8 @@ class PointMember:
         self._inverse, self._whole = None, len(variances)
         self._coefficients, self.log_det = exact.coefficients, exact.log_det
 
-    def evaluate(self, row: Array, points: Array) -> tuple[Array, float]:
-        """Return k(x, z) for the points z played, and k(x, x), if they are finite."""
-        cross = self.kernel(row, points)[0] if len(points) else np.empty(0)
-        prior = float(self.kernel.diagonal(row)[0])
-        if not (np.isfinite(cross).all() and math.isfinite(prior)):
-            got = checks.quote_given(row[0].tolist())
-            raise ValueError(f"{self.kernel} needs finite values, got {got}")
-        return cross, prior
-
     def append_point(self, cross: Array, prior: float) -> None:
-        """Learn that a new point was played, whose kernels are given (`evaluate`).
+        """Learn that a new point was played, whose kernels are given.
 
         With the variance k(x, x) - v'v, v = L^-1 k(x), the new row of L is v' with the pivot
         sqrt(variance + ridge), and log_det rises by ln(1 + variance / ridge).
@@ -177,9 +167,9 @@ class PointMember:
         A function used as a kernel that gives a clearly negative variance is not positive
         semi-definite, which is an error.
         """
-        if self._foreign and variance < -1e-6 * float(self.prior.max()):
+        if self._foreign is not None and variance < -1e-6 * float(self.prior.max()):
             got = f"a variance of {variance:.3g}"
-            raise ValueError(f"{self.kernel} needs no negative eigenvalue, got {got!r}")
+            raise ValueError(f"{self._foreign} needs no negative eigenvalue, got {got!r}")
         self.clamps += variance < 0
         return max(variance, 0.0)
 
@@ -194,7 +184,7 @@ class PointMember:
         return not (same_factor and abs(self.log_det - log_det) <= allowed)
 
 
-class PointPosterior:
+class PointPosterior(MemberPosterior):
     """The mixture of M >= 1 posteriors at any points, from the m distinct points played.
 
     Under each member, with A = K + ridge N^-1, N the counts of the points and ybar their mean
@@ -210,7 +200,7 @@ class PointPosterior:
     Parameters
     ----------
     kernel
-        A kernel, or a callable k(x, z); or a list of them, one for each member.
+        A kernel, or a callable k(x, z); or a list or a `KernelStack` of them, one for each member.
     domain
         A `Box` or `MixedBox`, a `Contextual` domain, or the number of coordinates.
     ridge
@@ -226,26 +216,31 @@ class PointPosterior:
     (array([1.103, 1.818]), array([0.816, 0.302]))
     """
 
-    lends = False
-    is_plain = False
+    # What `Posterior` says of itself; it has no list of arms, and no compiled loop.
+    loop_form = None
+    rebuilds = holds_covariance = has_bands = is_plain = False
     complete = True
     """It has learnt every reward unchanged."""
+    rests_on_totals = True
+    _audits = _repairs = _audited_at = 0
+    _warned = False
+    _source = "from counts"
 
     def __init__(self, kernel: Any, domain: Any, ridge: Any = 1.0) -> None:
-        self.kernels, self.ridges = read_members(kernel, ridge)
-        self.stack = KernelStack(self.kernels)
+        self.stack, self.ridges = read_members(kernel, ridge)
         self.dimension = dimension_of(domain)
         self.tally = Tally(0)
         self.points: Array = np.empty((0, self.dimension))
-        self.members = tuple(
-            PointMember(one, noise, prior_on(one, domain, self.dimension))
-            for one, noise in zip(self.kernels, self.ridges.tolist(), strict=True)
-        )
+        corners = corners_of(domain, self.dimension)
+        if self.stack is kernel:
+            foreign: Sequence[Kernel | None] = [None] * self.stack.size
+        else:
+            foreign = [check_kernel(one, domain, corners) for one in self.stack.kernels]
+        parts = zip(self.ridges.tolist(), self.stack.diagonal(corners), foreign, strict=True)
+        self.members = tuple(PointMember(*part) for part in parts)
         self._weights: tuple[Array, Array] | None = None
         """Counts and sums of the points under each member, if rewards differ in precision."""
         self._slot: dict[bytes, int] = {}
-        self._audits = self._repairs = self._audited_at = 0
-        self._warned = False
         self._report_conditioning()
 
     points: Array
@@ -254,29 +249,19 @@ class PointPosterior:
     # ------------------------------------------------------------------ what was learnt
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel of the first member."""
-        return self.kernels[0]
-
-    @property
-    def ridge(self) -> float:
-        """The ridge of the first member."""
-        return float(self.ridges[0])
-
-    @property
     def counts(self) -> Indices:
         """How often each point was played."""
         return self.tally.counts
 
     @property
-    def sums(self) -> Array:
-        """The sum of the rewards at each point."""
-        return self.tally.sums
-
-    @property
     def events(self) -> int:
         """The number of rewards."""
         return self.tally.events
+
+    @property
+    def sums(self) -> Array:
+        """The sum of the rewards at each point."""
+        return self.tally.sums
 
     @property
     def prior(self) -> Array:
@@ -331,9 +316,11 @@ class PointPosterior:
                 member.repeat_point(slot, number)
             return slot
         # Every kernel is evaluated before anything changes: one of a user may fail.
-        values = [member.evaluate(row, self.points) for member in self.members]
-        for member, (cross, prior) in zip(self.members, values, strict=True):
-            member.append_point(cross, prior)
+        priors = self.stack.diagonal(row)
+        crosses = self.stack(row, self.points) if len(self.points) else priors[:, :, None][..., :0]
+        self._check_finite(crosses, priors)
+        for member, cross, prior in zip(self.members, crosses[:, 0], priors, strict=True):
+            member.append_point(cross, prior.item())
         self._slot[row.tobytes()] = len(self.points)
         self.points = np.concatenate([self.points, row])
         self.tally.grow()
@@ -354,11 +341,8 @@ class PointPosterior:
         twice = f"{len(rows) - len(slot)} twice"
         checks.needs(len(slot) == len(rows), "learn", "points that are all different", twice)
         matrices = self.stack(rows, rows)
-        variances = [kernel.diagonal(rows) for kernel in self.kernels]
-        for kernel, matrix, variance in zip(self.kernels, matrices, variances, strict=True):
-            if not (np.isfinite(matrix).all() and np.isfinite(variance).all()):
-                bad = matrix[~np.isfinite(matrix)][:1].tolist()
-                raise ValueError(f"{kernel} needs finite values, got {bad}")
+        variances = self.stack.diagonal(rows)
+        self._check_finite(matrices, variances)
         self.points, self._slot = rows, slot
         self._weights = None
         if weights:
@@ -369,7 +353,16 @@ class PointPosterior:
         self._restart(matrices, variances)
         self._report_conditioning()
 
-    def _restart(self, matrices: Array, variances: Sequence[Array]) -> None:
+    def _check_finite(self, matrices: Array, variances: Array) -> None:
+        """Raise an error that names the first kernel with infinite values or NaN."""
+        if np.isfinite(matrices).all() and np.isfinite(variances).all():
+            return
+        for kernel, *values in zip(self.kernels, matrices, variances, strict=True):
+            bad = [value for part in values for value in part[~np.isfinite(part)].tolist()]
+            if bad:
+                raise ValueError(f"{kernel} needs finite values, got {bad[:1]}")
+
+    def _restart(self, matrices: Array, variances: Sequence[Array] | Array) -> None:
         """Set all members from counts and sums; the matrices are K of the points played."""
         parts = zip(self.members, matrices, *self.member_totals(), variances, strict=True)
         for member, matrix, counts, sums, variance in parts:
@@ -410,8 +403,8 @@ class PointPosterior:
     def of_member(self, number: int) -> PointPosterior:
         """Return the posterior of one member alone; nothing may be told to it."""
         other, chosen = copy.copy(self), slice(number, number + 1)
-        other.kernels, other.members = self.kernels[chosen], self.members[chosen]
-        other.ridges, other.stack = self.ridges[chosen], KernelStack(other.kernels)
+        other.stack, other.members = self.stack.select(number), self.members[chosen]
+        other.ridges = self.ridges[chosen]
         if self._weights is not None:
             counts, sums = self._weights
             other._weights = counts[chosen], sums[chosen]
@@ -419,28 +412,20 @@ class PointPosterior:
 
     def audit(self) -> bool:
         """Compute the factors again from counts and sums; return whether one had been damaged."""
-        self._audits += 1
-        self._audited_at = self.events
-        if not len(self.points):
-            return False
+        return audit_state(self)
+
+    def _restore_state(self) -> bool:
+        """Compute the factors again from counts and sums; return whether one had been damaged."""
         matrices = self.stack(self.points, self.points)
         before = [(member.copy(), member.log_det) for member in self.members]
         self._restart(matrices, [member.prior for member in self.members])
         counts, _ = self.member_totals()
-        repaired = any(
+        return any(
             old.differs(matrix + np.diag(member.ridge / number), member.log_det, self.conditioning)
             for (old, _), member, matrix, number in zip(
                 before, self.members, matrices, counts, strict=True
             )
         )
-        if repaired:
-            self._repairs += 1
-            warnings.warn(
-                f"posterior repaired from counts after {self.events} rewards",
-                NumericsWarning,
-                stacklevel=3,
-            )
-        return repaired
 
     @property
     def audit_interval(self) -> int:
@@ -456,7 +441,7 @@ class PointPosterior:
     def members_at(self, points: Any) -> tuple[Array, Array]:
         """Return mean and sd of each member at any points, (M, n) arrays."""
         where = self._check_points("at", points)
-        priors = np.array([kernel.diagonal(where) for kernel in self.kernels])
+        priors = self.stack.diagonal(where)
         if not len(self.points):
             return np.zeros(priors.shape), np.sqrt(priors)
         crosses = self.stack(where, self.points)
@@ -467,10 +452,17 @@ class PointPosterior:
         ]
         return means, np.sqrt(np.maximum(priors - np.array(explained), 0.0))
 
-    def at(self, points: Any) -> tuple[Array, Array]:
-        """Return mean and sd at any points."""
-        mean, variance = mix_moments(*self.members_at(points))
-        return mean, np.sqrt(variance)
+    def best_estimates(self) -> Array:
+        """Return the highest mean of each member among the points played, (M,); 0 before any.
+
+        The rules of expected improvement ask.
+        """
+        return self.played_means.max(1) if self.events else np.zeros(len(self.members))
+
+    def member_means(self, points: Any) -> Array:
+        """Return the mean of each member at any points, an (M, n) array, without the sds."""
+        crosses = self.stack(self._check_points("at", points), self.points)
+        return np.asarray((crosses @ self.coefficients[..., None])[..., 0])
 
     def member_covariances(self, points: Any) -> Array:
         """Return the covariance of f at any points under each member, an (M, n, n) array.
@@ -485,14 +477,6 @@ class PointPosterior:
                 explained = member.factor.solve(cross.T)
                 covariance -= explained.T @ explained
         return covariances
-
-    def covariance(self, points: Any) -> Array:
-        """Return the covariance of f at any points."""
-        return mix_covariances(self.members_at(points)[0], self.member_covariances(points))
-
-    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Return None: to leave out a point takes a factorisation (`Posterior.leave_out_each`)."""
-        return None
 
     def covariance_weights(self, slots: Sequence[int]) -> Array:
         """Return u of each member with cov(x, z) = k(x)' u, z the point played in its slot: (M, m).
@@ -514,18 +498,20 @@ class PointPosterior:
         clamps = sum(member.clamps for member in self.members)
         return Health(self._audits, self._repairs, clamps, self.conditioning)
 
-    @property
-    def conditioning(self) -> float:
-        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
-        ratio = max(float(member.prior.max()) / member.ridge for member in self.members)
-        return EPS * ratio * max(1, self.tally.most)
-
     def _report_conditioning(self) -> None:
-        """Warn once if variances have lost more than ten of their sixteen digits."""
-        if not self._warned and self.conditioning > LARGEST_ERROR:
-            self._warned = True
-            worst = max(self.members, key=lambda one: float(one.prior.max()) / one.ridge)
-            warn_of_conditioning(self.conditioning, worst.ridge)
+        report_conditioning(self)
+
+    def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return None: to leave out a point takes a factorisation (`Posterior.leave_out_each`)."""
+        return None
+
+    def memory(self, distinct: int) -> int:
+        """Return 0: no run needs to ask (`Posterior.memory`)."""
+        return 0
+
+    @property
+    def _largest_ratio(self) -> float:
+        return max(float(member.prior.max()) / member.ridge for member in self.members)
 
     def _check_points(self, owner: str, points: Any) -> Array:
         """Return the points as an array of the right dimension, with -0.0 as 0.0.
@@ -550,15 +536,20 @@ def dimension_of(domain: Any) -> int:
     return checks.whole("a posterior", "dimension", getattr(domain, "dimension", domain))
 
 
-def prior_on(kernel: Kernel, domain: Any, dimension: int) -> Array:
-    """Return k(x, x) at two corners of the domain, for the conditioning before the first reward.
+def corners_of(domain: Any, dimension: int) -> Array:
+    """Return two corners of the domain, for the conditioning before the first reward.
 
     A domain without corners is represented by a point of the unit sphere.
     """
-    if has_adapted(kernel) and hasattr(domain, "cover"):
-        gram(kernel, domain.cover(CHECKED_POINTS).points)
     sphere = np.full(dimension, dimension**-0.5)
-    corners = np.array(
-        [getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)], dtype=np.float64
-    )
-    return gram(kernel, corners).diagonal().copy()
+    corners = [getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)]
+    return np.array(corners, dtype=np.float64)
+
+
+def check_kernel(kernel: Kernel, domain: Any, corners: Array) -> Kernel | None:
+    """Check a kernel that a user gave; return it if it is a function, of which nothing is known."""
+    foreign = kernel if has_adapted(kernel) else None
+    if foreign is not None and hasattr(domain, "cover"):
+        gram(kernel, domain.cover(CHECKED_POINTS).points)
+    gram(kernel, corners)
+    return foreign

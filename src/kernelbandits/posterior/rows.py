@@ -16,12 +16,11 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import (
-    Kernel,
     KernelStack,
     PoolRows,
 )
 from kernelbandits.posterior.base import EPS, ROUNDING, Posterior, prior_variance
-from kernelbandits.posterior.members import mix_covariances, mix_moments, read_members
+from kernelbandits.posterior.members import MemberPosterior, mix_moments, read_members
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals, lower_roots
 from kernelbandits.runtime import require_memory, single_threaded
 
@@ -92,7 +91,7 @@ class PriorRows:
         return np.tile(self.stack.stacked.variances[:, None], len(self.points))
 
     def _compute(self, arm: int) -> Array:
-        rows = np.empty((len(self.stack.kernels), 1, len(self.points)))
+        rows = np.empty((self.stack.size, 1, len(self.points)))
         self.write(np.array([arm]), rows)
         return rows[:, 0]
 
@@ -125,7 +124,7 @@ class PriorRows:
                 out[:, row, same] += self.stack.stacked.nuggets[:, None]
 
 
-class RowPosterior(Posterior):
+class RowPosterior(MemberPosterior, Posterior):  # type: ignore[override]
     """The mixture of M >= 1 posteriors over a pool, each with weight 1 / M:
 
     mean = average of mean_i,   variance = average of (variance_i + mean_i^2) - mean^2.
@@ -152,7 +151,7 @@ class RowPosterior(Posterior):
     Parameters
     ----------
     kernel
-        A kernel, or a callable k(x, z); or a list of them, one for each member.
+        A kernel, or a callable k(x, z); or a list or a `KernelStack` of them, one for each member.
     points
         The arms, as `Arms` or an (n, d) array.
     ridge
@@ -171,16 +170,15 @@ class RowPosterior(Posterior):
            [1.496, 1.818, 1.496]])
     """
 
-    is_plain = True
+    is_plain = rebuilds = True
 
     def __init__(self, kernel: Any, points: Any, ridge: Any = 1.0) -> None:
-        self.kernels, self.ridges = read_members(kernel, ridge)
+        self.stack, self.ridges = read_members(kernel, ridge)
         self._ridges: list[float] = self.ridges.tolist()
         self.points = (
             points.points if isinstance(points, Arms) else checks.points("a posterior", points)
         )
-        self._stack = KernelStack(self.kernels)
-        self._prior_rows = PriorRows(self._stack, self.points)
+        self._prior_rows = PriorRows(self.stack, self.points)
         self.priors = self._prior_rows.diagonal()
         """(M, n): k(x, x) under each member."""
         self._begin()
@@ -203,17 +201,12 @@ class RowPosterior(Posterior):
         self._exact: tuple[Indices, list[Factorisation]] | None = None
         self._ceilings: Array = ROUNDING * self.priors
         """(M, n): no exact variance is larger."""
-        self._audits = self._repairs = self._clamps = 0
-        self._audited_at = self._patience = 0
+        self._audits = self._repairs = self._clamps = self._audited_at = self._patience = 0
         # Rounding leaves variances a little below zero; anything beyond this is damage.
         self._least_variance = -1e-9 * self._largest
         self._warned = False
         self._report_conditioning()
 
-    kernels: tuple[Kernel, ...] = ()
-    """The kernel of each member."""
-    ridges: Array = np.empty(0)
-    """The ridge of each member."""
     means: Array = np.empty((0, 0))
     """(M, n): the posterior mean of each arm under each member."""
     variances: Array = np.empty((0, 0))
@@ -225,25 +218,20 @@ class RowPosterior(Posterior):
     # ------------------------------------------------------------------ the mixture
 
     @property
-    def kernel(self) -> Kernel:  # type: ignore[override]
-        """The kernel of the first member."""
-        return self.kernels[0]
-
-    @property
-    def ridge(self) -> float:  # type: ignore[override]
-        """The ridge of the first member."""
-        return float(self.ridges[0])
-
-    @property
     def prior(self) -> Array:  # type: ignore[override]
         """k(x, x) under the first member."""
         prior: Array = self.priors[0]
         return prior
 
     @property
-    def lends(self) -> bool:  # type: ignore[override]
-        """Whether a compiled loop can work on its state: it knows a single member."""
-        return len(self.kernels) == 1
+    def loop_form(self) -> str | None:  # type: ignore[override]
+        """What a compiled loop works on: the rows of a single member."""
+        return "rows" if len(self.ridges) == 1 else None
+
+    @property
+    def has_bands(self) -> bool:  # type: ignore[override]
+        """Whether it has a single member."""
+        return len(self.ridges) == 1
 
     @property
     def mean(self) -> Array:  # type: ignore[override]
@@ -271,11 +259,6 @@ class RowPosterior(Posterior):
         """The largest prior variance."""
         return float(self.priors.max())
 
-    @property
-    def conditioning(self) -> float:
-        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
-        return EPS * self._largest_ratio * max(1, self.tally.most)
-
     @cached_property
     def _largest_ratio(self) -> float:
         """k(x, x) / ridge of the member that has relatively the least noise."""
@@ -296,15 +279,24 @@ class RowPosterior(Posterior):
         If the variance of the arm is not positive, nothing is left to learn and c is taken as zero.
         """
         value = self._check_reward(arm, reward)
-        suspicious = self._condition(arm, [value] * len(self.kernels))
-        count = self.tally.add(arm, value)
+        column, events = self._find_column(arm), self.tally.events
+        try:
+            count = self.tally.add(arm, value)
+            suspicious = self._condition(arm, [value] * len(self.ridges), *column)
+        except BaseException:
+            self._take_back(events)
+            raise
         for i, ridge in enumerate(self._ridges):
             self._ceilings[i, arm] = min(self._ceilings.item(i, arm), ROUNDING * ridge / count)
         self.audit_if_due(suspicious)
 
-    def _condition(self, arm: int, rewards: list[float]) -> bool:
-        """Learn a reward of each member at an arm; return whether a variance is impossible."""
-        columns, coordinates = self._find_column(arm)
+    def _condition(
+        self, arm: int, rewards: list[float], columns: Array, coordinates: Array
+    ) -> bool:
+        """Learn a reward of each member at an arm; return whether a variance is impossible.
+
+        The column and its coordinates (`_find_column`) are changed.
+        """
         # Comparisons are negated so that NaN is suspicious too.
         least = self.variances.item(int(self.variances.argmin()))
         suspicious = not least >= self._least_variance
@@ -428,7 +420,7 @@ class RowPosterior(Posterior):
 
     def _imagine(self, arm: int) -> None:
         """Let each member learn its own mean at an arm."""
-        self._condition(arm, self.means[:, arm].tolist())
+        self._condition(arm, self.means[:, arm].tolist(), *self._find_column(arm))
         self.tally.add(arm, float(self.mean[arm]))
 
     def _append(self, arms: list[int]) -> None:
@@ -490,7 +482,7 @@ class RowPosterior(Posterior):
         pairs = zip(counts, sums, strict=True)
         totals = [check_totals(*one, len(self.points), least=0, weights=True) for one in pairs]
         checks.needs(
-            len(totals) == len(self.kernels), "learn", "totals for each member", len(totals)
+            len(totals) == len(self.ridges), "learn", "totals for each member", len(totals)
         )
         weights, sums = zip(*totals, strict=True)
         self._weights = np.array(weights), np.array(sums)
@@ -521,7 +513,7 @@ class RowPosterior(Posterior):
         if self._weights is not None:
             counts, sums = self._weights
             return counts[:, arms], sums[:, arms]
-        shape = len(self.kernels), len(arms)
+        shape = len(self.ridges), len(arms)
         counts, sums = self.counts[arms].astype(float), self.tally.sums[arms]
         return np.broadcast_to(counts, shape), np.broadcast_to(sums, shape)
 
@@ -583,43 +575,34 @@ class RowPosterior(Posterior):
         if self._exact is None:
             played = self.support
             points = self.points[played]
-            matrices = self._stack(points, points)
+            matrices = self.stack(points, points)
             self._exact = played, self._factorise(matrices, played)
         return self._exact
 
     def members_at(self, points: Any) -> tuple[Array, Array]:
         """Return mean and sd of each member at any points, (M, n) arrays, from counts and sums."""
         where = self._check_points(points)
-        priors = np.array([kernel.diagonal(where) for kernel in self.kernels])
+        priors = self.stack.diagonal(where)
         if not self.events:
             return np.zeros(priors.shape), np.sqrt(priors)
         played, exact = self._exact_members()
-        crosses = self._stack(where, self.points[played])
+        crosses = self.stack(where, self.points[played])
         means = np.array([one.mean(cross) for one, cross in zip(exact, crosses, strict=True)])
         roots = (one.explained_root(cross) for one, cross in zip(exact, crosses, strict=True))
         explained = np.array([np.einsum("mn,mn->n", root, root) for root in roots])
         return means, np.sqrt(np.maximum(priors - explained, 0.0))
 
-    def at(self, points: Any) -> tuple[Array, Array]:
-        """Return mean and sd at any points, computed from counts and sums."""
-        mean, variance = mix_moments(*self.members_at(points))
-        return mean, np.sqrt(variance)
-
     def member_covariances(self, points: Any) -> Array:
         """Return the covariance of f at any points under each member, an (M, n, n) array."""
         where = self._check_points(points)
-        covariances = self._stack(where, where)
+        covariances = self.stack(where, where)
         if self.events:
             played, exact = self._exact_members()
-            crosses = self._stack(where, self.points[played])
+            crosses = self.stack(where, self.points[played])
             for one, cross, covariance in zip(exact, crosses, covariances, strict=True):
                 root = one.explained_root(cross)
                 covariance -= root.T @ root
         return covariances
-
-    def covariance(self, points: Any) -> Array:
-        """Return the covariance of f at any points, from counts and sums."""
-        return mix_covariances(self.members_at(points)[0], self.member_covariances(points))
 
     def leave_out_each(self, points: Array, counts: Array) -> tuple[Array, Array] | None:
         """Predict the mean reward of each point from the other points; None if inaccurate.
@@ -680,12 +663,12 @@ class RowPosterior(Posterior):
         with one number for each arm.
         """
         each = len(self.points) * (distinct + ARRAYS) + 4 * distinct**2
-        return 8 * len(self.kernels) * each
+        return 8 * len(self.ridges) * each
 
-    def has_members(self, kernels: Sequence[Kernel], ridges: Sequence[float], arms: Arms) -> bool:
+    def has_members(self, stack: KernelStack, ridges: Sequence[float], arms: Arms) -> bool:
         """Return whether these are the kernels, the ridges and the arms of its members."""
         same = self.points is arms.points and self.ridges.tolist() == list(ridges)
-        return same and self.kernels == tuple(kernels)
+        return same and self.stack.equals(stack)
 
     def without_rewards(self) -> RowPosterior:
         """Return a posterior of the same members and arms before the first reward.
@@ -706,7 +689,7 @@ class RowPosterior(Posterior):
         for name in ("means", "variances", "log_dets"):
             setattr(other, name, getattr(self, name).copy())
         # With room for the rows of pending arms: to make it later would copy all rows again.
-        members, size = len(self.kernels), m + SPARE
+        members, size = len(self.ridges), m + SPARE
         other._rows = np.empty((members, size, len(self.points)))
         other._factor, other._core = np.zeros((2, members, size, size))
         other._rows[:, :m] = self._rows[:, :m]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernelbandits.checks import Array
-from kernelbandits.kernels import KernelParts, split_kernel
+from kernelbandits.kernels import KernelParts
 from kernelbandits.posterior.points import PointPosterior
 
 Score = Callable[[Array, Array], tuple[Array, Array, Array]]
@@ -160,9 +160,9 @@ class ProductKernels:
     product of matrices. Since d k(x, z) / d x_j = -s(x, z) (x_j - z_j) / l_j, so is a gradient.
     """
 
-    def __init__(self, posterior: PointPosterior, parts: list[KernelParts]) -> None:
+    def __init__(self, posterior: PointPosterior, parts: Sequence[KernelParts]) -> None:
         points, d = posterior.points, posterior.dimension
-        lengths = [np.broadcast_to(part.smooth.lengthscale, (d,)) for part in parts]
+        lengths = [np.broadcast_to(part.lengthscale, (d,)) for part in parts]
         self.lengths = np.array(lengths)[:, None]
         # Distances lose digits far from the origin.
         self.origin = points.mean(0)
@@ -181,18 +181,12 @@ class ProductKernels:
     @classmethod
     def of(cls, posterior: PointPosterior) -> ProductKernels | None:
         """Return the form of a posterior; None if it has none or would lose too many digits."""
-        if not len(posterior.points):
+        parts = posterior.stack.parts
+        if not len(posterior.points) or parts is None or len({part.nu for part in parts}) > 1:
             return None
-        parts = []
-        for kernel in posterior.kernels:
-            part = split_kernel(kernel)
-            if part is None or part.additive + part.nugget:
+        for part in parts:
+            if part.additive + part.nugget or np.min(part.lengthscale) < SHORTEST_LENGTH:
                 return None
-            if np.min(part.smooth.lengthscale) < SHORTEST_LENGTH:
-                return None
-            parts.append(part)
-        if len({part.profile for part in parts}) > 1:
-            return None
         form = cls(posterior, parts)
         return form if form.farthest_square <= FARTHEST_SQUARE else None
 
@@ -240,14 +234,13 @@ class OwnKernels:
     """Any kernels, by their own methods."""
 
     def __init__(self, posterior: PointPosterior) -> None:
-        self.kernels, self.points = posterior.kernels, posterior.points
-        self._stack = posterior.stack
+        self.stack, self.points = posterior.stack, posterior.points
 
     def __call__(self, rows: Array) -> Kernels:
         if not len(self.points):
-            empty = np.empty((len(self.kernels), len(rows), 0))
+            empty = np.empty((self.stack.size, len(rows), 0))
             return empty, lambda weights: np.zeros(rows.shape)
-        parts = [kernel.value_and_gradient(rows, self.points) for kernel in self.kernels]
+        parts = [kernel.value_and_gradient(rows, self.points) for kernel in self.stack.kernels]
         values, gradients = zip(*parts, strict=True)
 
         def gradient_of(weights: Array) -> Array:
@@ -260,16 +253,16 @@ class OwnKernels:
     def values(self, rows: Array) -> Array:
         """Return k_i(x, z) alone."""
         if not len(self.points):
-            return np.empty((len(self.kernels), len(rows), 0))
-        return self._stack(rows, self.points)
+            return np.empty((self.stack.size, len(rows), 0))
+        return self.stack(rows, self.points)
 
     def diagonal(self, rows: Array) -> Array:
         """Return k_i(x, x), an (M, n) array."""
-        return np.array([kernel.diagonal(rows) for kernel in self.kernels])
+        return self.stack.diagonal(rows)
 
     def diagonal_slopes(self, rows: Array, share: Array) -> Any:
         """Return what k(x, x) adds to the gradient, half of its own times df/dsd / sd."""
-        slopes = np.array([kernel.diagonal_gradient(rows) for kernel in self.kernels])
+        slopes = np.array([kernel.diagonal_gradient(rows) for kernel in self.stack.kernels])
         return (share[..., None] * slopes / 2).sum(0)
 
     def central_member(self) -> None:

@@ -164,7 +164,7 @@ def restrict(pool: RowPosterior, arms: Indices) -> RowPosterior:
     local = np.searchsorted(arms, list(pool._slot)).tolist()
     part._slot = dict(zip(local, range(m), strict=True))
     part._ceilings = pool._ceilings[:, arms]
-    part._prior_rows = PriorRows(pool._stack, part.points)
+    part._prior_rows = PriorRows(pool.stack, part.points)
     # The whole pool is audited, not a part of it.
     part._patience = NEVER
     part.tally = Tally(len(arms))

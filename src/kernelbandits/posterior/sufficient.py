@@ -43,6 +43,9 @@ class Tally:
         self.largest = 0.0
         self._sums = [0.0] * n
         self._lost = [0.0] * n
+        self._last: tuple[int, int, float, float, float, float, float] | None = None
+        """What the last `add` began from: events, the arm with its count, sum and lost digits, the
+        largest reward and the largest count."""
 
     @classmethod
     def of(cls, counts: Any, sums: Any, events: int | None = None) -> Tally:
@@ -76,7 +79,8 @@ class Tally:
 
     def add(self, arm: int, reward: float) -> int:
         """Add one reward of an arm and return the arm's count."""
-        before = self._sums[arm]
+        before, number = self._sums[arm], self.counts.item(arm)
+        self._last = self.events, arm, number, before, self._lost[arm], self.largest, self.most
         after = self._sums[arm] = before + reward
         # The smaller of the two numbers is the one whose digits were lost. The compiled loop has
         # the same lines in the same order (`compiled.add_reward`).
@@ -85,10 +89,16 @@ class Tally:
         )
         self.events += 1
         self.largest = max(self.largest, abs(reward))
-        count: int = self.counts.item(arm) + 1
+        count: int = number + 1
         self.counts[arm] = count
         self.most = max(self.most, count)
         return count
+
+    def take_back_last(self, events: int) -> None:
+        """Forget a reward that was added, or half added, when there were so many events."""
+        if self._last is not None and self._last[0] == events:
+            self.events, arm, number, total, lost, self.largest, self.most = self._last
+            self.counts[arm], self._sums[arm], self._lost[arm] = number, total, lost
 
     def grow(self) -> None:
         """Add an arm without plays."""
@@ -230,7 +240,7 @@ class Factorisation:
         whole /= ridge
         whole.flat[:: len(root) + 1] += 1.0
         factor = lower_root(whole, least=1.0)
-        solved = dpotrs(factor, sums / root, lower=1)[0]
+        solved = dpotrs(factor, sums / root, lower=1)[0] if len(root) else root
         return cls(root, factor, root * solved / ridge, ridge)
 
     def mean(self, cross: Array) -> Array:
@@ -239,7 +249,8 @@ class Factorisation:
 
     def explained_root(self, cross: Array) -> Array:
         """Return V with prior covariance - V' V = posterior covariance."""
-        explained: Array = dtrtrs(self.factor, (cross * self.root).T, lower=1)[0]
+        white = (cross * self.root).T
+        explained: Array = dtrtrs(self.factor, white, lower=1)[0] if len(white) else white
         explained /= math.sqrt(self.ridge)
         return explained
 
@@ -249,6 +260,8 @@ class Factorisation:
         k - V' V, given as `left`, loses digits where little of the prior variance remains. There
         the equal expression (ridge / n_i) (1 - [B^-1]_ii) is used.
         """
+        if not len(self.root):
+            return left
         inverse = dpotrs(self.factor, np.eye(len(self.root)), lower=1)[0]
         direct = self.ridge / self.root**2 * (1 - inverse.diagonal())
         return np.where(direct < prior / 2, direct, left)

@@ -24,12 +24,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, TheoryWarning
 from kernelbandits.posterior import (
-    ArmPosterior,
-    DriftingPosterior,
-    Factorisation,
-    LinearPosterior,
     Posterior,
-    RowPosterior,
     Spectrum,
 )
 from kernelbandits.theory.duality import Dual, noise_radius
@@ -258,13 +253,7 @@ def check_posterior(posterior: Any) -> None:
     The proof needs rewards of weight one, a fixed f, and a ridge that does not depend on the
     rewards.
     """
-    fixed = not isinstance(posterior, DriftingPosterior) or posterior.rate == 0
-    proved = (
-        isinstance(posterior, (ArmPosterior, RowPosterior, LinearPosterior))
-        and fixed
-        and posterior.complete
-        and len(posterior.kernels) == 1
-    )
+    proved = getattr(posterior, "has_bands", False) and posterior.complete
     needed = (
         "a posterior of all rewards, none faded, of an f that does not drift, at a fixed ridge "
         "(policy.posterior)"
@@ -310,9 +299,8 @@ class ConfidenceSet:
         f(j) - f(i) <= mean_j - mean_i + width sqrt(var_i + var_j - 2 cov_ij)
         """
         mean, variance = self.posterior.mean, self.posterior.variance
-        square = (
-            variance[arms, None] + variance[rivals] - 2 * covariance(self.posterior, arms, rivals)
-        )
+        between = self.posterior.arm_covariance(arms, rivals)
+        square = variance[arms, None] + variance[rivals] - 2 * between
         gaps: Array = (
             mean[rivals] - mean[arms, None] + self.width * np.sqrt(np.maximum(square, 0.0))
         )
@@ -323,28 +311,6 @@ class ConfidenceSet:
         if self.exact is None:
             return np.full(len(rivals), math.inf)
         return self.exact.against(arm, squared_distances(self.posterior, arm)).upper()[rivals]
-
-
-def covariance(posterior: Posterior, arms: Indices, others: Indices) -> Array:
-    """Return the posterior covariances of arms, from the counts where no matrix is stored.
-
-    cov(x, z) = k(x, z) - V(x)' V(z)
-    """
-    if isinstance(posterior, ArmPosterior):
-        return posterior.cov[np.ix_(arms, others)]
-    points, played, kernel = posterior.points, posterior.support, posterior.kernel
-    if not len(played):
-        return kernel(points[arms], points[others])
-    known = points[played]
-    exact = Factorisation.of(
-        kernel(known, known),
-        posterior.counts[played],
-        posterior.tally.sums[played],
-        posterior.ridge,
-    )
-    left = exact.explained_root(kernel(points[arms], known))
-    right = exact.explained_root(kernel(points[others], known))
-    return kernel(points[arms], points[others]) - left.T @ right
 
 
 def squared_distances(posterior: Posterior, arm: int) -> Array:
