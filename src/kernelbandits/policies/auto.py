@@ -452,17 +452,18 @@ class Auto(IndexPolicy):
         A model can predict most rewards well and still look in the wrong place: rows about 0.7 on
         which it agrees with itself, and a few about 1 elsewhere. Its own evidence does not show
         that. So with the goal find one choice in five ignores it, but for the last tenth of the
-        rounds. On a box without noise the model leads to the optimum by ever smaller steps, and
-        random points are no hedge worth their price (docs/decisions/0029).
+        rounds. In a context every choice counts, and none does. On a box without noise the model
+        leads to the optimum by ever smaller steps, and random points are no hedge worth their price
+        (docs/decisions/0029).
         """
-        if self.goal != "find" or self._is_ending(now):
+        if self.goal != "find" or self._is_ending(now) or now.place.context is not None:
             return False
         hedged = self.finite or self.calibration.noise_variance > NOISELESS
         return hedged and now.randomness.uniform("weight", now.t) < IGNORED
 
     def _draw_unmeasured(self, now: Round) -> Location | None:
         """Draw a place without a result at random; None if there is none, or none that is cheap."""
-        place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
+        place: Any = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
         if self.finite:
             failed = self.failed
             if self.working_set is not None:
@@ -478,15 +479,15 @@ class Auto(IndexPolicy):
         return next(fresh, None)
 
     def _improves_on_value(self, now: Round) -> bool:
-        """Tell whether improvement on a box is over f at the best point, not over its estimate.
+        """Tell whether improvement on a box is that of the estimate over the one at the best point.
 
-        The expected improvement of the best point over its own estimate is 0.4 sd, and that of its
-        neighbours is about the same. Under noise a search then measured one place again and again,
-        46 times of 60 on one function. The improvement over the value of f there is 0 at the point
-        and small around it. It is needed as well where rewards repeat: a corner that gives the same
-        greatest reward may be a limit of detection, and lowers no noise (`NoiseEvidence`). Without
-        noise a point is not measured twice anyway. In a context the best point is none that was
-        played.
+        The expected improvement of f at the best point over its own estimate is 0.4 sd, and that of
+        its neighbours is about the same. Under noise a search then measured one place again and
+        again, 46 times of 60 on one function. A reward there moves both estimates, and what it
+        changes in their difference is 0 at the point and small around it. It is needed as well
+        where rewards repeat: a corner that gives the same greatest reward may be a limit of
+        detection, and lowers no noise (`NoiseEvidence`). Without noise a point is not measured
+        twice anyway. In a context the best point is none that was played.
         """
         finite = isinstance(self.domain, MixedBox) and math.isfinite(self.domain.count)
         if finite or now.place.context is not None:
@@ -556,8 +557,13 @@ class Auto(IndexPolicy):
         return ArmScores(scores, Lookahead(best, noises, horizon, self._highest_estimate()))
 
     def _arms_seen(self, now: Round) -> Indices:
-        """Return the arms that were measured or are pending: a pending reward is its estimate."""
-        return np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
+        """Return the arms that were measured or are pending, and those whose failure counts.
+
+        The posterior has learnt a reward of each: that of a pending arm is its estimate, that of a
+        failure the least mean reward.
+        """
+        known = [*now.pending_places, *self.learner.penalised_arms()]
+        return np.union1d(self.learner.measured_arms(), known).astype(np.intp)
 
     def _horizon(self, t: int) -> float:
         """Return for how many rounds it counts what the reward of round t teaches.

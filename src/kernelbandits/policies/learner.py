@@ -523,6 +523,12 @@ class Learner:
         assert checkpoint is not None
         return checkpoint.penalties
 
+    def penalised_arms(self) -> list[int]:
+        """Return the arms whose failure counts as a reward, as the posterior numbers them."""
+        checkpoint = self._knowledge.checkpoint
+        assert checkpoint is not None
+        return checkpoint.failed
+
     @property
     def noises(self) -> Array:
         """The noise variance of each member, in the units of the posterior."""
