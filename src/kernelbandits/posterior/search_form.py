@@ -55,7 +55,8 @@ class SearchForm:
         |v(x) - c(x, x*)| / sqrt(v(x) + ridge),   c(x, x*) = (ridge / n*) k(x)' A^-1 e*.
 
     It is 0 at x* and small close to it, where v(x) alone is not: a reward there moves both
-    estimates alike. It is small too where v(x) is small against the noise, at points that were played.
+    estimates alike. It is small too at points that were played, where v(x) is small against the
+    noise.
 
     Kernels of one smooth form are products of matrices too (`ProductKernels`), which takes a fifth
     to a third of the time of `PointPosterior.at`. Others are evaluated by their own methods.
