@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from kernelbandits.checks import LARGEST_REWARD
 
@@ -94,6 +95,13 @@ class Argument:
     @property
     def is_list(self) -> bool:
         return get_origin(split_type(self.type)[0]) is list
+
+    @property
+    def forms(self) -> tuple[Any, ...]:
+        """The types of which it may be one, without their limits: float, list, dict."""
+        bare, _ = split_type(self.type)
+        parts = get_args(bare) if get_origin(bare) in (Union, UnionType) else (bare,)
+        return tuple(get_origin(split_type(one)[0]) or split_type(one)[0] for one in parts)
 
     @property
     def kind(self) -> Any:

@@ -10,7 +10,6 @@ import typer
 from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import (
     Given,
-    OptionalTrial,
     Place,
     Quiet,
     options,
@@ -147,7 +146,7 @@ def tell(
     place: Place,
     trial: Annotated[
         str | None,
-        typer.Argument(metavar="TRIAL", help="Number that `ask` printed; leave it out with --row."),
+        typer.Argument(metavar="TRIAL", help=operations.TELL.arguments[0].description),
     ] = None,
     result: Annotated[
         str | None,
@@ -287,7 +286,9 @@ def list_trials(what: str, numbers: Iterable[int]) -> str:
 @options(given=without_trial(operations.CORRECT))
 def correct(
     place: Place,
-    trial: OptionalTrial = None,
+    trial: Annotated[
+        str | None, typer.Argument(metavar="TRIAL", help=operations.TRIAL.description)
+    ] = None,
     result: Annotated[
         str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
     ] = None,

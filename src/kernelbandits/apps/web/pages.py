@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from kernelbandits.apps.web import views
-from kernelbandits.apps.web.access import READ, WRITE, Visitor
+from kernelbandits.apps.web.access import Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
 from kernelbandits.apps.web.figures import MAP, FigureName, drawing_lock
@@ -37,6 +37,7 @@ from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study.arguments import PAGE
+from kernelbandits.study.operations import READ, WRITE
 from kernelbandits.study.settings import AUTO, Setting, settings_of
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.study.words import describe_step
