@@ -188,6 +188,13 @@ def test_wrong_results_are_refused_and_nothing_is_stored(page, films, body):
     assert films.get("/api/studies/films/events").json() == before
 
 
+def test_limits_and_alternatives_are_named_in_words(films):
+    error = post(films, "tell", 422, trial=1, value=1e300)["error"]
+    assert error.startswith("value: Input should be less than or equal to 1e+150; value: ")
+    assert "constrained" not in error
+    assert "column" not in post(films, "tell", 422, trial=1, value="x")["error"]
+
+
 def test_a_wrong_cell_is_named_by_row_and_column(page, films):
     results = [{"row": 1, "value": 0.5}, {"row": 2, "value": "much"}]
     said = post(films, "tell-all", 422, results=results)

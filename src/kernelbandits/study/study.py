@@ -437,9 +437,6 @@ class Study:
         """
         where = self._find_row("tell", row, label, line)
         name = check_name("worker", worker)
-        said: dict[str, Any] = {"trial": trial, "row": where, "x": x, "note": note, "by": by}
-        said |= {"value": value, "failed": failed, "missing": missing, "sem": sem, "worker": name}
-        call = make_call("tell", key, said)
         details = tells.check_details(note, by)
         values: list[Any] = [value]
         if is_list(value) and len(self.targets) == 1:
@@ -451,6 +448,9 @@ class Study:
         given = {"value": values[0], "sem": sem, "missing": missing}
         first = tells.check_result(self.targets, self.candidates, **which, **given)
         results = [first, *self._replicates(first, values[1:])]
+        said = {"trial": trial, "row": where, "x": x, "failed": failed, **details, "worker": name}
+        said |= {"values": [one.values for one in results], "sems": first.sems}
+        call = make_call("tell", key, {**said, "missing": sorted(first.missing)})
         names = (f"{call.key}/{i}" if i else call.key for i in range(len(results)))
         told = self._tell(
             [
@@ -730,8 +730,6 @@ class Study:
         why = check_reason(reason)
         self._session.refresh()
         given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
-        said = {**given, "permitted": permitted, "reason": why}
-        call = replace(make_call("permit", key, said), owner=owner)
         found: list[int] = []
         for name, items in given.items():
             for item in items:
@@ -740,6 +738,8 @@ class Study:
                 found.append(self.candidates.table.check_row(one, owner))
         rows = list(dict.fromkeys(found))
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
+        said = {"rows": sorted(rows), "permitted": permitted, "reason": why}
+        call = replace(make_call("permit", key, said), owner=owner)
 
         def draft(state: State) -> list[Draft]:
             return [edits.permit(self.candidates.table, rows, permitted, why, call.key)]

@@ -84,13 +84,13 @@ class AlreadyTold(StudyConflict):
         self.trial, self.stored = trial, stored
         """The result that is kept: a value, those of several targets, or None for a failure."""
         several = isinstance(stored, Mapping)
-        known = f"has {'' if several else 'the result '}{format_result(stored)}"
-        known = "is stored as failed" if stored is None else known
+        known = f"already has {'' if several else 'the result '}{format_result(stored)}"
+        known = "is already stored as failed" if stored is None else known
         which = "targets without a value" if several else "a trial without a result"
         row = "candidate" if several else "row"
         super().__init__(
             message
-            or f"tell needs {which}, got trial {trial}{where}, which already {known}. If that is "
+            or f"tell needs {which}, got trial {trial}{where}, which {known}. If that is "
             f"wrong, correct the trial; if the {row} was measured again, tell the {row} instead "
             "of the trial."
         )
