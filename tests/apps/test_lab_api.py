@@ -234,6 +234,16 @@ def test_passwords_and_folders_are_in_no_answer(page, films, monkeypatch):
         assert said.endswith("films.db; nothing was written")
 
 
+def test_two_increasing_numbers_are_said_to_be_two_choices(page):
+    space = {"variables": {"heat": [20.0, 90.0], "size": [1, 8], "n": [1, 2, 4], "down": [2, 1]}}
+    body = {"name": "brew", "target": "y", "space": space}
+    made = page.program().post("/api/studies", json=body).json()
+    assert made["notices"] == [
+        "heat = [20.0, 90.0] are two choices; a range is 'real 20.0:90.0'",
+        "size = [1, 8] are two choices; a range is 'integer 1:8'",
+    ]
+
+
 def test_studies_over_a_space(page):
     program = page.program()
     space = {"variables": {"heat": "real 20:90", "acid": "choice citric, acetic"}}

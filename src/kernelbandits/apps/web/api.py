@@ -20,7 +20,7 @@ from kernelbandits.apps.web.messages import TargetRequest, describe_answer, make
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
 from kernelbandits.codec import to_json_value
-from kernelbandits.domains.space_files import space_from_file
+from kernelbandits.domains.space_files import remark_pairs, space_from_file
 from kernelbandits.study import Study
 from kernelbandits.study.dataframes import list_records
 from kernelbandits.study.operations import (
@@ -212,6 +212,7 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
     settings = body.model_dump(exclude={"name", "csv", "rows", "space"}, exclude_none=True)
     if body.targets is not None:
         settings["targets"] = [read_wanted(one) for one in body.targets]
+    notices = remark_pairs(body.space)
     if body.space is not None:
         study = lab.library.create(body.name, space_from_file(body.space), **settings)
     elif body.rows is not None:
@@ -222,7 +223,7 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
             study = lab.library.create(body.name, upload.path, **settings)
         finally:
             lab.uploads.remove(upload)
-    return answer({"name": body.name, "notices": study.candidates.notices}, 201)
+    return answer({"name": body.name, "notices": [*notices, *study.candidates.notices]}, 201)
 
 
 def read_wanted(given: str | TargetRequest) -> Target:
