@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import html
 import inspect
+import re
 from dataclasses import replace
 
 import pytest
+from starlette.datastructures import FormData
 from typer.main import get_command
 
 from kernelbandits.apps.cli.arguments import spell_option
 from kernelbandits.apps.cli.study import app
 from kernelbandits.apps.client import RemoteStudy
 from kernelbandits.apps.web import api
+from kernelbandits.apps.web.inputs import read_arguments
+from kernelbandits.apps.web.visitors import SubmittedForm
 from kernelbandits.study import Study
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.operations import (
     ADD,
+    ASK,
+    CORRECT,
     CREATE,
     OPERATIONS,
     PERMIT,
     RELEASE,
+    TELL,
     TELL_ALL,
     WITHDRAW,
     WRITE,
@@ -196,3 +204,52 @@ def test_the_help_says_how_values_are_written_and_what_may_be_repeated():
     )
     assert help_of("tell", "--line")[0] == "LINE"
     assert help_of("forbid", "--row")[1].endswith("May be repeated.")
+
+
+# ------------------------------------------------------------------ what the forms of the page say
+
+
+def fields_of(text):
+    """The attributes of the fields of a page, by their names."""
+    found = [
+        dict(re.findall(r'([a-z]+)="([^"]*)"', one)) for one in re.findall("<input[^>]*>", text)
+    ]
+    return {one["name"]: one for one in found if "title" in one}
+
+
+def test_the_fields_of_forms_have_limits_and_meaning_of_the_declaration(tmp_path):
+    (tmp_path / "lab").mkdir()
+    page = Page(tmp_path / "lab", tmp_path / "state")
+    program, browser = page.program(), page.browser()
+    rows = [{"Cs": i / 10, "heat": i % 3} for i in range(6)]
+    program.post("/api/studies", json={"name": "films", "target": "y", "rows": rows})
+    program.post("/api/studies/films/ask", json={"n": 2})
+    program.post("/api/studies/films/tell", json={"trial": 1, "value": 0.5})
+    shown = {"": (ASK, TELL), "/trials/1": (CORRECT,), "/candidates": (TELL, PERMIT)}
+    compared = set()
+    for path, operations in shown.items():
+        fields = fields_of(browser.get(f"/studies/films{path}"))
+        for operation in operations:
+            for one in operation.fields:
+                if one.name in fields:
+                    field = fields[one.name]
+                    assert html.unescape(field["title"]) == one.description
+                    assert field.get("maxlength") == (
+                        f"{one.limits.most}" if one.kind is str else None
+                    )
+                    compared.add(one.name)
+    assert compared == {"n", "note", "by", "sem", "reason", "row", "rows"}
+    page.close()
+
+
+def test_a_form_is_read_by_the_declaration():
+    form = SubmittedForm(
+        FormData([("trial", "3"), ("failed", "yes"), ("note", " wet "), ("by", "")])
+    )
+    assert read_arguments(TELL, form) == {"trial": 3, "failed": True, "note": "wet"}
+    with pytest.raises(ValueError, match=r"the field 'Rows' needs a whole number from 0 to"):
+        read_arguments(PERMIT, SubmittedForm(FormData([("rows", "4, x")])))
+    with pytest.raises(ValueError, match="the field 'Trial' needs a whole number from 1 to"):
+        read_arguments(WITHDRAW, SubmittedForm(FormData([])))
+    with pytest.raises(ValueError, match=r"the field 'how many candidates' needs .* to 1000, got"):
+        read_arguments(ASK, SubmittedForm(FormData([("n", "1001")])))

@@ -67,6 +67,8 @@ class Argument:
         What stands for its value in the help of the command.
     choices
         The texts that it may be, and what the lab page calls them.
+    label
+        What the lab page calls it, if a form of the page has it.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class Argument:
     option: str = ""
     metavar: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def description(self) -> str:

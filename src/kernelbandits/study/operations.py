@@ -124,12 +124,14 @@ class Operation:
         return (self.name,) if self.commands is None else self.commands
 
 
-REASON = Argument("reason", Remark, "A remark for the history.", "")
-WORKER = Argument("worker", Text, "The worker who asked for it.")
-FAILED = Argument("failed", bool, "The measurement failed: there is no value.", False)
+REASON = Argument("reason", Remark, "A remark for the history.", "", label="Reason")
+WORKER = Argument("worker", Text, "The worker who asked for it.", label="Worker")
+FAILED = Argument(
+    "failed", bool, "The measurement failed: there is no value.", False, label="Failed"
+)
 LABEL = Argument("label", Text, "Name of the row, in place of a trial.", metavar="NAME")
 NUMBERED = "Number of the trial, as `ask` printed it; none with a label."
-TRIAL = Argument("trial", Trial, NUMBERED, option="TRIAL")
+TRIAL = Argument("trial", Trial, NUMBERED, option="TRIAL", label="Trial")
 WORKSHEET = Argument(
     "worksheet", str, "Sheet of a workbook to read, if several are filled.", metavar="NAME"
 )
@@ -190,11 +192,24 @@ ASK = Operation(
     "ask",
     "Suggest candidates",
     (
-        Argument("n", Count, "Number of rows. Default: 1.", 1, option="--n -n"),
-        Argument("worker", Text, "Who asks. The same name gets its pending rows again."),
+        Argument(
+            "n",
+            Count,
+            "Number of rows. Default: 1.",
+            1,
+            option="--n -n",
+            label="how many candidates",
+        ),
+        Argument(
+            "worker", Text, "Who asks. The same name gets its pending rows again.", label="Worker"
+        ),
         Argument("lease", Positive, "How long a row stays reserved after ask.", unit=SECONDS),
         Argument(
-            "same", list[str], "Column in which the rows have the same value.", metavar="COLUMN"
+            "same",
+            list[str],
+            "Column in which the rows have the same value.",
+            metavar="COLUMN",
+            label="of the same",
         ),
     ),
     command=(
@@ -213,7 +228,7 @@ TELL = Operation(
     "tell",
     "Record a result",
     (
-        Argument("trial", Trial, "Number that `ask` printed; none with a row.", option="TRIAL"),
+        replace(TRIAL, help="Number that `ask` printed; none with a row."),
         Argument(
             "value",
             Number | list[Number] | dict[str, Number],
@@ -221,7 +236,11 @@ TELL = Operation(
             metavar="[NAME=]NUMBER",
         ),
         Argument(
-            "row", Row, "Row of the table, counted from 0, instead of a trial.", metavar="ROW"
+            "row",
+            Row,
+            "Row of the table, counted from 0, instead of a trial.",
+            metavar="ROW",
+            label="Row",
         ),
         LABEL,
         Argument(
@@ -232,15 +251,22 @@ TELL = Operation(
             metavar="NAME=VALUE",
         ),
         FAILED,
-        Argument("missing", bool, "There is no value, but the measurement did not fail.", False),
+        Argument(
+            "missing",
+            bool,
+            "There is no value, but the measurement did not fail.",
+            False,
+            label="No value (sample lost)",
+        ),
         Argument(
             "sem",
             Number | dict[str, Number],
             "Standard error of the value, or of each target's.",
             metavar="[NAME=]NUMBER",
+            label="Standard error",
         ),
-        Argument("note", Remark, "A remark about the measurement.", ""),
-        Argument("by", Text, "Who measured it.", metavar="NAME"),
+        Argument("note", Remark, "A remark about the measurement.", "", label="Note"),
+        Argument("by", Text, "Who measured it.", metavar="NAME", label="Who"),
         WORKER,
     ),
     command=(
@@ -347,7 +373,12 @@ UNDO = Operation(
     "Take back the last steps",
     (
         Argument("n", Count, "Number of commands to undo. Default: 1.", 1, option="--n -n"),
-        Argument("event", Trial, "Only if this event (see study history) is of the last command."),
+        Argument(
+            "event",
+            Trial,
+            "Only if this event (see study history) is of the last command.",
+            label="Step",
+        ),
     ),
     answer=list[Event],
     description="Answer 409 if others have written since `event`, an event of the step that is "
@@ -365,7 +396,7 @@ PERMIT = Operation(
         Argument("line", list[Trial], "Line of the file of candidates.", metavar="LINE"),
     ),
     api=(
-        Argument("rows", list[Row], "Rows of the table, counted from 0."),
+        Argument("rows", list[Row], "Rows of the table, counted from 0.", label="Rows"),
         Argument("labels", list[Text], "Names of rows."),
         Argument("allowed", bool, "Whether they are allowed from now on.", required=True),
     ),
