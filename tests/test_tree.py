@@ -34,6 +34,7 @@ BEHAVIOURS = {
     "policies/test_restricted.py": "rounds among some arms, and arms that cost",
     "policies/test_rivals.py": "rivals beside their definitions in dense algebra",
     "policies/test_standard_errors.py": "results with standard errors, from `tell` to the study",
+    "posterior/test_interrupts.py": "a reward whose update is interrupted, over several posteriors",
     "posterior/test_imagined.py": "plays that are imagined on a pool",
     "posterior/test_learn.py": "learning and covariances, over all posteriors",
     "posterior/test_local_posterior.py": "views of a posterior at some points",

@@ -247,6 +247,33 @@ def write_compact(plain: Plain) -> str:
     return COMPACT.encode(plain)
 
 
+def write_equal(value: Any) -> str:
+    """Return a text that is the same for equal values, for a digest of what a user gives.
+
+    1 and 1.0 are the same, the order of names and of the items of a set does not matter, and an
+    array is the list of its values. What JSON lacks is written as Python shows it.
+
+    >>> write_equal({"rows": {2, 1}, "by": None}) == write_equal({"by": None, "rows": [1.0, 2.0]})
+    True
+    """
+    plain = to_plain(value, repr, write_given)
+    return json.dumps(json.loads(write_compact(plain), parse_int=float), sort_keys=True)
+
+
+def write_given(value: Any) -> Plain:
+    if isinstance(value, Mapping):
+        # It has a key "type", or keys that are no text.
+        pairs = [[str(name), to_plain(item, repr, write_given)] for name, item in value.items()]
+        return sorted(pairs, key=write_compact)
+    if isinstance(value, (set, frozenset)):
+        return sorted((to_plain(item, repr, write_given) for item in value), key=write_compact)
+    if isinstance(value, np.ndarray) or hasattr(value, "tolist"):
+        return to_plain(value.tolist(), repr, write_given)
+    if isinstance(value, Iterable):
+        return [to_plain(item, repr, write_given) for item in value]
+    return repr(value)
+
+
 def to_json(value: Any, *, ascii_only: bool = False) -> str:
     """Return a value as an indented JSON document; numbers that JSON lacks (nan, inf) become null.
 

@@ -195,6 +195,28 @@ def format_count(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
+def format_names(names: Iterable[Any]) -> str:
+    """Write names as a sentence lists them.
+
+    >>> format_names(("Cs", "solvent"))
+    'Cs, solvent'
+    """
+    return ", ".join(map(str, names))
+
+
+def join_reasons(reasons: Sequence[str]) -> str:
+    """Write two reasons with "and" between them, and more as a numbered list.
+
+    >>> join_reasons(["the noise is fitted", "rows are left out"])
+    'the noise is fitted and rows are left out'
+    >>> join_reasons(["it is hot", "it is wet", "it is late"])
+    '(1) it is hot; (2) it is wet; (3) it is late'
+    """
+    if len(reasons) < 3:
+        return " and ".join(reasons)
+    return "; ".join(f"({i}) {reason}" for i, reason in enumerate(reasons, 1))
+
+
 def format_times(count: int) -> str:
     """Write how often: never, once, twice, 3 times."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -188,6 +188,13 @@ def test_wrong_results_are_refused_and_nothing_is_stored(page, films, body):
     assert films.get("/api/studies/films/events").json() == before
 
 
+def test_limits_and_alternatives_are_named_in_words(films):
+    error = post(films, "tell", 422, trial=1, value=1e300)["error"]
+    assert error.startswith("value: Input should be less than or equal to 1e+150; value: ")
+    assert "constrained" not in error
+    assert "column" not in post(films, "tell", 422, trial=1, value="x")["error"]
+
+
 def test_a_wrong_cell_is_named_by_row_and_column(page, films):
     results = [{"row": 1, "value": 0.5}, {"row": 2, "value": "much"}]
     said = post(films, "tell-all", 422, results=results)
@@ -225,6 +232,16 @@ def test_passwords_and_folders_are_in_no_answer(page, films, monkeypatch):
         said = post(films, "tell", 507, trial=1, value=0.5)["error"]
         assert "ann" not in said
         assert said.endswith("films.db; nothing was written")
+
+
+def test_two_increasing_numbers_are_said_to_be_two_choices(page):
+    space = {"variables": {"heat": [20.0, 90.0], "size": [1, 8], "n": [1, 2, 4], "down": [2, 1]}}
+    body = {"name": "brew", "target": "y", "space": space}
+    made = page.program().post("/api/studies", json=body).json()
+    assert made["notices"] == [
+        "heat = [20.0, 90.0] are two choices; a range is 'real 20.0:90.0'",
+        "size = [1, 8] are two choices; a range is 'integer 1:8'",
+    ]
 
 
 def test_studies_over_a_space(page):

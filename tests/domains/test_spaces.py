@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
+from kernelbandits.checks import DataNotice
 from kernelbandits.domains import as_domain, parse_variable
 from kernelbandits.domains.entries import FORMS, parse_choices
 from kernelbandits.sklearn.spaces import read_parameters
@@ -570,3 +572,13 @@ def test_a_range_whose_length_no_search_can_square_is_refused_in_one_sentence(
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="needs high - low to be a finite number with a step"):
         kb.Real(*WIDE, step=1e307)
+
+
+def test_two_increasing_numbers_in_a_file_are_a_choice_and_that_is_said(tmp_path):
+    with pytest.warns(DataNotice, match=r"heat = \[20.0, 90.0\] are two choices; a range is 'real"):
+        space = kb.read_space(write_file(tmp_path, "[variables]\nheat = [20.0, 90.0]\n"))
+    assert space.variables == (kb.Ordered((20.0, 90.0)),)
+    for values in ("[90.0, 20.0]", "[1.0, 2.0, 3.0]", '["a", "b"]', "{values = [1.0, 2.0]}"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kb.read_space(write_file(tmp_path, f"[variables]\nheat = {values}\n"))

@@ -297,9 +297,22 @@ def test_a_head_that_a_trigger_moves_back_is_not_acknowledged(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     tell(log)
     plant_trigger(log, "head")
-    with pytest.raises(Damaged, match="head and last event do not fit"):
+    with pytest.raises(Damaged, match="was changed while it was written"):
         tell(log)
     assert len(log.events()) == 2
+
+
+def test_what_was_written_is_read_again_by_one_statement(tmp_path, monkeypatch):
+    sent = []
+
+    def note(connection, text, *values):
+        sent.append(text.split()[0])
+        return send(connection, text, *values)
+
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
+    monkeypatch.setattr("kernelbandits.storage.statements.send", note)
+    tell(log)
+    assert [one for one in sent if one != "PRAGMA"][-4:] == ["INSERT", "UPDATE", "SELECT", "COMMIT"]
 
 
 @pytest.mark.parametrize(

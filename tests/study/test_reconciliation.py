@@ -142,7 +142,9 @@ def test_the_same_value_under_another_name_is_stored_already_and_that_is_said(st
     for name in ("one.csv", "two.csv"):
         (tmp_path / name).write_text("row,y\n1,0.5\n4,0.1\n")
     study.tell_all(tmp_path / "one.csv")
-    with pytest.warns(kb.DataNotice, match="2 lines with the value of a stored result .*replicate"):
+    with pytest.warns(
+        kb.DataNotice, match="not counted again: 2 lines with the value of a stored result .*repl"
+    ):
         told = study.tell_all(tmp_path / "two.csv")
     assert [one.accepted for one in told] == [False, False]
     study.tell_all(tmp_path / "two.csv", replicates=True)
@@ -179,7 +181,9 @@ def test_a_line_that_follows_a_correction_in_the_study_is_no_news(study, file):
     study.correct(1, 0.9)
     assert not study.tell_all(file)[0].accepted
     file.write_text("row,y\n1,0.9\n")
-    with pytest.warns(kb.DataNotice, match="1 line with the value of a stored result"):
+    with pytest.warns(
+        kb.DataNotice, match="not counted again: 1 line with the value of a stored result"
+    ):
         assert not study.tell_all(file)[0].accepted
     assert values(study) == {1: [0.9]}
 

@@ -12,7 +12,7 @@ from typer.main import get_command
 import kernelbandits as kb
 from kernelbandits.apps.cli.arguments import make_option, read_option
 from kernelbandits.apps.cli.study import app
-from kernelbandits.apps.web.inputs import read_setting
+from kernelbandits.apps.web.inputs import field_attributes, read_setting
 from kernelbandits.apps.web.messages import make_message
 from kernelbandits.report.pages import environment
 from kernelbandits.study.arguments import API, COMMAND, PAGE, SECONDS, Limits
@@ -140,8 +140,9 @@ def test_a_new_field_is_an_option_a_field_of_a_message_and_of_the_page():
     message = make_message(Operation("change", "change", "", api=(new,)))
     assert message.model_validate({"patience": 7}).patience == 7
     # A field of the page.
-    macro = environment().get_template("lab/parts.html").module.setting_field
-    assert re.search('<input name="patience" value="7" inputmode="numeric">', str(macro(new, "7")))
+    parts = environment().get_template("lab/parts.html")
+    field = str(parts.make_module({"attributes": field_attributes}).setting_field(new, "7"))
+    assert re.search('<input name="patience" title="[^"]+" inputmode="numeric" value="7">', field)
     assert read_setting(new, "7") == 7
 
 

@@ -616,7 +616,7 @@ def test_wrong_spaces_are_refused_in_one_sentence_and_nothing_is_written(tmp_pat
         (("--at", "cups=2", "--at", "cups=3", "1"), "once for each name"),
         (("--at", "cups=two", "--at", "acid=a", "1"), "'cups', got 'two'"),
         (("--at", "cups=0_2", "--at", "acid=a", "1"), "'cups', got '0_2'"),
-        (("--at", "pots=2", "1"), "values of ('cups', 'acid')"),
+        (("--at", "pots=2", "1"), "values of cups, acid"),
         (("--at", "cups", "1"), "--at NAME=VALUE"),
         (("--row", "1", "1"), "--at in a command"),
         (("--row", "1", "--at", "cups=2", "1"), "--row 1 --at cups=2"),

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.formatting import format_times
 from kernelbandits.storage import KINDS, Damaged
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import CHANGES, State
@@ -298,7 +299,7 @@ def test_failures_are_counted_and_no_values(where, films):
         0,
         None,
     )
-    with pytest.raises(kb.AlreadyTold, match="already is stored as failed"):
+    with pytest.raises(kb.AlreadyTold, match="is already stored as failed"):
         study.tell(one.trial, 0.5)
     study.correct(one.trial, 0.4)
     assert (study.status().failed, study.status().told) == (0, 1)
@@ -1455,7 +1456,7 @@ def test_a_suggestion_says_how_often_its_candidate_was_measured_before(tmp_path)
         twin = one.row if one.row in (1, 3) else 0
         before = counts.get(twin, 0)
         if before:
-            times = "once" if before == 1 else f"{before} times"
+            times = format_times(before)
             assert one.why.startswith(f"Row {one.row} was measured {times} before"), one.why
         else:
             assert "was measured" not in one.why

@@ -23,7 +23,7 @@ from kernelbandits import storage
 from kernelbandits.apps.cli.main import TRACEBACK
 
 FILMS = "Cs,FA,kind,hours,stability\n0,1,a,1,\n0.5,0.5,b,2,\n1,0,a,1,\n0.25,0.75,b,2,\n"
-TABLE = "('Cs', 'FA', 'kind', 'hours', 'stability')"
+TABLE = "Cs, FA, kind, hours, stability"
 
 
 @pytest.fixture(scope="module")

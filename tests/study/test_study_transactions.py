@@ -867,3 +867,18 @@ def test_what_a_tell_compares_with_are_the_values_before_it(tmp_path):
         study.correct(1, 5.0)
         assert plausibility.list_values(latest, "value") == [(1, 0, 1.0)]
         assert plausibility.latest_values(study._session.state) == [(1, 0, 5.0)]
+
+
+def test_equal_calls_said_in_two_ways_are_one_call(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", [[float(i)] for i in range(9)], target="y") as study:
+        study.ask(3)
+        first = study.forbid({1, 2}, key="gone")
+        assert study.forbid([2, 1], key="gone") == first
+        assert study.forbid(np.array([1, 2]), key="gone") == first
+        assert study.tell(1, 0.5, key="run").seq == study.tell(1, {"y": 0.5}, key="run").seq
+        told = study.tell(2, {"y": 1}, sem={"y": 0.1}, key="next")
+        assert study.tell(2, 1.0, sem=0.1, key="next").seq == told.seq
+        with pytest.raises(StudyConflict, match="needs a new key for a new call"):
+            study.forbid([1, 3], key="gone")
+        with pytest.raises(StudyConflict, match="needs a new key for a new call"):
+            study.tell(1, {"y": 0.6}, key="run")

@@ -163,7 +163,7 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
         (
             "name,value\nu,2\n",
             ValueError,
-            "needs a column 'trial', a column 'row', a column 'film' or all of .'Cs', 's",
+            "needs a column 'trial', a column 'row', a column 'film' or all of Cs, solvent, T",
         ),
         (
             "Cs,solvent,value\n0.5,DMSO,2\n",

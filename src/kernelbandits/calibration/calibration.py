@@ -15,6 +15,7 @@ from kernelbandits import checks
 from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.calibration.standard import Standard, check_counts, check_vector
 from kernelbandits.checks import Array
+from kernelbandits.formatting import format_count
 from kernelbandits.kernels import (
     RBF,
     Constant,
@@ -262,8 +263,9 @@ class Calibration:
         if not self.rewards:
             return "not fitted: no rewards yet"
         if not self.is_fitted:
-            return f"not fitted to the {self.rewards} rewards given: {self.message}"
-        origin = f"fitted to {self.rewards} rewards at {self.points} points"
+            return f"not fitted to the {format_count(self.rewards, 'reward')} given: {self.message}"
+        points = format_count(self.points, "point")
+        origin = f"fitted to {format_count(self.rewards, 'reward')} at {points}"
         if self.sample:
             origin += f", the scales to {self.sample} of these points"
         return origin if self.ok else f"{origin}, but the refit after these failed: {self.message}"

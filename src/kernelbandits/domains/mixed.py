@@ -22,6 +22,7 @@ from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
 from kernelbandits.domains.listing import MOST_LISTED
 from kernelbandits.domains.variables import Variable
+from kernelbandits.formatting import format_names
 from kernelbandits.streams import Streams
 
 DOUBLINGS = 6
@@ -246,7 +247,7 @@ class MixedBox:
         if self.names:
             if isinstance(x, Mapping) and set(x) == set(self.names):
                 return tuple(x[name] for name in self.names), None
-            return (), f"a value for each of {self.names}, got {x!r}"
+            return (), f"a value for each of {format_names(self.names)}, got {x!r}"
         fits = (
             isinstance(x, (Sequence, np.ndarray))
             and not isinstance(x, str)

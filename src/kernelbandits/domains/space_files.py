@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import json
 import tomllib
+import warnings
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from kernelbandits import checks
+from kernelbandits.checks import DataNotice, is_number, is_whole
 from kernelbandits.domains.entries import as_variable
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.outputs import has_mark
@@ -83,6 +85,27 @@ def parse_file(content: bytes, file: Path) -> Any:
     return json.loads(text, object_pairs_hook=refuse_repeats)
 
 
+def remark_pairs(described: Any) -> list[str]:
+    """Name the lists of two increasing numbers in what a file describes: a range may be meant.
+
+    >>> remark_pairs({"variables": {"heat": [20.0, 90.0], "cups": [1, 2, 4]}})
+    ["heat = [20.0, 90.0] are two choices; a range is 'real 20.0:90.0'"]
+    """
+    variables = described.get("variables") if isinstance(described, Mapping) else None
+    given = variables if isinstance(variables, Mapping) else {}
+    pairs = {name: entry for name, entry in given.items() if is_increasing_pair(entry)}
+    return [
+        f"{name} = {entry} are two choices; a range is "
+        f"'{'integer' if all(map(is_whole, entry)) else 'real'} {entry[0]}:{entry[1]}'"
+        for name, entry in pairs.items()
+    ]
+
+
+def is_increasing_pair(entry: Any) -> bool:
+    pair = isinstance(entry, list) and len(entry) == 2 and all(map(is_number, entry))
+    return pair and bool(entry[0] < entry[1])
+
+
 def space_from_file(described: Any) -> MixedBox:
     """Return the space that a file describes."""
     owner = "a space file"
@@ -98,6 +121,8 @@ def space_from_file(described: Any) -> MixedBox:
     if isinstance(variables.get("constraints"), list):
         needed = "constraints above the line [variables], and not below it"
         raise ValueError(f"{owner} needs {needed}, got them among the variables")
+    for text in remark_pairs(described):
+        warnings.warn(text, DataNotice, stacklevel=3)
     read = {name: as_variable(owner, name, entry) for name, entry in variables.items()}
     constraints = described.get("constraints", [])
     checks.needs(isinstance(constraints, list), owner, "a list of constraints", constraints)

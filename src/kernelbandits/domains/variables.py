@@ -19,6 +19,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.formatting import format_names
 
 APART = 1 / math.sqrt(2)
 """The coordinate of the value that a category takes."""
@@ -445,7 +446,7 @@ class EnumeratedVariable(Variable):
 
     @property
     def requirement(self) -> str:
-        return f"one of {self.values}"
+        return f"one of {format_names(self.values)}"
 
     def holds(self, value: Any) -> bool:
         return self.position(value) >= 0

@@ -421,8 +421,8 @@ class Turn:
         statements.send(connection, database.dialect.insert("events", len(rows[0])), *rows)
         statements.send(connection, database.dialect.move_head, (seq, check, before.seq))
         # What is stored is read again: nothing else may be acknowledged.
-        stored = fetch(connection, database.dialect.events, before.seq + 1, seq)
-        if stored != rows or self._log._read_head(connection)[:2] != (seq, check):
+        stored = fetch(connection, database.dialect.written, before.seq + 1, seq)
+        if stored != [(*row, seq, check) for row in rows]:
             raise database.damage_error(
                 f"what follows event {before.seq} was changed while it was written; "
                 "nothing was written"

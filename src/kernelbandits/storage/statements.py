@@ -102,6 +102,16 @@ class Dialect:
             FROM {self.schema}events WHERE seq >= {self.sign} AND seq <= {self.sign} ORDER BY seq"""
 
     @cached_property
+    def written(self) -> str:
+        """Events from one number to another, in order, each with number and checksum of the head.
+
+        It is the events and the head in one statement: a writer reads both after each write.
+        """
+        return f"""SELECT e.seq, kind, trial, "row", value, "key", worker, "at", body, before,
+            e."check", h.seq, h."check" FROM {self.schema}events e CROSS JOIN {self.schema}head h
+            WHERE e.seq >= {self.sign} AND e.seq <= {self.sign} ORDER BY e.seq"""
+
+    @cached_property
     def table_events(self) -> str:
         """Number, kind, time and body of the events that decide how many rows a study has."""
         return f"""SELECT seq, kind, "at", body FROM {self.schema}events

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from kernelbandits.checks import LARGEST_REWARD
 
@@ -66,6 +67,8 @@ class Argument:
         What stands for its value in the help of the command.
     choices
         The texts that it may be, and what the lab page calls them.
+    label
+        What the lab page calls it, if a form of the page has it.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Argument:
     option: str = ""
     metavar: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def description(self) -> str:
@@ -94,6 +98,13 @@ class Argument:
     @property
     def is_list(self) -> bool:
         return get_origin(split_type(self.type)[0]) is list
+
+    @property
+    def forms(self) -> tuple[Any, ...]:
+        """The types of which it may be one, without their limits: float, list, dict."""
+        bare, _ = split_type(self.type)
+        parts = get_args(bare) if get_origin(bare) in (Union, UnionType) else (bare,)
+        return tuple(get_origin(split_type(one)[0]) or split_type(one)[0] for one in parts)
 
     @property
     def kind(self) -> Any:

@@ -8,7 +8,6 @@ the call said is stored with them as a digest.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kernelbandits.checks import StudyConflict
+from kernelbandits.codec import write_equal
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.names import check_name
 from kernelbandits.study.words import name_event
@@ -85,19 +85,8 @@ def make_call(owner: str, key: Any, arguments: Mapping[str, Any] | None = None) 
 
 
 def digest_arguments(arguments: Mapping[str, Any]) -> str:
-    """Return a digest of some arguments; 1 and 1.0 are the same number."""
-    text = json.dumps(dict(arguments), default=plain_value, skipkeys=True)
-    text = json.dumps(json.loads(text, parse_int=float), sort_keys=True)
-    return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def plain_value(value: Any) -> Any:
-    """Return a value that JSON does not have as lists, dictionaries and text."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, Iterable) else repr(value)
+    """Return a digest of some arguments, the same for equal ones."""
+    return blake2b(write_equal(arguments).encode(), digest_size=8).hexdigest()
 
 
 def escape_key(key: str) -> str:

@@ -14,7 +14,6 @@ whose inner product is the kernel (`name_candidates`).
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import struct
 from collections import Counter
@@ -29,7 +28,8 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
-from kernelbandits.formatting import did_you_mean, format_count
+from kernelbandits.codec import write_compact
+from kernelbandits.formatting import did_you_mean, format_count, format_names
 from kernelbandits.row_index import RowIndex
 from kernelbandits.study.growing import Cells, grow_candidates, permit_rows
 from kernelbandits.study.mixtures import (
@@ -123,7 +123,7 @@ class Candidates(Place):
             checks.needs(
                 name is None or name in self.columns,
                 "candidates",
-                f"columns among {tuple(self.columns)}",
+                f"columns among {format_names(self.columns)}",
                 name,
             )
         for name in self.chosen:
@@ -197,7 +197,7 @@ class Candidates(Place):
     def fingerprint(self) -> str:
         """The sha256 of the table and of the roles of its columns, however these are scaled."""
         roles = [self.chosen, self.categories, self.cost, self.allowed]
-        return hashlib.sha256(json.dumps([roles, self.stored_columns]).encode()).hexdigest()
+        return hashlib.sha256(write_compact([roles, self.stored_columns]).encode()).hexdigest()
 
     def levels(self, name: str) -> dict[str, int]:
         """Return the values of a column of text, numbered in the order in which they first come."""
@@ -558,7 +558,9 @@ class Candidates(Place):
             for name, value in x.items()
         }
         missing = [name for name in self.chosen if name not in given]
-        checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
+        checks.needs(
+            not missing, "a candidate", f"values of {format_names(self.chosen)}", format_names(x)
+        )
         return {name: self.parse(name, given[name]) for name in self.chosen}
 
     def parse(self, name: str, value: Any) -> float | str:

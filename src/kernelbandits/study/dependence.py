@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, StudyConflict
+from kernelbandits.formatting import format_names
 from kernelbandits.insight import FittedModel, PartialDependence
 from kernelbandits.insight.dependence import average_slices
 from kernelbandits.insight.model import model_of_answers
@@ -63,7 +64,7 @@ def check_column(answers: Answers, owner: str, name: str) -> str:
             "whose model sees the similarity of the candidates only"
         )
     known = place.varying
-    checks.needs(name in known, owner, f"a column among {known}", name)
+    checks.needs(name in known, owner, f"a column among {format_names(known)}", name)
     return name
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.calibration import Standard
-from kernelbandits.formatting import format_count, format_estimate, format_share
+from kernelbandits.formatting import format_count, format_estimate, format_share, format_times
 from kernelbandits.insight.explanation import describe_working_set
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
@@ -123,7 +123,7 @@ class Reasons:
             return ""
         others = [one for one in alike if one != row]
         which = f" as row {', '.join(map(str, others))}" if row not in alike else ""
-        times = "once" if results == 1 else f"{results} times"
+        times = format_times(results)
         if self.noun == "point":
             return f"This point was measured {times} before"
         return f"Row {row} was measured {times} before{which}"

@@ -8,7 +8,6 @@ result does not.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.calibration import Calibration
 from kernelbandits.calibration.fitter import Fit
+from kernelbandits.codec import write_compact
 from kernelbandits.policies.stored import CODEC
 from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
@@ -35,7 +35,7 @@ def digest_results(
     body, scale = state.settings.body, state.scale
     model = [revision, place.extent, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
-    digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
+    digest = blake2b(write_compact([model, units]).encode(), digest_size=DIGEST_BYTES)
     parts = [pack_result(trial, place) for trial in state.results if trial.value is not None]
     found, known = dict[int, str](), 0
     for number in sorted(number for number in numbers if number <= len(parts)):

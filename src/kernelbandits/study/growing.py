@@ -19,6 +19,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
+from kernelbandits.formatting import format_names
 from kernelbandits.tables.cells import ABSENT, parse_number, text_of
 from kernelbandits.tables.headers import find, find_column
 from kernelbandits.tables.roles import check_cost, check_label, check_words
@@ -123,7 +124,7 @@ def find_cells(table: Table, candidates: Candidates, name: str) -> str | None:
     if found is None and name in needed:
         raise ValueError(
             f"{origin(table).source} needs a column {name!r}, as the table of the study has it, "
-            f"got {tuple(table.columns)}"
+            f"got {format_names(table.columns)}"
         )
     return found
 

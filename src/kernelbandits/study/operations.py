@@ -1,19 +1,18 @@
 """What can be done with a study: each operation is declared once, with its arguments.
 
-The routes of the REST interface and their messages are built from `OPERATIONS`, and so are the
-options of the commands. Where a command or a client is typed by hand, because that is easier to
-read, `tests/apps/test_operations.py` compares it with the declaration.
-
-Operations that only read have no arguments to share, and stand where they are: as commands in
-`apps/cli/inspect.py`, as routes in `apps/web/api.py`.
+The routes of the REST interface, their messages and answers are built from `OPERATIONS`, and so are
+the list of commands, their options, and the fields of the forms. Where a command or a client is
+typed by hand, because that is easier to read, `tests/apps/test_operations.py` compares it with the
+declaration.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
+from kernelbandits.storage import Event
 from kernelbandits.study.arguments import (
     API,
     COMMAND,
@@ -30,13 +29,39 @@ from kernelbandits.study.arguments import (
     Trial,
 )
 from kernelbandits.study.settings import settings_of
+from kernelbandits.study.values import Explained, Status, Suggestion, Told
 
+READ, WRITE = "read", "write"
+"""Who may do it: everybody with access, or who may write."""
 Rows = Annotated[list[dict[str, Cell]], Limits(least=1)]
+
+
+class NewStudy(TypedDict):
+    """A study that was created."""
+
+    name: str
+    notices: list[str]
+
+
+class EstimateTable(TypedDict):
+    """The estimates of all candidates, and why to take them with care; "" if not."""
+
+    estimates: list[dict[str, Any]]
+    caution: str
+
+
+class PlaceDocument(TypedDict, total=False):
+    """The columns that describe a candidate, those that name it, and all cells; or a space."""
+
+    columns: list[str]
+    labels: list[str]
+    table: dict[str, list[Any]]
+    space: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that is done with a study, and writes into it.
+    """Something that is done with a study, or asked of it.
 
     Parameters
     ----------
@@ -50,8 +75,19 @@ class Operation:
         What commands and requests both take.
     command, api
         What only commands take, and only requests.
+    role
+        Who may do it: READ or WRITE.
+    answer
+        The type of the answer. A text names a class of `kernelbandits.study`, whose module commands
+        need not import.
     description
         What else the page of the REST interface says of it.
+    body
+        What a request says, as a sentence.
+    path
+        The end of the address of a request, if that is not the name.
+    commands
+        The commands that do it, if that is not one with its name.
     """
 
     name: str
@@ -60,7 +96,12 @@ class Operation:
     arguments: tuple[Argument, ...] = ()
     command: tuple[Argument, ...] = ()
     api: tuple[Argument, ...] = ()
+    role: str = WRITE
+    answer: Any = Event
     description: str = ""
+    body: str = ""
+    path: str | None = None
+    commands: tuple[str, ...] | None = None
 
     @property
     def options(self) -> tuple[Argument, ...]:
@@ -69,16 +110,28 @@ class Operation:
 
     @property
     def fields(self) -> tuple[Argument, ...]:
-        """All that the body of a request may have; () if there are no such requests."""
+        """All that the body of a request may have."""
         return (*self.api, *self.arguments)
 
+    @property
+    def address(self) -> str:
+        """The end of the address of a request."""
+        return f"/{self.name}" if self.path is None else self.path
 
-REASON = Argument("reason", Remark, "A remark for the history.", "")
-WORKER = Argument("worker", Text, "The worker who asked for it.")
-FAILED = Argument("failed", bool, "The measurement failed: there is no value.", False)
+    @property
+    def command_names(self) -> tuple[str, ...]:
+        """The commands that do it."""
+        return (self.name,) if self.commands is None else self.commands
+
+
+REASON = Argument("reason", Remark, "A remark for the history.", "", label="Reason")
+WORKER = Argument("worker", Text, "The worker who asked for it.", label="Worker")
+FAILED = Argument(
+    "failed", bool, "The measurement failed: there is no value.", False, label="Failed"
+)
 LABEL = Argument("label", Text, "Name of the row, in place of a trial.", metavar="NAME")
 NUMBERED = "Number of the trial, as `ask` printed it; none with a label."
-TRIAL = Argument("trial", Trial, NUMBERED, option="TRIAL")
+TRIAL = Argument("trial", Trial, NUMBERED, option="TRIAL", label="Trial")
 WORKSHEET = Argument(
     "worksheet", str, "Sheet of a workbook to read, if several are filled.", metavar="NAME"
 )
@@ -129,19 +182,34 @@ CREATE = Operation(
         Argument("columns", list[str], "Columns that describe a candidate. Default: all others."),
         *settings_of(API),
     ),
+    answer=NewStudy,
     description="Take the candidates from a table (`csv` or `rows`) or a space. There is no key: "
     "a name can be taken once.",
+    body="A new study: a table as CSV text or as a list of rows, or a space.",
 )
 ASK = Operation(
     "ask",
     "ask",
     "Suggest candidates",
     (
-        Argument("n", Count, "Number of rows. Default: 1.", 1, option="--n -n"),
-        Argument("worker", Text, "Who asks. The same name gets its pending rows again."),
+        Argument(
+            "n",
+            Count,
+            "Number of rows. Default: 1.",
+            1,
+            option="--n -n",
+            label="how many candidates",
+        ),
+        Argument(
+            "worker", Text, "Who asks. The same name gets its pending rows again.", label="Worker"
+        ),
         Argument("lease", Positive, "How long a row stays reserved after ask.", unit=SECONDS),
         Argument(
-            "same", list[str], "Column in which the rows have the same value.", metavar="COLUMN"
+            "same",
+            list[str],
+            "Column in which the rows have the same value.",
+            metavar="COLUMN",
+            label="of the same",
         ),
     ),
     command=(
@@ -151,46 +219,80 @@ ASK = Operation(
         ),
         Argument("force", bool, "Replace an existing file.", False),
     ),
+    answer=list[Suggestion],
     description="Give a worker that asks again under the same name its pending candidates first.",
+    body="How many candidates to suggest, for whom and for how long.",
 )
 TELL = Operation(
     "tell",
     "tell",
     "Record a result",
     (
-        Argument("trial", Trial, "Number that `ask` printed; none with a row.", option="TRIAL"),
+        replace(TRIAL, help="Number that `ask` printed; none with a row."),
         Argument(
             "value",
             Number | list[Number] | dict[str, Number],
             "The result: a number, a list of replicates, or a number for each of several targets.",
+            metavar="[NAME=]NUMBER",
         ),
-        Argument("row", Row, "Row of the table, counted from 0, instead of a trial."),
+        Argument(
+            "row",
+            Row,
+            "Row of the table, counted from 0, instead of a trial.",
+            metavar="ROW",
+            label="Row",
+        ),
         LABEL,
         Argument(
-            "x", dict[str, Cell], "The candidate, by the value of each column.", option="--at"
+            "x",
+            dict[str, Cell],
+            "The candidate, by the value of each column or variable.",
+            option="--at",
+            metavar="NAME=VALUE",
         ),
         FAILED,
-        Argument("missing", bool, "There is no value, but the measurement did not fail.", False),
         Argument(
-            "sem", Number | dict[str, Number], "Standard error of the value, or of each target's."
+            "missing",
+            bool,
+            "There is no value, but the measurement did not fail.",
+            False,
+            label="No value (sample lost)",
         ),
-        Argument("note", Remark, "A remark about the measurement.", ""),
-        Argument("by", Text, "Who measured it.", metavar="NAME"),
+        Argument(
+            "sem",
+            Number | dict[str, Number],
+            "Standard error of the value, or of each target's.",
+            metavar="[NAME=]NUMBER",
+            label="Standard error",
+        ),
+        Argument("note", Remark, "A remark about the measurement.", "", label="Note"),
+        Argument("by", Text, "Who measured it.", metavar="NAME", label="Who"),
         WORKER,
     ),
     command=(
-        Argument("line", Trial, "Line of the file of candidates, instead of a trial."),
+        Argument(
+            "line",
+            Trial,
+            "Line of the file of candidates, as a spreadsheet counts, instead of a trial.",
+            metavar="LINE",
+        ),
         Argument("key", Text, "Name of this result: told again with the same key, it counts once."),
     ),
+    answer=Told,
     description="Refuse a second result for a trial with 409 and the stored value.",
+    body="A result: of a trial, a row, a label or a point x; a value, or that there is none.",
 )
 TELL_ALL = Operation(
     "tell-all",
     "tell_all",
     "Record many results, all or none",
     (
-        Argument("corrected", bool, "Other values in a file replace the stored ones.", False),
-        Argument("replicates", bool, "Other values in a file are further measurements.", False),
+        Argument(
+            "corrected", bool, "In a file or list: other values replace the stored ones.", False
+        ),
+        Argument(
+            "replicates", bool, "In a file or list: other values are further measurements.", False
+        ),
     ),
     command=(
         Argument(
@@ -211,23 +313,37 @@ TELL_ALL = Operation(
         ),
         WORKER,
     ),
+    answer=list[Told],
     description="Take results that name a trial, a row, or all columns, as a line of a file does.",
+    body="Many results, of which all are stored or none.",
+    commands=(),
 )
 CORRECT = Operation(
     "correct",
     "correct",
     "Replace the result of a trial",
     (
-        Argument("value", Number | dict[str, Number], "The right result, or one of each target."),
+        Argument(
+            "value",
+            Number | dict[str, Number],
+            "The right result, or one of each target.",
+            metavar="NAME=NUMBER",
+        ),
         FAILED,
         REASON,
     ),
     command=(
         TRIAL,
         LABEL,
-        Argument("sem", Number | dict[str, Number], "Its standard error. Default: as it was."),
+        Argument(
+            "sem",
+            Number | dict[str, Number],
+            "Its standard error, or of each target's. Default: as it was.",
+            metavar="[NAME=]NUMBER",
+        ),
     ),
     api=(replace(TRIAL, required=True),),
+    body="The right result of a trial.",
 )
 WITHDRAW = Operation(
     "withdraw",
@@ -236,6 +352,7 @@ WITHDRAW = Operation(
     (REASON,),
     command=(TRIAL, LABEL),
     api=(replace(TRIAL, required=True),),
+    body="The trial whose result no longer counts.",
 )
 RELEASE = Operation(
     "release",
@@ -247,6 +364,8 @@ RELEASE = Operation(
             "trials", Annotated[list[Trial], Limits(1, 10_000)], "Their numbers.", required=True
         ),
     ),
+    answer=list[Event],
+    body="The pending trials to give up.",
 )
 UNDO = Operation(
     "undo",
@@ -254,33 +373,35 @@ UNDO = Operation(
     "Take back the last steps",
     (
         Argument("n", Count, "Number of commands to undo. Default: 1.", 1, option="--n -n"),
-        Argument("event", Trial, "Only if this event (see study history) is of the last command."),
+        Argument(
+            "event",
+            Trial,
+            "Only if this event (see study history) is of the last command.",
+            label="Step",
+        ),
     ),
+    answer=list[Event],
     description="Answer 409 if others have written since `event`, an event of the step that is "
     "meant.",
+    body="How many of the last steps to take back.",
 )
-FORBID = Operation(
-    "forbid",
-    "forbid",
-    "Forbid rows",
-    command=(
-        Argument("label", list[str], "Name of a row.", metavar="NAME"),
-        Argument("row", list[Row], "Row of the table, counted from 0.", metavar="ROW"),
-        Argument("line", list[Trial], "Line of the file of candidates.", metavar="LINE"),
-        REASON,
-    ),
-)
-ALLOW = replace(FORBID, name="allow", method="allow", summary="Allow rows again")
 PERMIT = Operation(
     "permit",
     "forbid",
     "Forbid rows, or allow them again",
+    (REASON,),
+    command=(
+        Argument("label", list[str], "Name of a row.", metavar="NAME"),
+        Argument("row", list[Row], "Row of the table, counted from 0.", metavar="ROW"),
+        Argument("line", list[Trial], "Line of the file of candidates.", metavar="LINE"),
+    ),
     api=(
-        Argument("rows", list[Row], "Rows of the table, counted from 0."),
+        Argument("rows", list[Row], "Rows of the table, counted from 0.", label="Rows"),
         Argument("labels", list[Text], "Names of rows."),
         Argument("allowed", bool, "Whether they are allowed from now on.", required=True),
-        REASON,
     ),
+    body="Rows to forbid or to allow, by their numbers or labels.",
+    commands=("forbid", "allow"),
 )
 ADD = Operation(
     "add",
@@ -296,6 +417,7 @@ ADD = Operation(
         ),
     ),
     api=(Argument("rows", Rows, "The rows, as a list of objects.", required=True),),
+    body="Rows to add to the table, as a list of objects.",
 )
 CHANGE = Operation(
     "change",
@@ -305,20 +427,68 @@ CHANGE = Operation(
     api=settings_of(API),
     description="Leave the settings that are not named as they are; null takes back what was "
     "given.",
+    body="The settings to change; null takes back what was given.",
+)
+STATUS = Operation(
+    "status",
+    "status",
+    "Status: results, the likely best, may I stop?",
+    role=READ,
+    answer=Status,
+    path="",
+)
+CANDIDATES = Operation(
+    "candidates",
+    "candidates",
+    "The table of candidates, or the space",
+    role=READ,
+    answer=PlaceDocument,
+    commands=(),
+)
+ESTIMATES = Operation(
+    "estimates", "estimates", "The estimate of each candidate", role=READ, answer=EstimateTable
+)
+TRIALS = Operation(
+    "trials", "to_dataframe", "All trials", role=READ, answer=list[dict[str, Any]], commands=()
+)
+CHECK = Operation("check", "check", "Can the model be trusted?", role=READ, answer="Check")
+EXPLAIN = Operation(
+    "explain",
+    "explain",
+    "Why a candidate was suggested",
+    command=(TRIAL, LABEL),
+    api=(replace(TRIAL, required=True),),
+    role=READ,
+    answer=Explained,
+    path="/trials/{trial}/why",
+)
+HISTORY = Operation(
+    "history",
+    "history",
+    "What happened, in order",
+    api=(Argument("after", Row, "Only events after this number.", 0),),
+    role=READ,
+    answer=list[Event],
+    path="/events",
 )
 OPERATIONS = (
     CREATE,
     ASK,
     TELL,
     TELL_ALL,
+    STATUS,
+    CANDIDATES,
+    ESTIMATES,
+    TRIALS,
+    CHECK,
+    EXPLAIN,
+    HISTORY,
     CORRECT,
     WITHDRAW,
     RELEASE,
     UNDO,
-    FORBID,
-    ALLOW,
-    PERMIT,
     ADD,
+    PERMIT,
     CHANGE,
 )
-"""All that write into a study, in the order in which they are listed."""
+"""All, in the order in which commands are listed."""

@@ -9,10 +9,10 @@ stored, and no user sees them.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -24,10 +24,11 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Indices, StudyConflict
+from kernelbandits.codec import write_compact, write_equal
 from kernelbandits.domains import Box, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.variables import Number, Variable
-from kernelbandits.formatting import format_cell, format_count
+from kernelbandits.formatting import format_cell, format_count, format_names
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.mixtures import (
     MapGrid,
@@ -117,7 +118,7 @@ class Points(Place):
     @cached_property
     def fingerprint(self) -> str:
         """The sha256 of the description of the space."""
-        return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(write_equal(self.body).encode()).hexdigest()
 
     @property
     def extent(self) -> str:
@@ -254,13 +255,13 @@ class Points(Place):
     def add(self, x: Any, owner: str = "a study") -> int:
         """Return the number of a point, which is remembered; an error if it is not in the space."""
         # A point as it is stored is known by its text at once.
-        known = self._numbers.get(json.dumps(x, default=repr)) if type(x) is dict else None
-        if known is not None:
-            return known
+        with suppress(TypeError, ValueError):
+            if type(x) is dict and (known := self._numbers.get(write_compact(x))) is not None:
+                return known
         if owner == "tell" and (shown := self._find_shown(x)) is not None:
             return shown
         point = self.space.canonical(x, owner)
-        text = json.dumps(point)
+        text = write_compact(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)
             self._points.append(point)
@@ -291,7 +292,7 @@ class Points(Place):
 
     def find(self, x: Any) -> int | None:
         """Return the number of a point; None if it was not met."""
-        return self._numbers.get(json.dumps(self.space.canonical(x)))
+        return self._numbers.get(write_compact(self.space.canonical(x)))
 
     def x(self, row: int) -> dict[str, Any]:
         return dict(self._points[row])
@@ -316,7 +317,7 @@ class Points(Place):
         return self.add(x, "tell")
 
     def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:
-        return self._numbers[json.dumps(self.space.canonical(x))]
+        return self._numbers[write_compact(self.space.canonical(x))]
 
     def without_points(self) -> Points:
         return Points(self.space)
@@ -376,9 +377,13 @@ class Points(Place):
     def parse_point(self, x: Mapping[str, Any]) -> dict[str, Any]:
         """Read a point whose values may be texts."""
         for name in x:
-            checks.needs(name in self.chosen, "tell", f"values of {self.chosen}", name)
+            checks.needs(
+                name in self.chosen, "tell", f"values of {format_names(self.chosen)}", name
+            )
         missing = [name for name in self.chosen if name not in x]
-        checks.needs(not missing, "tell", f"a value for each of {self.chosen}", tuple(x))
+        checks.needs(
+            not missing, "tell", f"a value for each of {format_names(self.chosen)}", format_names(x)
+        )
         return {name: self.parse(name, x[name]) for name in self.chosen}
 
     def parse(self, name: str, value: Any) -> Any:

@@ -384,9 +384,9 @@ def remark_stored(steps: Sequence[TellStep]) -> list[str]:
         return remarks
     return [
         *remarks,
-        f"{format_count(len(known), 'line')} with the value of a stored result of the same "
-        "candidate were not counted again; if they are further measurements, tell them with "
-        "--replicates (replicates=True)",
+        f"not counted again: {format_count(len(known), 'line')} with the value of a stored result "
+        "of the same candidate; to store further measurements, tell them with --replicates "
+        "(replicates=True)",
     ]
 
 

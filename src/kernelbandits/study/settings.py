@@ -56,8 +56,6 @@ class Setting(Argument):
     ----------
     takers
         Who takes it, beside Python: COMMAND, API, PAGE.
-    label
-        What the lab page calls it, if the page has a field for it.
     example
         A value as the docs show it.
     refused
@@ -69,7 +67,6 @@ class Setting(Argument):
     """
 
     takers: tuple[str, ...] = (COMMAND,)
-    label: str = ""
     example: Any = None
     refused: str = ""
     check: Callable[[str, str, Any], Any] | None = None

@@ -416,9 +416,6 @@ class Study:
         """
         where = self._find_row("tell", row, label, line)
         name = check_name("worker", worker)
-        said: dict[str, Any] = {"trial": trial, "row": where, "x": x, "note": note, "by": by}
-        said |= {"value": value, "failed": failed, "missing": missing, "sem": sem, "worker": name}
-        call = make_call("tell", key, said)
         details = tells.check_details(note, by)
         values = tells.split_replicates(self.targets, value, sem)
         which = {"trial": trial, "row": where, "x": x, "failed": failed}
@@ -427,6 +424,9 @@ class Study:
         if len(values) > 1:
             self._session.refresh()
         results = [first, *tells.list_replicates(self._session.state, first, values[1:])]
+        said = {"trial": trial, "row": where, "x": x, "failed": failed, **details, "worker": name}
+        said |= {"values": [one.values for one in results], "sems": first.sems}
+        call = make_call("tell", key, {**said, "missing": sorted(first.missing)})
         told = self._tell(tells.with_call(results, call, details), name, call, x=x)
         return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
 
@@ -630,10 +630,10 @@ class Study:
         why = check_reason(reason)
         self._session.refresh()
         given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
-        said = {**given, "permitted": permitted, "reason": why}
-        call = replace(make_call("permit", key, said), owner=owner)
         rows = self.candidates.table.resolve_rows(owner, **given)
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
+        said = {"rows": sorted(rows), "permitted": permitted, "reason": why}
+        call = replace(make_call("permit", key, said), owner=owner)
 
         def draft(state: State) -> list[Draft]:
             return [edits.permit(self.candidates.table, rows, permitted, why, call.key)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
-from kernelbandits.formatting import format_count
+from kernelbandits.formatting import format_count, join_reasons
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import Batch
 from kernelbandits.study.driver import Driver, build_driver
@@ -131,7 +131,7 @@ def claim_sentence(answers: Answers) -> str:
     if not reasons:
         return entry.guarantee
     return (
-        f"No guarantee for this study, because {' and '.join(reasons)}. "
+        f"No guarantee for this study, because {join_reasons(reasons)}. "
         f"Without that: {entry.guarantee}"
     )
 

@@ -94,7 +94,7 @@ class AlreadyTold(StudyConflict):
         row = "candidate" if several else "row"
         super().__init__(
             message
-            or f"tell needs {which}, got trial {trial}{where}, which already "
+            or f"tell needs {which}, got trial {trial}{where}, which "
             f"{describe_stored(stored)}. If that is "
             f"wrong, correct the trial; if the {row} was measured again, tell the {row} instead "
             "of the trial."

@@ -166,12 +166,12 @@ def describe_stored(stored: float | Mapping[str, float] | None) -> str:
     """Say which result a trial has already; several targets are named.
 
     >>> describe_stored(0.5), describe_stored({"pH": 6.6}), describe_stored(None)
-    ('has the result 0.5', 'has pH 6.6', 'is stored as failed')
+    ('already has the result 0.5', 'already has pH 6.6', 'is already stored as failed')
     """
     if stored is None:
-        return "is stored as failed"
+        return "is already stored as failed"
     noun = "" if isinstance(stored, Mapping) else "the result "
-    return f"has {noun}{format_result(stored)}"
+    return f"already has {noun}{format_result(stored)}"
 
 
 def describe_results(told: Sequence[Told]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from kernelbandits import checks
+from kernelbandits.formatting import format_names
 from kernelbandits.tables.cells import ABSENT, parse_number, plain
 from kernelbandits.tables.table import Table, came_as_numbers, column_texts, origin
 
@@ -107,7 +108,7 @@ def find_column(names: Iterable[str], wanted: str, owner: str, what: str) -> str
     known = tuple(names)
     found = find(known, wanted)
     if found is None:
-        raise ValueError(f"{owner} needs {what} among {known}, got {wanted!r}")
+        raise ValueError(f"{owner} needs {what} among {format_names(known)}, got {wanted!r}")
     return found
 
 

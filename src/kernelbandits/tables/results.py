@@ -6,7 +6,6 @@ Each target has a column, and some cells may be blank.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import warnings
 from collections import Counter
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.codec import write_compact
+from kernelbandits.formatting import format_names
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import (
     COMBINED,
@@ -240,13 +241,13 @@ def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) 
         complete=len(set(described.values())) == len(candidates.chosen),
         labels=labels,
     )
-    given = tuple(table.columns)
-    needed = f"columns of targets among {tuple(targets)}"
+    given = format_names(table.columns)
+    needed = f"columns of targets among {format_names(targets)}"
     needed = f"a column {targets[0]!r} or 'value'" if len(targets) == 1 else needed
     checks.needs(bool(layout.values or layout.failed), origin(table).source, needed, given)
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     row = ", a column 'row'" if candidates.row_columns else ""
-    who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
+    who = f"a column 'trial'{row}{known} or all of {format_names(candidates.chosen)}"
     checks.needs(
         bool(layout.trial or layout.row or labels or layout.complete),
         origin(table).source,
@@ -268,8 +269,8 @@ def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence
     checks.needs(
         bool(values),
         origin(table).source,
-        f"columns of targets among {tuple(targets)}",
-        tuple(table.columns),
+        f"columns of targets among {format_names(targets)}",
+        format_names(table.columns),
     )
     layout = Layout(
         values=values,
@@ -636,7 +637,7 @@ def add_keys(file: str, results: list[Result], candidates: PlaceOfResults) -> li
         row: Any = None if one.row is None else candidates.key(one.row)
         row = row if one.x is None else dict(one.x)
         values = {name: canonical(value) for name, value in one.values.items()}
-        said = json.dumps([file, one.trial, row, values])
+        said = write_compact([file, one.trial, row, values])
         keys.append(
             one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
         )

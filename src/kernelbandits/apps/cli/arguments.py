@@ -18,15 +18,6 @@ from kernelbandits.tables.cells import parse_number, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
-OptionalTrial = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="TRIAL", help="Number of the trial, as `ask` printed it; none with --label."
-    ),
-]
-Label = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Name of the row, in place of a trial.")
-]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 SIMPLE = (int, float, str, bool, Path)
@@ -140,8 +131,9 @@ def make_option(argument: Argument) -> inspect.Parameter:
     default: Any = None
     if argument.unit == SECONDS:
         kind, metavar, text = str, "DURATION", f"{argument.help} Write 90s, 2h or 7d."
-    if argument.is_list or argument.kind not in SIMPLE:
-        kind, text = list[str], f"{text} May be repeated."
+    if argument.kind not in SIMPLE or argument.is_list:
+        kind = list[str]
+        text += " May be repeated." if list in argument.forms else " Once for each name."
     if argument.required:
         default = inspect.Parameter.empty
     elif kind is bool and argument.default is False:

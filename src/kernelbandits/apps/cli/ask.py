@@ -12,12 +12,9 @@ from kernelbandits.apps.cli import render
 from kernelbandits.apps.cli.arguments import (
     Force,
     Given,
-    Label,
-    OptionalTrial,
     Place,
     Quiet,
     options,
-    read_whole_number,
 )
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
@@ -149,17 +146,11 @@ def sheet(
     print_sentence(form, document, f"{format_count(len(found), 'trial')} written to {path}")
 
 
-def explain(
-    place: Place,
-    trial: OptionalTrial = None,
-    label: Label = None,
-    form: Form = Format.text,
-    quiet: Quiet = False,
-) -> None:
-    number = None if trial is None else read_whole_number("TRIAL", trial, 1)
+@options(given=operations.EXPLAIN.options)
+def explain(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
-        found = study.explain(number, label=label)
+        found = study.explain(**given)
     print_answer(form, found, lambda console: render.print_explanation(console, found))
 
 

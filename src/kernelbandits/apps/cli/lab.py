@@ -86,7 +86,7 @@ def lab(
     for package in ("fastapi", "uvicorn", "jinja2", "multipart", "matplotlib"):
         require(package, extra="lab", owner="the lab page")
     from kernelbandits.apps.web import serve
-    from kernelbandits.apps.web.access import READ, WRITE
+    from kernelbandits.study.operations import READ, WRITE
 
     asked = serve.Configuration(
         place=place,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelbandits.apps.cli import ask, check_model, create, inspect, maintain, table, tell, undo
 from kernelbandits.apps.cli.arguments import NEGATIVE
 from kernelbandits.apps.cli.parsing import App
+from kernelbandits.study.operations import OPERATIONS
 
 HELP = """Plan real experiments: ask which candidate to measure next, and tell the results.
 
@@ -27,29 +28,24 @@ Examples:
     kernelbandits study status films.db
 """
 
+MODULES = (create, ask, tell, inspect, check_model, undo, table, maintain)
+"""Where the commands are: for each a function with its name, and its help as a constant."""
+READING = ("sheet", "plot", "export", "replay", "list_", "doctor", "backup", "salvage")
+"""Commands that are no operations of the REST interface, and have options of their own."""
+
 app = App(help=HELP)
 
-app.command("create", help=create.CREATE)(create.create)
-app.command("ask", help=ask.ASK)(ask.ask)
-app.command("sheet", help=ask.SHEET)(ask.sheet)
-app.command("tell", help=tell.TELL, context_settings=NEGATIVE)(tell.tell)
-app.command("status", help=inspect.STATUS)(inspect.status)
-app.command("estimates", help=inspect.ESTIMATES)(inspect.estimates)
-app.command("check", help=check_model.CHECK)(check_model.check)
-app.command("explain", help=ask.EXPLAIN)(ask.explain)
-app.command("plot", help=inspect.PLOT)(inspect.plot)
-app.command("history", help=inspect.HISTORY)(inspect.history)
-app.command("export", help=maintain.EXPORT)(maintain.export)
-app.command("correct", help=tell.CORRECT, context_settings=NEGATIVE)(tell.correct)
-app.command("withdraw", help=tell.WITHDRAW)(tell.withdraw)
-app.command("release", help=undo.RELEASE)(undo.release)
-app.command("undo", help=undo.UNDO)(undo.undo)
-app.command("add", help=table.ADD)(table.add)
-app.command("forbid", help=table.FORBID)(table.forbid)
-app.command("allow", help=table.ALLOW)(table.allow)
-app.command("change", help=create.CHANGE)(create.change)
-app.command("replay", help=ask.REPLAY)(ask.replay)
-app.command("list", help=inspect.LIST)(inspect.list_)
-app.command("doctor", help=maintain.DOCTOR)(maintain.doctor)
-app.command("backup", help=maintain.BACKUP)(maintain.backup)
-app.command("salvage", help=maintain.SALVAGE)(maintain.salvage)
+
+def add_command(name: str, settings: dict[str, bool] | None = None) -> None:
+    """Add a command by the name of its function."""
+    help_name = name.rstrip("_").upper()
+    module = next(vars(one) for one in MODULES if help_name in vars(one))
+    app.command(name.rstrip("_"), help=module[help_name], context_settings=settings)(module[name])
+
+
+for operation in OPERATIONS:
+    for command in operation.command_names:
+        takes_value = any(one.name == "value" for one in operation.arguments)
+        add_command(command, NEGATIVE if takes_value else None)
+for command in READING:
+    add_command(command)

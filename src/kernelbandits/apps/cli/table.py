@@ -57,7 +57,7 @@ def add(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fal
     )
 
 
-@options(given=operations.FORBID.options)
+@options(given=operations.PERMIT.options)
 def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.forbid(**given)
@@ -65,7 +65,7 @@ def forbid(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = 
     print_sentence(form, event, f"{sentence} `allow` reverses it (event {event.seq}).")
 
 
-@options(given=operations.ALLOW.options)
+@options(given=operations.PERMIT.options)
 def allow(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet) as study:
         event = study.allow(**given)

@@ -10,7 +10,6 @@ import typer
 from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import (
     Given,
-    OptionalTrial,
     Place,
     Quiet,
     options,
@@ -148,7 +147,7 @@ def tell(
     place: Place,
     trial: Annotated[
         str | None,
-        typer.Argument(metavar="TRIAL", help="Number that `ask` printed; leave it out with --row."),
+        typer.Argument(metavar="TRIAL", help=operations.TELL.arguments[0].description),
     ] = None,
     result: Annotated[
         str | None,
@@ -251,7 +250,9 @@ def print_stored_result(form: Format, late: AlreadyTold) -> None:
 @options(given=without_trial(operations.CORRECT))
 def correct(
     place: Place,
-    trial: OptionalTrial = None,
+    trial: Annotated[
+        str | None, typer.Argument(metavar="TRIAL", help=operations.TRIAL.description)
+    ] = None,
     result: Annotated[
         str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
     ] = None,

@@ -51,22 +51,22 @@ Trials = Annotated[
 ]
 
 
+@options(given=operations.RELEASE.options)
 def release(
     place: Place,
     trials: Trials = None,
     every: Annotated[bool, typer.Option("--all", help="All pending trials.")] = False,
-    worker: Annotated[
-        str | None, typer.Option(help="With --all: only trials that this worker asked for.")
-    ] = None,
+    *,
+    given: Given,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    given = trials or []
-    checks.needs(bool(given) != every, "release", "trials or --all", "both" if every else "neither")
+    typed, worker = trials or [], given.get("worker")
+    checks.needs(bool(typed) != every, "release", "trials or --all", "both" if every else "neither")
     checks.needs(every or worker is None, "release", "--worker only with --all", worker)
-    spans = [read_span(text) for text in given]
+    spans = [read_span(text) for text in typed]
     with open_study(place, quiet) as study:
-        events = study.release_all(None if every else spans, worker=worker)
+        events = study.release_all(None if every else spans, **given)
     numbers = [event.trial or 0 for event in events]
     answer = events[0] if is_single_trial(spans) else events
     print_sentence(form, answer, describe_release(numbers, worker))

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelbandits import checks
+from kernelbandits.study.operations import READ, WRITE
 
-READ, WRITE = "read", "write"
 ROLES = (READ, WRITE)
 SECRET_BYTES = 32
 LEAST_BITS = 128

@@ -15,14 +15,28 @@ from fastapi.responses import JSONResponse
 
 from kernelbandits import checks
 from kernelbandits.apps.web.lab import StudyRoute, find_asker, find_lab, find_study
-from kernelbandits.apps.web.messages import TargetRequest, make_message
+from kernelbandits.apps.web.library import Entry
+from kernelbandits.apps.web.messages import TargetRequest, describe_answer, make_message
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
 from kernelbandits.codec import to_json_value
-from kernelbandits.domains.space_files import space_from_file
+from kernelbandits.domains.space_files import remark_pairs, space_from_file
 from kernelbandits.study import Study
 from kernelbandits.study.dataframes import list_records
-from kernelbandits.study.operations import ASK, CREATE, OPERATIONS, Operation
+from kernelbandits.study.operations import (
+    ASK,
+    CANDIDATES,
+    CHECK,
+    CREATE,
+    ESTIMATES,
+    EXPLAIN,
+    HISTORY,
+    OPERATIONS,
+    STATUS,
+    TRIALS,
+    WRITE,
+    Operation,
+)
 from kernelbandits.study.targets import Target, parse_target
 
 ERROR = {
@@ -45,9 +59,20 @@ STATUS_MEANINGS = {
 
 def describe_statuses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the errors that the OpenAPI description of a route names."""
-    content = {"application/json": {"schema": ERROR}}
+    return {status: describe_response(STATUS_MEANINGS[status], ERROR) for status in statuses}
+
+
+def describe_response(meaning: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": meaning, "content": {"application/json": {"schema": schema}}}
+
+
+def describe_route(operation: Operation, status: int = 200) -> dict[str, Any]:
+    """Return what the OpenAPI description of a route says beside its arguments."""
+    response = describe_response("the answer", describe_answer(operation.answer))
     return {
-        status: {"description": STATUS_MEANINGS[status], "content": content} for status in statuses
+        "summary": operation.summary,
+        "description": operation.description,
+        "responses": {status: response},
     }
 
 
@@ -64,6 +89,8 @@ writing = APIRouter(
     route_class=StudyRoute,
 )
 
+STUDY = "/studies/{name}"
+"""The address of a study."""
 Name = Annotated[str, Path(description="The name of the study.", max_length=200)]
 Trial = Annotated[int, Path(description="The number of a trial.", ge=1, le=2**53)]
 Question = Callable[[Snapshot], Any]
@@ -87,8 +114,8 @@ def answer(value: Any, status: int = 200) -> Response:
 # ---------------------------------------------------------------------- reading
 
 
-def question(path: str, summary: str) -> Callable[[Question], Question]:
-    """Register a route that asks about a study.
+def question(operation: Operation) -> Callable[[Question], Question]:
+    """Register the route of an operation that asks about a study.
 
     Its answer is written once and kept until the next event.
     """
@@ -96,58 +123,67 @@ def question(path: str, summary: str) -> Callable[[Question], Question]:
     def register(ask: Question) -> Question:
         def respond(request: Request, name: Name) -> Response:
             snapshot = find_lab(request).snapshot(name)
-            body = snapshot.once(("api", path), lambda: answer(ask(snapshot)).body)
+            key = ("api", operation.name)
+            body = snapshot.once(key, lambda: answer(ask(snapshot)).body)
             return Response(body, 200, {}, "application/json")
 
         respond.__name__ = ask.__name__
-        reading.get(f"/studies/{{name}}{path}", summary=summary)(respond)
+        reading.get(f"{STUDY}{operation.address}", **describe_route(operation))(respond)
         return ask
 
     return register
 
 
-@reading.get("/openapi.json", summary="This description")
+@reading.get(
+    "/openapi.json",
+    summary="This description",
+    responses={200: describe_response("an OpenAPI document", {"type": "object"})},
+)
 def describe_api(request: Request) -> Response:
     return JSONResponse(request.app.openapi())
 
 
-@reading.get("/studies", summary="All studies")
+@reading.get(
+    "/studies",
+    summary="All studies",
+    responses={200: describe_response("the answer", describe_answer(list[Entry]))},
+)
 def list_studies(request: Request) -> Response:
     return answer(find_lab(request).library.entries())
 
 
-@question("", "Status: results, the likely best, may I stop?")
+@question(STATUS)
 def status(snapshot: Snapshot) -> Any:
     return to_json_value(snapshot.status) | {"place": snapshot.name, "event": snapshot.number}
 
 
-@question("/candidates", "The table of candidates, or the space")
+@question(CANDIDATES)
 def candidates(snapshot: Snapshot) -> Any:
     return snapshot.study.candidates.document()
 
 
-@question("/estimates", "The estimate of each candidate")
+@question(ESTIMATES)
 def estimates(snapshot: Snapshot) -> Any:
     frame = snapshot.estimates
     return {"estimates": list_records(frame), "caution": frame.attrs["caution"]}
 
 
-@question("/trials", "All trials")
+@question(TRIALS)
 def trials(snapshot: Snapshot) -> Any:
     return list_records(snapshot.trials)
 
 
-@question("/check", "Can the model be trusted?")
+@question(CHECK)
 def check(snapshot: Snapshot) -> Any:
     return snapshot.check
 
 
-@reading.get("/studies/{name}/trials/{trial}/why", summary="Why a candidate was suggested")
+@reading.get(f"{STUDY}{EXPLAIN.address}", **describe_route(EXPLAIN))
 def explain(request: Request, name: Name, trial: Trial) -> Response:
     return answer(find_lab(request).snapshot(name).explain(trial))
 
 
-@reading.get("/studies/{name}/events", summary="What happened, in order")
+@reading.get(f"{STUDY}{HISTORY.address}", **describe_route(HISTORY))
 def events(
     request: Request,
     name: Name,
@@ -163,8 +199,7 @@ CreateRequest = make_message(CREATE)
 
 @writing.post(
     "/studies",
-    summary=CREATE.summary,
-    description=CREATE.description,
+    **describe_route(CREATE, 201),
     status_code=201,
     openapi_extra=accepts(CreateRequest),
 )
@@ -177,6 +212,7 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
     settings = body.model_dump(exclude={"name", "csv", "rows", "space"}, exclude_none=True)
     if body.targets is not None:
         settings["targets"] = [read_wanted(one) for one in body.targets]
+    notices = remark_pairs(body.space)
     if body.space is not None:
         study = lab.library.create(body.name, space_from_file(body.space), **settings)
     elif body.rows is not None:
@@ -187,7 +223,7 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
             study = lab.library.create(body.name, upload.path, **settings)
         finally:
             lab.uploads.remove(upload)
-    return answer({"name": body.name, "notices": study.candidates.notices}, 201)
+    return answer({"name": body.name, "notices": [*notices, *study.candidates.notices]}, 201)
 
 
 def read_wanted(given: str | TargetRequest) -> Target:
@@ -250,15 +286,14 @@ def offer(operation: Operation) -> None:
 
     respond.__name__ = operation.name.replace("-", "_")
     writing.post(
-        f"/studies/{{name}}/{operation.name}",
-        summary=operation.summary,
-        description=operation.description,
+        f"{STUDY}{operation.address}",
+        **describe_route(operation),
         openapi_extra=accepts(model),
     )(respond)
 
 
 for operation in OPERATIONS:
-    if operation.fields and operation is not CREATE:
+    if operation.role == WRITE and operation is not CREATE:
         offer(operation)
 router = APIRouter()
 router.include_router(reading)

@@ -20,6 +20,9 @@ LINE = re.compile(r"\b(?:line|row|item) (\d+)")
 COLUMN = re.compile(r"\bcolumn (?:'((?:[^'\\]|\\.)*)'|\"([^\"]*)\")")
 FOLDERS = re.compile(r"(?<![\w:/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\;,]+[/\\])+")
 """The folders before the name of a file: a visitor need not know them."""
+BRANCH = re.compile(r"constrained-\w+|(?:list|dict)\[.*\]")
+"""What pydantic calls one of several types that a field may have."""
+LONG_NUMBER = re.compile(r"\d{7,}(?:\.\d+)?")
 MISTAKE = "a mistake in kernelbandits itself; the terminal of the server shows more"
 
 
@@ -70,8 +73,11 @@ def describe_fields(errors: Sequence[Any]) -> dict[str, Any]:
     texts = []
     for one in errors[:5]:
         where = [str(part) for part in one["loc"] if part not in ("body", "query", "path")]
-        texts.append(f"{'.'.join(where) or 'the request'}: {one['msg']}")
+        where = [part for part in where if not BRANCH.fullmatch(part)]
+        said = LONG_NUMBER.sub(lambda number: f"{float(number[0]):g}", one["msg"])
+        texts.append(f"{'.'.join(where) or 'the request'}: {said}")
     path = [part for part in errors[0]["loc"] if part != "body"]
+    path = [part for part in path if not BRANCH.fullmatch(str(part))]
     rows = [part for part in path if isinstance(part, int)]
     names = [part for part in path if isinstance(part, str)]
     found: dict[str, Any] = {"error": "; ".join(texts)}

@@ -20,10 +20,10 @@ from kernelbandits.apps.web.access import ROLES, Visitor
 from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.errors import describe_error
 from kernelbandits.apps.web.inputs import (
+    read_argument,
+    read_arguments,
     read_number,
-    read_optional_number,
     read_setting,
-    read_whole,
 )
 from kernelbandits.apps.web.lab import (
     StudyRoute,
@@ -56,7 +56,7 @@ from kernelbandits.apps.web.visitors import (
 )
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.study import AlreadyTold, Study, sheets
+from kernelbandits.study import AlreadyTold, Study, operations, sheets
 from kernelbandits.study.growing import remark_additions
 from kernelbandits.study.words import (
     describe_correction,
@@ -77,8 +77,10 @@ router = APIRouter(
     include_in_schema=False,
     route_class=StudyRoute,
 )
-MOST_ASKED = 200
-"""Candidates in one batch of the page."""
+
+
+REPEATS = tuple(one.name for one in operations.TELL_ALL.arguments)
+"""What is done with a value that differs from the stored one."""
 
 
 def key_of(form: SubmittedForm) -> str | None:
@@ -171,10 +173,7 @@ def create_by_table(
 def ask(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     study = find_asker(request, name)
     try:
-        n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
-        found = study.ask(
-            n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
-        )
+        found = study.ask(**read_arguments(operations.ASK, form), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_problem(request, visitor, name, error, form)
     notices = found[0].notices if found else ()
@@ -185,23 +184,21 @@ def ask(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Re
 def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Record the result of a trial, of a row, or of a point of a space."""
     study = find_study(request, name)
-    failed, missing = form.has("failed"), form.has("missing")
+    failed = form.has("failed")
     value: float | dict[str, float] | None = None
     try:
-        which = find_measured(study, form)
-        value = None if failed or missing else read_values(study, form)
-        check_empty(form, failed, missing)
-        told = study.tell(
-            **which,
-            value=value,
-            failed=failed,
-            missing=missing,
-            sem=read_error(value, form),
-            note=form.text("note"),
-            by=form.optional("by"),
-            key=key_of(form),
-            worker=form.optional("worker"),
-        )
+        given = read_arguments(operations.TELL, form)
+        if "trial" in given:
+            given.pop("row", None)
+        elif not study.candidates.row_columns:
+            given["x"] = study.read_point(form.starting_with("x-"))
+        check_empty(form, failed, form.has("missing"))
+        if not (failed or form.has("missing")):
+            value = read_values(study, form)
+            needed = "the standard error of one target; a file of results has one for each"
+            one_error = "sem" not in given or not isinstance(value, dict)
+            checks.needs(one_error, "tell", needed, given.get("sem"))
+        told = study.tell(**given, value=value, key=key_of(form))
     except AlreadyTold as late:
         nothing = "said that it failed" if failed else "said that there is no value"
         given = {
@@ -215,15 +212,6 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
             return show_refused(request, visitor, name, error, form, "tell")
         return show_problem(request, visitor, name, error, form)
     return go_to(request, study_address(name), told.sentence, *told.notices)
-
-
-def find_measured(study: Study, form: SubmittedForm) -> dict[str, Any]:
-    """Return what was measured, as `Study.tell` takes it: a trial, a row, or a point of a space."""
-    if form.text("trial"):
-        return {"trial": read_whole("the trial", form.text("trial"))}
-    if study.candidates.row_columns:
-        return {"row": read_whole("the row", form.text("row"), 0)}
-    return {"x": study.read_point(form.starting_with("x-"))}
 
 
 def read_values(study: Study, form: SubmittedForm) -> float | dict[str, float]:
@@ -244,14 +232,6 @@ def check_empty(form: SubmittedForm, failed: bool, missing: bool) -> None:
     typed = form.text("value") or next(filter(None, form.starting_with("value-").values()), "")
     needed = f"an empty field of the result with {'Failed' if failed else 'No value'}"
     checks.needs(not (typed and (failed or missing)), "tell", needed, typed)
-
-
-def read_error(value: float | dict[str, float] | None, form: SubmittedForm) -> float | None:
-    """Read the standard error of a result; with several targets it is told by a file."""
-    sem = read_optional_number("the standard error", form.text("sem"))
-    needed = "the standard error of one target; a file of results has one for each"
-    checks.needs(sem is None or not isinstance(value, dict), "tell", needed, sem)
-    return sem
 
 
 def show_problem(
@@ -279,12 +259,10 @@ def tell_file(request: Request, visitor: PageVisitor, name: str, form: SentForm)
         upload = keep_table(request, form)
         try:
             tell = study.tell_sheet if is_sheet(upload.path) else study.tell_all
-            told = tell(
-                upload.path,
-                worker=form.optional("worker"),
-                corrected=form.text("differing") == "corrected",
-                replicates=form.text("differing") == "replicates",
-            )
+            given = read_arguments(operations.TELL_ALL, form)
+            if differing := form.text("differing"):
+                given[checks.one_of("tell", "differing", differing, REPEATS)] = True
+            told = tell(upload.path, **given)
         finally:
             lab.uploads.remove(upload)
     except (ValueError, StudyConflict) as error:
@@ -301,12 +279,12 @@ def is_sheet(path: Path) -> bool:
 
 @router.post("/studies/{name}/correct")
 def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
-    trial = read_whole("the trial", form.text("trial"))
-    failed = form.has("failed")
+    given = read_arguments(operations.CORRECT, form)
+    trial = given["trial"]
     try:
         study = find_study(request, name)
-        value = None if failed else read_values(study, form)
-        study.correct(trial, value, failed=failed, reason=form.text("reason"), key=key_of(form))
+        value = None if form.has("failed") else read_values(study, form)
+        study.correct(**given, value=value, key=key_of(form))
     except (ValueError, StudyConflict) as error:
         refused = {"problem": str(error), "typed": form.all_texts()}
         return show_trial(request, visitor, name, trial, 422, **refused)
@@ -315,9 +293,10 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
 
 @router.post("/studies/{name}/withdraw")
 def withdraw(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
-    trial = read_whole("the trial", form.text("trial"))
+    given = read_arguments(operations.WITHDRAW, form)
+    trial = given["trial"]
     try:
-        find_study(request, name).withdraw(trial, reason=form.text("reason"), key=key_of(form))
+        find_study(request, name).withdraw(**given, key=key_of(form))
     except (ValueError, StudyConflict) as error:
         refused = {"problem": str(error), "typed": form.all_texts()}
         return show_trial(request, visitor, name, trial, 422, **refused)
@@ -326,7 +305,7 @@ def withdraw(request: Request, visitor: PageVisitor, name: str, form: SentForm) 
 
 @router.post("/studies/{name}/release")
 def release(request: Request, name: str, form: SentForm) -> Response:
-    trial = read_whole("the trial", form.text("trial"))
+    trial = read_argument(operations.TRIAL, form.text("trial"))
     find_study(request, name).release(trial, key=key_of(form))
     return go_to(request, study_address(name), describe_release([trial]))
 
@@ -334,8 +313,9 @@ def release(request: Request, name: str, form: SentForm) -> Response:
 @router.post("/studies/{name}/undo")
 def undo(request: Request, name: str, form: SentForm) -> Response:
     """Take back the step that the page showed; not one that somebody else made since."""
-    study, wanted = find_study(request, name), read_whole("the step", form.text("event"))
-    undone = [one.body["of"] for one in study.undo_all(1, event=wanted, key=key_of(form))]
+    study, given = find_study(request, name), read_arguments(operations.UNDO, form)
+    checks.needs("event" in given, "undo", "the step that the page showed", "none")
+    undone = [one.body["of"] for one in study.undo_all(**given, key=key_of(form))]
     # Events are numbered from 1 without gaps.
     events = study.history()
     sentences = describe_undos([events[number - 1] for number in undone])
@@ -349,11 +329,10 @@ def undo(request: Request, name: str, form: SentForm) -> Response:
 def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
     """Forbid rows, or allow them again."""
     study = find_study(request, name)
-    parts = form.text("rows").replace(",", " ").split()
     call = study.allow if form.text("permit") == "yes" else study.forbid
     try:
-        rows = [read_whole("rows", part, 0) for part in parts]
-        event = call(rows, reason=form.text("reason"), key=key_of(form))
+        given = read_arguments(operations.PERMIT, form)
+        event = call(given.pop("rows", None), **given, key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_refused(request, visitor, name, error, form, "permit")
     sentence = describe_permission(event, study.candidates.describe_candidate)

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
+
 SAFE = ("GET", "HEAD", "OPTIONS")
 LARGEST_BODY = 32 * 2**20
 """Bytes of a request: the largest table that can be uploaded."""
@@ -90,7 +92,7 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message = {**message, "headers": add_headers(message.get("headers", []))}
+                message = add_headers(message)
             await send(message)
 
         try:
@@ -157,11 +159,12 @@ def read_headers(scope: Any) -> dict[str, str]:
     return found
 
 
-def add_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Add our headers to those of an answer; those that the route has set stay."""
-    there = {name.lower() for name, _ in given}
-    ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-    return [*given, *(one for one in ours if one[0] not in there)]
+def add_headers(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the start of an answer with our headers; those that the route has set stay."""
+    headers = MutableHeaders(raw=[*message.get("headers", [])])
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    return {**message, "headers": headers.raw}
 
 
 async def send_refusal(send: Any, refused: Refusal, asked: Mapping[str, str]) -> None:

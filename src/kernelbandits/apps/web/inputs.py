@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.study.arguments import Argument
+from kernelbandits.study.operations import Operation
 from kernelbandits.study.settings import Setting
 from kernelbandits.tables.cells import is_number, parse_number, suggest_number
+
+if TYPE_CHECKING:
+    from kernelbandits.apps.web.visitors import SubmittedForm
+
+LARGEST = 10**9
+"""A larger whole number in a form is a mistake."""
 
 
 def read_number(what: str, text: str) -> float:
@@ -29,10 +37,70 @@ def read_optional_number(what: str, text: str) -> float | None:
     return read_number(what, text) if text else None
 
 
-def read_whole(what: str, text: str, least: int = 1, most: int = 10**9) -> int:
+def read_whole(what: str, text: str, least: int = 1, most: int = LARGEST) -> int:
     fits = re.fullmatch(r"[0-9]{1,10}", text) is not None and least <= int(text) <= most
     checks.needs(fits, what, f"a whole number from {least} to {most}", text)
     return int(text)
+
+
+def read_arguments(operation: Operation, form: SubmittedForm) -> dict[str, Any]:
+    """Return what a form says of an operation, as the method takes it.
+
+    These are the arguments with a label; the values of targets and points have fields of their own.
+    """
+    given: dict[str, Any] = {}
+    for one in operation.fields:
+        text = form.text(one.name)
+        if one.kind is bool:
+            given |= {one.name: True} if form.has(one.name) else {}
+        elif one.label and (text or one.required):
+            given[one.name] = read_argument(one, text)
+    return given
+
+
+def read_argument(argument: Argument, text: str) -> Any:
+    """Read a field of a form; the items of a list have commas or blanks between them.
+
+    >>> from kernelbandits.study.operations import PERMIT
+    >>> read_argument(PERMIT.api[0], "4, 17")
+    [4, 17]
+    """
+    what = describe_field(argument)
+    least, most = argument.limits.least, argument.limits.most
+    if argument.kind is int:
+        ends = int(least or 0), int(min(most or LARGEST, LARGEST))
+        texts = text.replace(",", " ").split() if argument.is_list else [text]
+        numbers = [read_whole(what, one, *ends) for one in texts]
+        return numbers if argument.is_list else numbers[0]
+    if float in argument.forms:
+        return read_number(what, text)
+    short = most is None or len(text) <= most
+    checks.needs(short, what, f"at most {most} characters", text)
+    return [text] if argument.is_list else text
+
+
+def describe_field(argument: Argument) -> str:
+    return f"the field {re.split('[:,]', argument.label)[0]!r}"
+
+
+def field_attributes(argument: Argument) -> dict[str, Any]:
+    """Return the attributes of the field of an argument: its name, limits and what it means.
+
+    >>> from kernelbandits.study.operations import REASON
+    >>> field_attributes(REASON)
+    {'name': 'reason', 'title': 'A remark for the history.', 'maxlength': 200, 'inputmode': None}
+    """
+    is_text = argument.kind is str and not argument.is_list
+    return {
+        "name": argument.name,
+        "title": argument.description.replace("`", ""),
+        "maxlength": argument.limits.most if is_text else None,
+        "inputmode": "decimal"
+        if float in argument.forms
+        else "numeric"
+        if int in argument.forms
+        else None,
+    }
 
 
 def read_setting(setting: Setting, text: str) -> Any:
@@ -43,14 +111,11 @@ def read_setting(setting: Setting, text: str) -> Any:
     >>> read_setting(tolerance, "0.05")
     0.05
     """
-    what = f"the field {re.split('[:,]', setting.label)[0]!r}"
     if not text:
         return None
     if setting.choices:
-        return checks.one_of(what, setting.name, text, setting.choices)
-    if setting.kind is int:
-        return read_whole(what, text, int(setting.limits.least or 0))
-    return read_number(what, text)
+        return checks.one_of(describe_field(setting), setting.name, text, setting.choices)
+    return read_argument(setting, text)
 
 
 def drop_missing(**given: Any) -> dict[str, Any]:

@@ -1,22 +1,36 @@
-"""The bodies of requests of the API, checked by their types. What is missing is null.
+"""The bodies of requests of the API, checked by their types, and the schemas of its answers.
 
-They are built from the declared arguments of operations (`study/operations.py`). Typed here are
-only the parts of two lists: a result of many, and one of several targets.
+What is missing is null. Bodies are built from the declared arguments of operations
+(`study/operations.py`). Typed here are only the parts of two lists: a result of many, and one of
+several targets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import reduce
 from operator import or_
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from kernelbandits import study
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import Argument, Limits, split_type
 from kernelbandits.study.operations import Operation
 from kernelbandits.study.settings import Setting
+from kernelbandits.study.values import LazyText
 
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-LARGEST_REWARD, le=LARGEST_REWARD)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
@@ -66,7 +80,7 @@ def make_message(operation: Operation) -> type[Message]:
     """Return the type of the body of a request: all that the API takes of an operation."""
     name = "".join(part.capitalize() for part in operation.name.split("-"))
     fields: Any = {one.name: make_field(one) for one in operation.fields}
-    return create_model(f"{name}Request", __base__=Message, __doc__=operation.summary, **fields)
+    return create_model(f"{name}Request", __base__=Message, __doc__=operation.body, **fields)
 
 
 def make_field(argument: Argument) -> tuple[Any, Any]:
@@ -98,3 +112,46 @@ def limit_type(declared: Any) -> Any:
         given = {"ge": limits.least, "gt": limits.above, "le": limits.most}
         given |= {"allow_inf_nan": False} if bare is float else {}
     return Annotated[bare, Field(**given)]
+
+
+# ---------------------------------------------------------------------- answers
+
+NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+"""What JSON Schema calls the simple types."""
+
+
+def describe_answer(answer: Any) -> dict[str, Any]:
+    """Return the schema of an answer as `codec.to_json_value` writes it: objects by their fields.
+
+    >>> describe_answer(list[int] | None)
+    {'anyOf': [{'type': 'array', 'items': {'type': 'integer'}}, {'type': 'null'}]}
+    """
+    made = getattr(study, answer) if isinstance(answer, str) else answer
+    bare, parts = get_origin(made) or made, get_args(made)
+    if bare in (Union, UnionType):
+        return {"anyOf": [describe_answer(part) for part in parts]}
+    if is_dataclass(bare) or is_typeddict(bare):
+        return describe_object(bare)
+    if bare in NAMES:
+        # Numbers that JSON lacks, such as an infinite count, are null.
+        return {"type": ["number", "null"] if bare is float else NAMES[bare]}
+    if isinstance(bare, type) and issubclass(bare, Mapping):
+        return {"type": "object", "additionalProperties": describe_answer(parts[-1])}
+    if isinstance(bare, type) and issubclass(bare, Sequence):
+        return {"type": "array", "items": describe_answer(parts[0])}
+    return {"type": "string"} if bare is LazyText else {}
+
+
+def describe_object(made: Any) -> dict[str, Any]:
+    """Return the schema of a dataclass or a typed dictionary; all its fields are there."""
+    hints = get_type_hints(made)
+    properties = {name: describe_answer(one) for name, one in hints.items()}
+    required = sorted(made.__required_keys__ if is_typeddict(made) else hints)
+    meaning = " ".join((made.__doc__ or "").partition("\n\n")[0].split())
+    return {
+        "type": "object",
+        "title": made.__name__,
+        "description": meaning,
+        "properties": properties,
+        "required": required,
+    }

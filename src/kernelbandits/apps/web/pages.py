@@ -17,10 +17,11 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from kernelbandits.apps.web import views
-from kernelbandits.apps.web.access import READ, WRITE, Visitor
+from kernelbandits.apps.web.access import Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
 from kernelbandits.apps.web.figures import MAP, FigureName, drawing_lock
+from kernelbandits.apps.web.inputs import field_attributes
 from kernelbandits.apps.web.lab import (
     Lab,
     StudyRoute,
@@ -37,6 +38,7 @@ from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
 from kernelbandits.study.arguments import PAGE
+from kernelbandits.study.operations import OPERATIONS, READ, WRITE
 from kernelbandits.study.settings import AUTO, Setting, settings_of
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.study.words import describe_step
@@ -80,6 +82,8 @@ def show_page(
         time=partial(format_time, utc=True),
         study_address=study_address,
         sentence=write_sentence,
+        declared={one.name: {part.name: part for part in one.fields} for one in OPERATIONS},
+        attributes=field_attributes,
         **values,
     )
     answer = HTMLResponse(page, code)

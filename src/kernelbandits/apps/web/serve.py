@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.apps.web.access import WRITE, Access
+from kernelbandits.apps.web.access import Access
 from kernelbandits.apps.web.library import PATIENCE, find_shelf
 from kernelbandits.checks import DataNotice
+from kernelbandits.study.operations import WRITE
 
 STATE = "KERNELBANDITS_LAB_STATE"
 """The environment variable that names the folder of secrets; by default one of the user's own."""

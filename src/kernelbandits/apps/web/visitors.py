@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.security import HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 
@@ -117,10 +117,11 @@ SentForm = Annotated[SubmittedForm, Depends(read_form)]
 # ---------------------------------------------------------------------- the API
 
 
-def api_reader(request: Request, _: Annotated[Any, Depends(bearer)]) -> Visitor:
+def api_reader(
+    request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Visitor:
     """Return the visitor who shows a token of this server; refuse others."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    found = find_lab(request).access.find_token(token) if scheme.lower() == "bearer" else None
+    found = None if shown is None else find_lab(request).access.find_token(shown.credentials)
     if found is None:
         raise HTTPException(
             401, "the API needs Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
