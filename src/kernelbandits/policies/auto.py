@@ -92,6 +92,9 @@ LEAST_TOTAL = 40
 """With the goal earn and no `rounds`, at least so many rounds are expected in all."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
+NOISY = 1e-3
+"""On a box, from this noise variance on, in squared spreads of the rewards, the noise is taken to be
+real: a function without noise has less of it once some rewards are known."""
 IGNORED = 0.2
 """With the goal find, the share of choices that ignore the model (`Auto._ignores_model`)."""
 ENOUGH = 0.95
@@ -458,7 +461,7 @@ class Auto(IndexPolicy):
         """
         if self.goal != "find" or self._is_ending(now) or now.place.context is not None:
             return False
-        hedged = self.finite or self.calibration.noise_variance > NOISELESS
+        hedged = self.finite or self.calibration.noise_variance > NOISY
         return hedged and now.randomness.uniform("weight", now.t) < IGNORED
 
     def _draw_unmeasured(self, now: Round) -> Location | None:
@@ -492,7 +495,7 @@ class Auto(IndexPolicy):
         finite = isinstance(self.domain, MixedBox) and math.isfinite(self.domain.count)
         if finite or now.place.context is not None:
             return False
-        noisy = self.calibration.noise_variance > NOISELESS
+        noisy = self.calibration.noise_variance > NOISY
         return noisy or bool(self.learner.noise_evidence().equal_points.any())
 
     def _score_played(self, now: Round) -> dict[bytes, float]:
