@@ -93,7 +93,7 @@ LEAST_TOTAL = 40
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
 NOISY = 1e-3
-"""On a box, from this noise variance on, in squared spreads of the rewards, the noise is taken to be
+"""On a box, from this noise variance on, in squared spreads of the rewards, the noise counts as
 real: a function without noise has less of it once some rewards are known."""
 IGNORED = 0.2
 """With the goal find, the share of choices that ignore the model (`Auto._ignores_model`)."""
