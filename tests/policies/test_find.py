@@ -12,6 +12,7 @@ import kernelbandits as kb
 from kernelbandits.calibration import Prior
 from kernelbandits.calibration.sides import domain_blocks, domain_sides
 from kernelbandits.policies.acquisition import log_expected_improvement
+from kernelbandits.policies.auto import IGNORED
 
 GRID = np.stack(np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9)), -1).reshape(-1, 2)
 
@@ -38,7 +39,7 @@ class TestWhatIsPlayed:
         assert policy.recommend() == values.argmax()
 
     def test_the_choice_maximises_the_mean_improvement_of_the_members(self):
-        """By the definition: EI of each member without its nugget, averaged."""
+        """By the definition: what one reward adds to the best estimate of a member, averaged."""
         values = bowl(GRID)
         policy = kb.Auto(kb.Arms(GRID), goal="find", seed=1, ties="lowest")
         arms = play(policy, values, 8)
@@ -46,10 +47,12 @@ class TestWhatIsPlayed:
         total = np.zeros(len(GRID))
         posterior = policy.posterior
         for i, scales in enumerate(policy.learner.fit.members):
-            sd = np.sqrt(np.maximum(posterior.variances[i] - scales.nugget_variance, 0))
+            variance = np.maximum(posterior.variances[i], 0)
+            step = variance / np.sqrt(variance + scales.noise_variance)
             best = posterior.means[i, np.unique(arms)].max()
-            total += np.exp(log_expected_improvement(posterior.means[i], sd, best))
+            total += np.exp(log_expected_improvement(posterior.means[i], step, best))
         choice = policy.ask()
+        assert "drawn" not in choice.note
         assert choice.arm == fresh[total[fresh].argmax()]
         units, best = policy.units, policy.posterior.mean[np.unique(arms)].max()
         gained = total[choice.arm] / len(policy.posterior.kernels)
@@ -307,3 +310,72 @@ def test_a_noise_that_identical_repeats_contradict_does_not_repeat_rows_for_ever
     values = points[:, 0] - (points[:, 1] - 0.4) ** 2
     arms = play(kb.Auto(points, goal="find", noise=noise, seed=1), values, 30)
     assert max(arms.count(arm) for arm in arms) <= 4
+
+
+class TestInCaseTheModelMisleads:
+    """One choice in five is drawn at random from the places without a result."""
+
+    def test_about_a_fifth_of_the_choices_is_drawn_and_never_a_row_with_a_result(self):
+        values, rounds = bowl(GRID), 60
+        drawn = total = 0
+        for seed in range(6):
+            policy, measured = kb.Auto(kb.Arms(GRID), goal="find", seed=seed), set()
+            for _ in range(rounds):
+                choice = policy.ask()
+                if "drawn" in choice.note:
+                    drawn += 1
+                    assert choice.arm not in measured
+                total += "first" not in choice.note
+                measured.add(choice.arm)
+                policy.tell(choice, values[choice.arm])
+        standard_error = math.sqrt(IGNORED * (1 - IGNORED) / total)
+        assert abs(drawn / total - IGNORED) < 4 * standard_error
+
+    def test_rows_that_failed_or_are_pending_are_not_drawn(self):
+        policy = told_auto(kb.Arms(GRID), 4)
+        policy.fail(policy.choice(70))
+        pending = [policy.choice(arm) for arm in (60, 61)]
+        for t in range(1, 200):
+            choice = policy.ask(t, kb.Streams(3), pending=pending, arms=[0, 60, 61, 70, 5])
+            if "drawn" in choice.note:
+                assert choice.arm in (0, 5)
+
+    def test_nothing_is_drawn_where_all_rows_have_results(self):
+        policy = told_auto(kb.Arms(GRID), len(GRID))
+        choices = [policy.ask(t, kb.Streams(3)) for t in range(1, 60)]
+        assert not any("drawn" in choice.note for choice in choices)
+
+    def test_nothing_is_drawn_in_the_last_tenth_of_the_rounds_nor_with_the_goal_earn(self):
+        ending = kb.Auto(kb.Arms(GRID), goal="find", rounds=100)
+        earning = kb.Auto(kb.Arms(GRID), goal="earn")
+        for policy, rounds in ((ending, range(91, 101)), (earning, range(1, 60))):
+            for arm in range(4):
+                policy.tell(policy.choice(arm), 0.1 * arm)
+            for t in rounds:
+                assert "drawn" not in policy.ask(t, kb.Streams(3)).note
+
+    def test_points_of_a_box_are_drawn_under_noise_only(self):
+        def count_drawn(noise):
+            policy = kb.Auto(kb.Box((0.0,), (1.0,)), goal="find", noise=noise)
+            for x in (0.1, 0.3, 0.6, 0.9):
+                policy.tell(kb.Choice(x=np.array([x])), x + (noise > 0) * math.sin(99 * x))
+            notes = [policy.ask(t, kb.Streams(3)).note for t in range(1, 40)]
+            return sum("drawn" in note for note in notes)
+
+        assert count_drawn(0.0) == 0
+        assert count_drawn(0.5) > 0
+
+    def test_what_was_drawn_is_said(self):
+        policy = told_auto(kb.Arms(GRID), 6)
+        choice = next(
+            one for t in range(1, 60) if "drawn" in (one := policy.ask(t, kb.Streams(3))).note
+        )
+        assert "was drawn at random" in kb.insight.explain(policy, choice).sentence()
+
+
+def told_auto(domain, results):
+    """Auto with the results of so many arms."""
+    policy = kb.Auto(domain, goal="find", seed=1)
+    values = bowl(GRID)
+    policy.tell_all([(policy.choice(arm), float(values[arm])) for arm in range(results)])
+    return policy

@@ -111,7 +111,7 @@ class TestMixture:
 
 
 class TestSearched:
-    def test_improvement_from_the_best_has_the_sd_of_the_difference(self):
+    def test_improvement_from_the_best_has_the_sd_of_what_a_reward_changes(self):
         mixture = point_mixture()
         mixture.update(mixture.points[2], 0.4)
         best = np.array([0.5, 0.8, 0.2])
@@ -123,8 +123,9 @@ class TestSearched:
             top = member.points[member.played_means[0].argmax()]
             for row, sd in zip(rows, found, strict=True):
                 covariance = member.covariance(np.array([row, top]))
-                variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-                assert sd == pytest.approx(np.sqrt(variance), rel=1e-6)
+                moved = abs(covariance[0, 0] - covariance[0, 1])
+                change = moved / np.sqrt(covariance[0, 0] + member.ridge)
+                assert sd == pytest.approx(change, rel=1e-6)
             assert np.abs(surface.form.at(top[None])[1]).min() < 1e-6
         demand_slopes(surface, rows, rtol=1e-4, atol=1e-6)
 

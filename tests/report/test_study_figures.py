@@ -909,15 +909,17 @@ def test_the_methods_paragraph_counts_by_how_each_trial_was_chosen(tmp_path):
     study.tell(row=4, value=0.35)
     study.tell(row=6, failed=True)
     asked = [event.body["note"] for event in study.history() if event.kind == "asked"]
-    initial = sum("first" in note for note in asked)
+    initial, drawn = (sum(word in note for note in asked) for word in ("first", "drawn"))
     assert 0 < initial < 7
+    assert drawn
     told = study.to_dataframe()
     repeated = int((told["state"] == "told").sum()) - told["row"][told["state"] == "told"].nunique()
     text = describe_methods(study, study.status())
     assert "10 measurements were made, of which 1 failed" in text
     assert f"{repeated} repeated a candidate that had a result" in text
     assert f"{initial} belonged to an initial design" in text
-    assert f"{7 - initial} had the largest expected improvement" in text
+    assert f"{drawn} were drawn at random" in text
+    assert f"{7 - initial - drawn} had the largest expected improvement" in text
     assert "3 came from choices by hand" in text
 
 
@@ -938,7 +940,7 @@ def test_the_methods_paragraph_names_the_rule_that_chose(tmp_path):
 
 def test_the_methods_paragraph_of_a_space_counts_its_initial_design(tmp_path):
     space = {"a": kb.Real(0, 1), "b": kb.Integer(1, 5)}
-    study = kb.Study.create(str(tmp_path / "a.db"), space)
+    study = kb.Study.create(str(tmp_path / "a.db"), space, noise=0)
     tell_suggestions(study, 5)
     text = describe_methods(study, study.status())
     assert "5 measurements were made" in text

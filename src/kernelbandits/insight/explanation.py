@@ -47,6 +47,8 @@ class Explanation:
     """How many points were compared: those that may yet be the best."""
     first: bool = False
     """Whether it was made before anything was known."""
+    drawn: bool = False
+    """Whether it was drawn at random, in case the model misleads."""
     pending: int = 0
     """How many rewards were pending when it was made."""
     pending_sd: float | None = None
@@ -67,6 +69,9 @@ class Explanation:
         if self.first:
             reason = "is one of the initial design: too little is known for anything better"
             return f"{format_point(self.x)} {reason}.{self._show_working_set()}"
+        if self.drawn:
+            reason = "was drawn at random, as one choice in five is, in case the model misleads"
+            return f"{format_point(self.x)} {reason}: {self._show_estimate()}."
         chosen = f"{format_point(self.x)}: {self._show_estimate()}{self._show_index()}."
         return f"{chosen} {self._show_highest()}{self._show_working_set()}"
 
@@ -147,6 +152,7 @@ def explain(policy: Policy, choice: Choice, arms: Any = None) -> Explanation:
         highest_chance=compared.chance(best),
         compared=len(compared.contenders),
         first=bool(note.get("first")),
+        drawn="drawn" in note,
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
         working_set=int(note["working_set"]) if "working_set" in note else None,

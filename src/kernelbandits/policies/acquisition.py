@@ -62,7 +62,8 @@ class Acquisition:
     """
 
     from_best: bool = False
-    """Whether the sd is that of f(x) - f(x*), with x* the point played of the best estimate."""
+    """Whether the sd is that of what a reward changes in mean(x) - mean(x*), x* the point played of
+    the best estimate."""
     search_steps: ClassVar[int] = STEPS
     """The most steps of an ascent in the search for the greatest score on a box."""
     repeats: Mapping[bytes, float] = {}

@@ -25,32 +25,21 @@ NOISELESS = 1e-6
 """A noise variance of less, in squared spreads of the rewards, counts as none."""
 
 
-def score_improvement(
-    means: Array,
-    variances: Array,
-    nuggets: Array,
-    noises: Array,
-    seen: Indices,
-    lasting: bool = True,
-) -> Array:
-    """Return ln of the expected improvement that measuring an arm brings, over all members.
+def score_improvement(means: Array, variances: Array, noises: Array, seen: Indices) -> Array:
+    """Return ln of what measuring an arm is expected to add to the best estimate, over all members.
 
-    For an arm that was not seen this is E[max(f - best, 0)]. The nugget does not count: every such
-    arm has the same one, and none is more likely than another to be lifted by it. For an arm that
-    was seen (measured or pending) it is what another measurement is expected to add to the best
-    estimate. `lasting` tells whether rounds follow.
+    A reward moves the estimate of an arm by a normal amount of variance s^2 = v^2 / (v + noise). An
+    arm that was not seen then adds s h(z), z = (mean - best) / s, h(z) = phi(z) + z Phi(z), to the
+    best estimate so far. For an arm that was seen (measured or pending) see `score_repeats`. Both
+    are what one measurement adds to the row that will be recommended, and both variances contain
+    the nugget: otherwise, where neighbours say little, only repeats seem to have anything to add.
     """
-    best = means[:, seen].max(1, keepdims=True)
-    smooth = np.maximum(variances - nuggets[:, None], 0.0)
-    step = np.sqrt(smooth)
-    if not lasting:
-        # Nothing comes after to tell luck from quality: only what the reward can add to the
-        # estimate counts, not what f itself may be.
-        step = smooth / np.sqrt(smooth + noises[:, None])
-    scores, new = np.empty(means.shape), np.ones(means.shape[1], dtype=np.bool_)
+    best, new = means[:, seen].max(1, keepdims=True), np.ones(means.shape[1], dtype=np.bool_)
     new[seen] = False
+    scores = np.empty(means.shape)
     if new.any():
-        scores[:, new] = log_expected_improvement(means[:, new], step[:, new], best)
+        steps = reward_step(np.maximum(variances[:, new], 0.0), noises[:, None])
+        scores[:, new] = log_expected_improvement(means[:, new], steps, best)
     scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
     return log_mean_exp(scores)
 
@@ -60,8 +49,7 @@ def score_lookahead(
 ) -> Array:
     """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`).
 
-    The gain of the best arm seen is that of finding it to be worse than the second. The nugget
-    counts, unlike in the expected improvement: what an arm has of its own is earned. An arm without
+    The gain of the best arm seen is that of finding it to be worse than the second. An arm without
     a reward may surprise more than the model says, which was fitted to the others: without a margin
     for that, one of ten games of 400 rounds ended on a wrong arm.
     """

@@ -50,11 +50,12 @@ from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.improvement import best_estimates
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.policies.initial_design import OPENINGS, design_location
+from kernelbandits.policies.initial_design import OPENINGS, design_location, draw_locations
 from kernelbandits.policies.learner import Learner, Observation
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     ArmList,
+    Location,
     Place,
     Region,
     arm_numbers,
@@ -91,6 +92,11 @@ LEAST_TOTAL = 40
 """With the goal earn and no `rounds`, at least so many rounds are expected in all."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
+NOISY = 1e-3
+"""On a box, from this noise variance on, in squared spreads of the rewards, the noise counts as
+real: a function without noise has less of it once some rewards are known."""
+IGNORED = 0.2
+"""With the goal find, the share of choices that ignore the model (`Auto._ignores_model`)."""
 ENOUGH = 0.95
 """The probability of being within a tolerance that ends a run, as in a study."""
 FEWEST_JUDGED = 5
@@ -113,10 +119,11 @@ class FittedRule(NamedTuple):
 class Auto(IndexPolicy):
     """A policy that fits all scales to the rewards: nothing has to be given.
 
-    There are two goals. To *find* the best answer when the budget ends, it plays the greatest
-    expected improvement over the best so far. To *earn* a large total while measuring, it plays the
-    greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
-    rounds to come (`acquisition.Lookahead`). With a `width` or an `exploration` law, and
+    There are two goals. To *find* the best answer when the budget ends, it plays what is expected
+    to add most to the best estimate, and in one round of five a place at random, in case the model
+    misleads (on a box only if there is noise). To *earn* a large total while measuring, it plays
+    the greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for
+    the rounds to come (`acquisition.Lookahead`). With a `width` or an `exploration` law, and
     where costs differ, it plays the paper's index, mean + w_t width_t sd. The first choices are an
     initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
     plausible sets of them, over which the posterior is averaged. They are fitted again at
@@ -140,12 +147,11 @@ class Auto(IndexPolicy):
         The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
         allowed. Rewards that contradict it overrule it (`fits.noise_contradicted`).
     rounds
-        How many rewards there will be, if that is known. With the goal "find" and noise, an arm
-        without a reward then counts less in the last tenth of them, and good arms are rather
-        measured again. With the goal "earn" what a reward teaches counts for the rounds that are
-        left, and so less is explored towards the end. Without it, and once more rounds were played
-        than it says, as many rounds are expected as were played, at least 40 in all. An experiment
-        tells its policies the horizon.
+        How many rewards there will be, if that is known. With the goal "find" no choice is made at
+        random in the last tenth of them. With the goal "earn" what a reward teaches counts for the
+        rounds that are left, and so less is explored towards the end. Without it, and once more
+        rounds were played than it says, as many rounds are expected as were played, at least 40 in
+        all. An experiment tells its policies the horizon.
     width
         For the goal "earn": play the index mean + w_t width_t sd with this width. "practical":
         3 t^-1/3, chosen by benchmark; nothing is claimed of it, nor of a number, which multiplies
@@ -407,6 +413,10 @@ class Auto(IndexPolicy):
         known = self.rewards.events + len(now.pending_places)
         if not self.rewards.events or known < self.first:
             return self._choose_initial(now)
+        if self._ignores_model(now):
+            location = self._draw_unmeasured(now)
+            if location is not None:
+                return self._choose_location(location, now, {"drawn": IGNORED})
         choice = super().choose(now)
         # Without noise one reward is enough, and a point that was played has nothing to add.
         noisy = self.calibration.noise_variance > NOISELESS
@@ -439,18 +449,54 @@ class Auto(IndexPolicy):
             highest=self._highest_estimate(),
         )
 
-    def _improves_on_value(self, now: Round) -> bool:
-        """Tell whether improvement on a box is over f at the best point, not over its estimate.
+    def _ignores_model(self, now: Round) -> bool:
+        """Tell whether this round takes a place at random, in case the model misleads.
 
-        The expected improvement of the best point over its own estimate is 0.4 sd. Where that point
-        is a corner of the box, a search ends at it exactly. If it repeats its reward, the greatest
-        one so far, that may be a limit of detection and lowers no noise (`NoiseEvidence`), so that
-        the corner was measured 50 times in 60. Once rewards repeat, nothing is expected of the best
-        point itself. In a context the best point is none that was played.
+        A model can predict most rewards well and still look in the wrong place: rows about 0.7 on
+        which it agrees with itself, and a few about 1 elsewhere. Its own evidence does not show
+        that. So with the goal find one choice in five ignores it, but for the last tenth of the
+        rounds. In a context every choice counts, and none does. On a box without noise the model
+        leads to the optimum by ever smaller steps, and random points are no hedge worth their price
+        (docs/decisions/0029).
+        """
+        if self.goal != "find" or self._is_ending(now) or now.place.context is not None:
+            return False
+        hedged = self.finite or self.calibration.noise_variance > NOISY
+        return hedged and now.randomness.uniform("weight", now.t) < IGNORED
+
+    def _draw_unmeasured(self, now: Round) -> Location | None:
+        """Draw a place without a result at random; None if there is none, or none that is cheap."""
+        place: Any = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
+        if self.finite:
+            failed = self.failed
+            if self.working_set is not None:
+                failed = self.working_set.positions(failed).tolist()
+            allowed = np.arange(len(place.rows)) if place.numbers is None else place.numbers
+            rest = np.setdiff1d(allowed, [*self._arms_seen(now), *failed])
+            if not len(rest):
+                return None
+            return draw_locations(list_arms(self.learner.arms, rest), now.t, now.randomness)[0]
+        tried = {*row_keys(self._tried_points(now))}
+        offers = draw_locations(place, now.t, now.randomness)
+        fresh = (one for one in offers if row_keys(one.row[None])[0] not in tried)
+        return next(fresh, None)
+
+    def _improves_on_value(self, now: Round) -> bool:
+        """Tell whether improvement on a box is that of the estimate over the one at the best point.
+
+        The expected improvement of f at the best point over its own estimate is 0.4 sd, and that of
+        its neighbours is about the same. Under noise a search then measured one place again and
+        again, 46 times of 60 on one function. A reward there moves both estimates, and what it
+        changes in their difference is 0 at the point and small around it. It is needed as well
+        where rewards repeat: a corner that gives the same greatest reward may be a limit of
+        detection, and lowers no noise (`NoiseEvidence`). Without noise a point is not measured
+        twice anyway. In a context the best point is none that was played.
         """
         finite = isinstance(self.domain, MixedBox) and math.isfinite(self.domain.count)
-        known = not finite and now.place.context is None
-        return known and bool(self.learner.noise_evidence().equal_points.any())
+        if finite or now.place.context is not None:
+            return False
+        noisy = self.calibration.noise_variance > NOISY
+        return noisy or bool(self.learner.noise_evidence().equal_points.any())
 
     def _score_played(self, now: Round) -> dict[bytes, float]:
         """Return ln of what measuring a point of a finite space again is expected to add, by row.
@@ -490,16 +536,14 @@ class Auto(IndexPolicy):
         The scores are kept: an ask that differs from the last one in its allowed arms only has the
         same.
         """
-        key = self.posterior.events, now.posterior.events, self._is_ending(now)
+        key = self.posterior.events, now.posterior.events
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
             scores = score_improvement(
                 self.posterior.means,
                 now.posterior.variances,
-                self.learner.nuggets,
                 self.learner.noises,
                 self._arms_seen(now),
-                lasting=not self._is_ending(now),
             )
             known = self._scored = now.posterior, key, scores
         meaning = LogExpectedImprovement(
@@ -516,8 +560,13 @@ class Auto(IndexPolicy):
         return ArmScores(scores, Lookahead(best, noises, horizon, self._highest_estimate()))
 
     def _arms_seen(self, now: Round) -> Indices:
-        """Return the arms that were measured or are pending: a pending reward is its estimate."""
-        return np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
+        """Return the arms that were measured or are pending, and those whose failure counts.
+
+        The posterior has learnt a reward of each: that of a pending arm is its estimate, that of a
+        failure the least mean reward.
+        """
+        known = [*now.pending_places, *self.learner.penalised_arms()]
+        return np.union1d(self.learner.measured_arms(), known).astype(np.intp)
 
     def _horizon(self, t: int) -> float:
         """Return for how many rounds it counts what the reward of round t teaches.
@@ -559,10 +608,14 @@ class Auto(IndexPolicy):
         place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
         tried, sides = self._tried_points(now), self._own_sides(place)
         location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
-        note = {**self._note_location(location, now), "first": 1.0}
+        return self._choose_location(location, now, {"first": 1.0})
+
+    def _choose_location(self, location: Location, now: Round, reason: dict[str, float]) -> Choice:
+        """Return the choice of a location that no score has chosen, and the reason in its note."""
+        note = {**self._note_location(location, now), **reason}
         if now.costs is not None:
             note["cost"] = float(now.costs[location.arm])
-        return Choice(location.x, location.arm, note, place.context)
+        return Choice(location.x, location.arm, note, now.place.context)
 
     def _cheap_arms(self, place: Place, costs: Array) -> Place:
         """Return the allowed arms that cost no more than their median."""

@@ -523,15 +523,16 @@ class Learner:
         assert checkpoint is not None
         return checkpoint.penalties
 
+    def penalised_arms(self) -> list[int]:
+        """Return the arms whose failure counts as a reward, as the posterior numbers them."""
+        checkpoint = self._knowledge.checkpoint
+        assert checkpoint is not None
+        return checkpoint.failed
+
     @property
     def noises(self) -> Array:
         """The noise variance of each member, in the units of the posterior."""
         return np.array([scales.noise_variance for scales in self.fit.members])
-
-    @property
-    def nuggets(self) -> Array:
-        """The nugget variance of each member, in the units of the posterior."""
-        return np.array([scales.nugget_variance for scales in self.fit.members])
 
     def noise_evidence(self) -> NoiseEvidence:
         """Return what the rewards so far say of their noise."""

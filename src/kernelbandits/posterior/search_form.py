@@ -35,12 +35,10 @@ class Reference(NamedTuple):
 
     means: Array
     """(M, 1): the estimates at x*."""
-    variances: Array
-    """(M, 1): the variances at x*."""
     weights: Array
     """(M, m, 1): u with cov(x, x*) = k(x)' u."""
     rounding: Array
-    """(M, 1): a variance of f(x) - f(x*) below it is what the subtraction leaves of rounding."""
+    """(M, 1): a difference v(x) - c(x, x*) below it is what the subtraction leaves of rounding."""
 
 
 class SearchForm:
@@ -51,12 +49,14 @@ class SearchForm:
 
         sum_i sum_z c_iz d k_i(x, z) / d x,   c_i = (df/dmean_i) A^-1 ybar - (df/dsd_i) / sd_i w.
 
-    With `from_best` the sd is that of f(x) - f(x*), x* the point played of the best estimate:
+    With `from_best` the sd is that of what one reward at x changes in mean(x) - mean(x*), with x*
+    the point played of the best estimate:
 
-        var(f(x) - f(x*)) = v(x) + v(x*) - 2 c(x, x*),   c(x, x*) = (ridge / n*) k(x)' A^-1 e*.
+        |v(x) - c(x, x*)| / sqrt(v(x) + ridge),   c(x, x*) = (ridge / n*) k(x)' A^-1 e*.
 
-    It is 0 at x* and small close to it, where v(x) alone is not: a point next to the best one is no
-    better, however uncertain the value of both is.
+    It is 0 at x* and small close to it, where v(x) alone is not: a reward there moves both
+    estimates alike. It is small too at points that were played, where v(x) is small against the
+    noise.
 
     Kernels of one smooth form are products of matrices too (`ProductKernels`), which takes a fifth
     to a third of the time of `PointPosterior.at`. Others are evaluated by their own methods.
@@ -77,6 +77,7 @@ class SearchForm:
         products = ProductKernels.of(posterior)
         self.kernels: ProductKernels | OwnKernels = products or OwnKernels(posterior)
         self.reference = refer_to_best(posterior) if from_best else None
+        self._ridges = posterior.ridges[:, None]
 
     def at(self, rows: Array, sds: bool = True) -> tuple[Array, Array]:
         """Return means and sds at the rows, (M, n) arrays; without `sds` these are 0."""
@@ -111,28 +112,42 @@ class SearchForm:
             white = root.multiply(cross[i].T)
             variances[i] -= np.einsum("zx,zx->x", white, white)
             weights[i] = root.multiply(white, transposed=True, overwrite=True).T
+        variances = np.maximum(variances, 0.0)
         shared = None if self.reference is None else cross @ self.reference.weights
-        means, spreads = self._spread(means, np.maximum(variances, 0.0), shared)
+        means, spreads = self._spread(means, variances, shared)
         value, by_mean, by_sd = score(means, spreads)
         # An sd of 0 is the least possible: its gradient counts as 0.
         share = by_sd / np.where(spreads > 0, spreads, np.inf)
         if self.reference is not None:
-            weights += self.reference.weights.transpose(0, 2, 1)
-        weights *= -share[..., None]
+            share, by_shared = self._follow_change(share, variances, shared)
+            weights *= -share[..., None]
+            weights += by_shared[..., None] * self.reference.weights.transpose(0, 2, 1)
+        else:
+            weights *= -share[..., None]
         weights += by_mean[..., None] * self.coefficients[:, None]
         return value, gradient_of(weights) + self.kernels.diagonal_slopes(rows, share)
 
     def _spread(self, means: Array, variances: Array, shared: Array | None) -> tuple[Array, Array]:
-        """Return means and sds, or those of f(x) - f(x*): where that is 0 nothing is to gain."""
+        """Return means and sds, or those of the change: where that is 0 nothing is to gain."""
         if self.reference is None:
             return means, np.sqrt(variances)
         assert shared is not None
-        variances = variances + self.reference.variances - 2 * shared[..., 0]
-        known = variances > self.reference.rounding
-        return (
-            np.where(known, means, self.reference.means),
-            np.sqrt(np.where(known, variances, 0.0)),
-        )
+        moved = np.abs(variances - shared[..., 0])
+        known = moved > self.reference.rounding
+        spread = np.where(known, moved, 0.0) / np.sqrt(variances + self._ridges)
+        return np.where(known, means, self.reference.means), spread
+
+    def _follow_change(
+        self, share: Array, variances: Array, shared: Array | None
+    ) -> tuple[Array, Array]:
+        """Return twice the derivative of a score by v(x), and that by c(x, x*).
+
+        `share` is the derivative by s = |v - c| / sqrt(v + ridge), divided by s.
+        """
+        assert shared is not None
+        moved, total = variances - shared[..., 0], variances + self._ridges
+        by_shared = -share * moved / total
+        return -2 * by_shared - share * moved**2 / total**2, by_shared
 
     def central_member(self) -> int | None:
         """Return the number of the most central member; None if their kernels do not compare."""
@@ -143,11 +158,9 @@ def refer_to_best(posterior: PointPosterior) -> Reference:
     """Return the point played of the best estimate under each member."""
     played = posterior.played_means
     slots = played.argmax(1)
-    sds = posterior.members_at(posterior.points[slots])[1].diagonal()
     largest = [float(member.prior.max()) for member in posterior.members]
     return Reference(
         means=played.max(1)[:, None],
-        variances=np.square(sds)[:, None],
         weights=posterior.covariance_weights(slots.tolist())[..., None],
         rounding=ROUNDING * np.array(largest)[:, None],
     )

@@ -148,6 +148,11 @@ class Reasons:
         if note.get("pending"):
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
+        if "drawn" in note:
+            return (
+                f"Drawn at random from the {self.noun}s without a result, as one choice in five "
+                f"is: a model can be sure of itself and look in the wrong place. {estimate}."
+            )
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
         index = self._gain(note) if "gain" in note else self._bonus(note)

@@ -20,6 +20,7 @@ FITTED = (
 )
 RULES = {
     "design": "belonged to an initial design",
+    "drawn": "were drawn at random from those without a result, as one in five is",
     "improvement": f"had the largest expected improvement at the time, {FITTED}",
     "improvement for its cost": "had the largest expected improvement for their cost at the time, "
     f"{FITTED}",
@@ -94,6 +95,8 @@ def how_chosen(asked: Event | None, only_auto: bool) -> str:
     note = asked.body.get("note", {})
     if note.get("first"):
         return "design"
+    if only_auto and "drawn" in note:
+        return "drawn"
     # Other policies write the same words into their notes and mean rules of their own by them.
     rule = next((rule for rule in ("improvement", "gain") if only_auto and rule in note), "policy")
     return "improvement for its cost" if rule == "improvement" and "cost" in note else rule
