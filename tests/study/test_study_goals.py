@@ -432,6 +432,29 @@ def test_a_model_no_better_than_the_mean_is_said_with_every_answer(tmp_path):
     assert NO_BETTER not in str(good.status())
 
 
+def test_without_a_model_that_predicts_candidates_count_as_drawn_from_the_results(tmp_path):
+    """By simulation: the greatest of as many draws from Student's law, against the tolerance."""
+    study = kb.Study.create(tmp_path / "a.db", GRID)
+    values = np.random.default_rng(4).standard_normal(14)
+    study.tell_all([{"row": 2 * i, "value": value} for i, value in enumerate(values)])
+    answers = study._session.answers()
+    arm = answers.recommended_arm
+    means, best = answers.view.mean[::2][:14], answers.view.mean[arm]
+    draws = np.random.default_rng(5).standard_t(13, size=(20_000, len(GRID) - 14))
+    greatest = (means.mean() + draws * means.std(ddof=1) * math.sqrt(1 + 1 / 14)).max(1)
+    for tolerance in (0.5, 2.0):
+        limit = best + tolerance / answers.scale.length(1.0)
+        frequency = (greatest <= limit).mean()
+        chance = answers.probability_within_draws(arm, tolerance)
+        assert abs(frequency - chance) < 4 * math.sqrt(chance * (1 - chance) / len(greatest))
+        assert answers.probability_within(arm, tolerance) <= chance
+    study.change(tolerance=0.5)
+    assert not study.status().stop.may_stop
+    assert "count as drawn from the results so far" in study.status().stop.sentence
+    study.change(tolerance=50.0)
+    assert study.status().stop.may_stop
+
+
 def test_named_policies_are_judged_by_their_predictions_too(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", GRID, **NAMED)
     values = np.random.default_rng(4).standard_normal(14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -315,8 +316,35 @@ class Answers:
         """Return the probability that stopping now with this arm loses no more than the tolerance:
 
         P(max f - f(arm) <= tolerance).
+
+        Where the model predicts no better than the mean, it is no more than if the candidates
+        without a result were drawn as from a hat (`probability_within_draws`).
         """
-        return float((self.draw_losses(arm) <= tolerance).mean())
+        chance = float((self.draw_losses(arm) <= tolerance).mean())
+        return (
+            min(chance, self.probability_within_draws(arm, tolerance)) if self.caution else chance
+        )
+
+    def probability_within_draws(self, arm: int, tolerance: float) -> float:
+        """Return the same if each candidate without a result is a draw from the results so far.
+
+        With mean m and standard deviation s of n measured candidates, a further one is at most q
+        with the probability F((q - m) / (s sqrt(1 + 1/n))), F the law of Student with n - 1 degrees
+        of freedom; and so are all others with its power.
+        """
+        from scipy.stats import t as student
+
+        first_rows, measured = self.driver.first_rows, self.measured_rows[self.driver.rows]
+        arms = np.flatnonzero(measured)
+        _, one_each = np.unique(first_rows[self.driver.rows[arms]], return_index=True)
+        means = self.view.mean[arms[one_each]]
+        known = first_rows[self.driver.rows[self.allowed_arms[measured[self.allowed_arms]]]]
+        others = self.allowed_count - len(set(known.tolist()))
+        if others <= 0:
+            return 1.0
+        best = float(self.view.mean[arm]) + tolerance / float(self.scale.length(1.0))
+        spread = float(means.std(ddof=1)) * math.sqrt(1 + 1 / len(means))
+        return float(student.cdf((best - means.mean()) / spread, len(means) - 1) ** others)
 
 
 def are_different(values: Iterable[float]) -> bool:

@@ -155,7 +155,9 @@ def judge_probability(
     That the lead of the row may be luck is in the probability already.
     """
     if chance < ENOUGH:
-        return "Not yet", f" A yes needs {format_share(ENOUGH)}."
+        drawn = " Candidates without a result count as drawn from the results so far."
+        hat = drawn if answers.caution else ""
+        return "Not yet", f" A yes needs {format_share(ENOUGH)}.{hat}"
     if answers.stands_alone(arm):
         return "Not yet", (
             " It was measured once, and its result is far from all others: measure it again, or "
