@@ -26,6 +26,7 @@ from benchmarks import machine
 from benchmarks.json_lines import append_object, read_objects
 from benchmarks.opponents import installed_version
 from benchmarks.pools import PoolInstance
+from benchmarks.regret_summary import lines
 from benchmarks.search import play, tables
 from benchmarks.search.contestants import CONTESTANTS, LOGEI, LOGEI_1, TWIN_1, TWIN_5
 from benchmarks.search.opponents.twin import Twin
@@ -205,4 +206,53 @@ def summarise(games: Sequence[TwinGame]) -> Agreement:
         fmean(game.score for game in games),
         float(gaps.mean()),
         float(gaps.std(ddof=1)) / math.sqrt(len(gaps)) if len(gaps) > 1 else math.nan,
+    )
+
+
+def sections() -> Iterator[str]:
+    """The comparison of the twin with BoTorch, if it was played."""
+    games = read()
+    if not games:
+        return
+    versions = ", ".join(sorted({game.botorch for game in games}))
+    yield (
+        f"The twin and BoTorch {versions} played the same games of {SCORED[-1]} measurements from "
+        "the same random rows (`--check-twin`). Choices are compared after the same results, in "
+        "BoTorch's game; rows tie whose log expected improvements differ by less than "
+        f"{TIE:g}. Of both games side by side the table says in how many the first "
+        f"{EARLY} choices of the model are equal, and in how many all are. Scores are "
+        "search scores, compared game by game."
+    )
+    head = (
+        "setting",
+        "games",
+        "equal choices",
+        "equal or tied",
+        f"first {EARLY} equal",
+        "all equal",
+        "BoTorch's score",
+        "twin - BoTorch",
+        "p",
+    )
+    parts: dict[str, list[TwinGame]] = {"all": games}
+    for noise in NOISES:
+        for first in PAIRS:
+            title = f"noise {noise:g}, from {first} row{'s' * (first > 1)}"
+            parts[title] = [one for one in games if (one.noise, one.first) == (noise, first)]
+    body = [line_of(title, part) for title, part in parts.items() if len(part) > 1]
+    yield lines([head, *body])
+
+
+def line_of(title: str, games: Sequence[TwinGame]) -> tuple[str, ...]:
+    one = summarise(games)
+    return (
+        title,
+        str(one.games),
+        f"{one.equal:.1%}",
+        f"{one.equal_or_tied:.1%}",
+        f"{one.early:.0%}",
+        f"{one.same:.0%}",
+        f"{one.score:.4f}",
+        f"{one.difference:+.4f} ± {one.error:.4f}",
+        f"{one.p_value:.2f}",
     )

@@ -195,60 +195,11 @@ def time_goals() -> Iterator[Row]:
 # The page
 
 
-def twin_sections() -> Iterator[str]:
-    """The comparison of the twin with BoTorch, if it was played."""
-    games = agreement.read()
-    if not games:
-        return
-    versions = ", ".join(sorted({game.botorch for game in games}))
-    yield (
-        f"The twin and BoTorch {versions} played the same games of {SCORED[-1]} measurements from "
-        "the same random rows (`--check-twin`). Choices are compared after the same results, in "
-        "BoTorch's game; rows tie whose log expected improvements differ by less than "
-        f"{agreement.TIE:g}. Of both games side by side the table says in how many the first "
-        f"{agreement.EARLY} choices of the model are equal, and in how many all are. Scores are "
-        "search scores, compared game by game."
-    )
-    head = (
-        "setting",
-        "games",
-        "equal choices",
-        "equal or tied",
-        f"first {agreement.EARLY} equal",
-        "all equal",
-        "BoTorch's score",
-        "twin - BoTorch",
-        "p",
-    )
-    parts: dict[str, list[agreement.TwinGame]] = {"all": games}
-    for noise in agreement.NOISES:
-        for first in agreement.PAIRS:
-            title = f"noise {noise:g}, from {first} row{'s' * (first > 1)}"
-            parts[title] = [one for one in games if (one.noise, one.first) == (noise, first)]
-    body = [twin_line(title, part) for title, part in parts.items() if len(part) > 1]
-    yield lines([head, *body])
-
-
-def twin_line(title: str, games: Sequence[agreement.TwinGame]) -> tuple[str, ...]:
-    one = agreement.summarise(games)
-    return (
-        title,
-        str(one.games),
-        f"{one.equal:.1%}",
-        f"{one.equal_or_tied:.1%}",
-        f"{one.early:.0%}",
-        f"{one.same:.0%}",
-        f"{one.score:.4f}",
-        f"{one.difference:+.4f} ± {one.error:.4f}",
-        f"{one.p_value:.2f}",
-    )
-
-
 def document(rows: Sequence[Searched]) -> str:
     parts = [
         ["# Find the best, side by side", ABOUT],
         *(part for group in GROUPS for part in group_parts(rows, group)),
-        *([["## The twin of LogEI", *twins]] if (twins := list(twin_sections())) else []),
+        *([["## The twin of LogEI", *twins]] if (twins := list(agreement.sections())) else []),
         ["## Time of a suggestion", *time_sections(rows)],
         ["## How each was used, and what could not be run", usage(rows), CANNOT],
         [

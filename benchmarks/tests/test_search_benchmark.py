@@ -25,6 +25,7 @@ from benchmarks import pools, race, search
 from benchmarks import tables as result_tables
 from benchmarks.opponents import OURS
 from benchmarks.search import (
+    agreement,
     figure,
     functions,
     groups,
@@ -723,6 +724,11 @@ def test_regret_on_boxes_is_floored_and_averaged_geometrically():
 
 # The page
 
+TWIN_GAMES = [
+    agreement.TwinGame("snar", 0.0, 1, seed, "0.1", 39, 38, 1, 39, 0.1, 0.1 + 0.01 * seed)
+    for seed in range(3)
+]
+
 
 @pytest.fixture(scope="module")
 def made():
@@ -751,6 +757,7 @@ def folder(made, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_tables, "RESULTS", folder)
         patch.setattr(times, "read", list)
+        patch.setattr(agreement, "read", lambda: TWIN_GAMES)
         summary.write(folder / "rows.jsonl")
     return folder
 
@@ -764,6 +771,25 @@ def test_the_page_has_scores_ratios_and_what_was_left_out(folder):
     assert "NaN" not in (folder / "search.json").read_text()
     for group in groups.GROUPS:
         assert (folder / group.figure).read_text().startswith("<?xml")
+
+
+def test_the_page_says_how_well_the_twin_agrees_with_botorch(folder):
+    page = (folder / "search.md").read_text()
+    part = page[page.index("## The twin of LogEI") : page.index("## Time of a suggestion")]
+    line = "3 | 97.4% | 100.0% | 100% | 100% | 0.1000 | +0.0100 ± 0.0058 | 0.08 |"
+    assert f"| all | {line}" in part
+    assert f"| noise 0, from 1 row | {line}" in part
+    assert "noise 0.05" not in part
+
+
+def test_the_page_says_what_can_be_resolved(folder, made):
+    page = (folder / "search.md").read_text()
+    part = page[page.index("### What can be resolved, tables of the choice\n") :]
+    one = scores.compare(scores.select(made, tables.DEVELOPMENT, 0.0), OURS, LOGEI, scores.MEASURED)
+    figures = (one.ratio.value, one.seed_error, one.table_error, one.upper)
+    cells = " | ".join(f"{figure:.2f}" for figure in figures)
+    assert f"| kernelbandits / BoTorch LogEI | {cells} | 8 |" in part
+    assert "| BoTorch LogEI / random | " in part
 
 
 def test_the_groups_are_summed_up_apart_and_what_chose_nothing_comes_first(folder, made):
