@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import ttest_1samp
+from scipy.stats import norm, ttest_1samp
 
 import kernelbandits as kb
 from benchmarks.regret_pairs import BOOTSTRAP_SEED, DRAWS, Ratio, interval
@@ -149,8 +149,8 @@ def compare(searches: Searches, ours: str, rival: str, kind: str) -> Comparison 
         float(means[1]),
         Ratio(quotient(means[0], means[1]), *interval(drawn)),
         float(np.quantile(fixed, UPPER)) if spread else math.nan,
-        float(fixed.std()) if spread else math.nan,
-        float(drawn.std()) if len(paired) > 1 else math.nan,
+        half_width(fixed) if spread else math.nan,
+        half_width(drawn) if len(paired) > 1 else math.nan,
         sum(counts),
         float(np.mean([gap.mean() for gap in at_end])),
         math.sqrt(sum(errors)) / len(at_end),
@@ -161,6 +161,15 @@ def compare(searches: Searches, ours: str, rival: str, kind: str) -> Comparison 
 
 def quotient(a: float, b: float) -> float:
     return float(a / b) if b > 0 else (1.0 if a == 0 else math.inf)
+
+
+def half_width(drawn: Array) -> float:
+    """Return half the width of the central 68 %, the standard error of a normal quantity.
+
+    The standard deviation of ratios hardly exists where some denominators are nearly 0.
+    """
+    low, high = np.quantile(drawn, norm.cdf([-1, 1]))
+    return float(high - low) / 2
 
 
 def resample_ratios(paired: Sequence[Array], other_tables: bool = True) -> Array:

@@ -73,7 +73,7 @@ both have."""
 RESOLVED = f"""\
 What these games can tell apart: the ratio of two scores on the tables and seeds that both have, its
 standard error over seeds (these tables) and over tables and seeds (other tables), and the upper
-{UPPER:.0%} limit with errors over seeds. A difference of 10 % is resolved on these tables where the
+{100 * UPPER:.0f} % limit with errors over seeds. A difference of 10 % is resolved on these tables where the
 error over seeds is at most 0.05 or so."""
 P_VALUES = """\
 Mean regret over t minus that of random rows, with its standard error, and the p value of a one-sided
@@ -323,7 +323,7 @@ def resolution_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]
             "ratio of scores",
             "± over seeds",
             "± over tables",
-            f"upper {UPPER:.0%}",
+            f"upper {100 * UPPER:.0f} %",
             "games of each",
         )
         yield f"#### {title}, row {kind}"
