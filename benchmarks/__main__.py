@@ -28,7 +28,8 @@ where it stopped.
 
 `python -m benchmarks search [--seeds N] [--tables ...] [--noise ...] [--contestants ...]
 [--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables. `--tables held-out` plays
-the tables and functions on which no default was chosen.
+the tables and functions on which no default was chosen, `--check-twin` compares the twin of LogEI
+with BoTorch.
 
 `python -m benchmarks samplers [--seeds N] [--tasks ...] [--samplers ...] [--minutes M] [--times]`
 compares the sampler for Optuna with Optuna's own; it continues where it stopped.

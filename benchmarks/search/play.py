@@ -190,7 +190,7 @@ def said_unavailable(name: str) -> bool:
     if name in functions.NAMES:
         return False
     try:
-        tables.load_table(name)
+        tables.load_table(tables.name_of_original(name))
     except FileNotFoundError as absent:
         print(f"{name} is left out: {absent}", file=sys.stderr, flush=True)
         return True

@@ -3,7 +3,7 @@ only.
 
     search score = mean over tables of the mean over seeds of the mean over t of simple regret
 
-with t = 10, 20, 30, 40, 60. Two contestants are compared on the tables and seeds that both have.
+with t = 10, 20, 30, 40. Two contestants are compared on the tables and seeds that both have.
 """
 
 from __future__ import annotations
@@ -14,18 +14,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import ttest_1samp
+from scipy.stats import norm, ttest_1samp
 
 import kernelbandits as kb
 from benchmarks.regret_pairs import BOOTSTRAP_SEED, DRAWS, Ratio, interval
 from benchmarks.search.contestants import RANDOM
 from benchmarks.search.rows import Searched
 from benchmarks.search.tables import Array
-from kernelbandits.analysis.claims import holm_levels
+from benchmarks.search.tasks import MARKS, SCORED
 
 MEASURED, RECOMMENDED = "measured", "recommended"
 FLOOR = 1e-4
 """Regret on a box below this share of the range counts as this."""
+UPPER = 0.9
+"""The level of the upper limits of ratios."""
+FAMILY_LEVEL = 0.05
+"""The level of Holm's procedure over the tables of a group."""
 
 Searches = Mapping[str, Mapping[str, Mapping[int, Searched]]]
 """contestant -> task -> seed -> what was found."""
@@ -48,9 +52,11 @@ def has_rivals_of_random(searches: Searches) -> bool:
 
 
 def regret_of(row: Searched, kind: str, mark: int | None = None) -> float:
-    """Averaged over the marks, or at one of them by its place."""
+    """Return it averaged over the scored marks, or at one mark by its place."""
     values: tuple[float, ...] = getattr(row, kind)
-    return sum(values) / len(values) if mark is None else values[mark]
+    if mark is not None:
+        return values[mark]
+    return sum(values[MARKS.index(scored)] for scored in SCORED) / len(SCORED)
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,15 @@ class Comparison:
     theirs: float
     ratio: Ratio
     """Of the search scores; below 1 ours finds more."""
+    upper: float
+    """The upper 90 % limit of the ratio with errors over seeds, on these tables. NaN where a table
+    has one seed."""
+    seed_error: float
+    """The standard error of the ratio over seeds, on these tables."""
+    table_error: float
+    """The standard error of the ratio over tables and seeds."""
+    games: int
+    """The games of each that are compared."""
     last: float
     """Our regret minus theirs at the last mark."""
     last_error: float
@@ -120,17 +135,23 @@ def compare(searches: Searches, ours: str, rival: str, kind: str) -> Comparison 
     if not paired:
         return None
     means = np.array([both.mean(1) for both in paired.values()]).mean(0)
-    drawn = resample_means(list(paired.values()))
+    both_scores = list(paired.values())
+    drawn = resample_ratios(both_scores)
+    fixed = resample_ratios(both_scores, other_tables=False)
     at_end = [both[0] - both[1] for both in pair_up(searches, ours, rival, kind, -1).values()]
     errors = [gap.var(ddof=1) / len(gap) if len(gap) > 1 else math.nan for gap in at_end]
-    counts = [both.shape[1] for both in paired.values()]
+    counts = [both.shape[1] for both in both_scores]
+    # The seeds of a table with one seed have no spread, which is not to be taken for no error.
+    spread = min(counts) > 1
     return Comparison(
         rival,
         float(means[0]),
         float(means[1]),
-        Ratio(
-            quotient(means[0], means[1]), *interval(drawn[:, 0] / np.maximum(drawn[:, 1], 1e-12))
-        ),
+        Ratio(quotient(means[0], means[1]), *interval(drawn)),
+        float(np.quantile(fixed, UPPER)) if spread else math.nan,
+        half_width(fixed) if spread else math.nan,
+        half_width(drawn) if len(paired) > 1 else math.nan,
+        sum(counts),
         float(np.mean([gap.mean() for gap in at_end])),
         math.sqrt(sum(errors)) / len(at_end),
         len(paired),
@@ -142,10 +163,26 @@ def quotient(a: float, b: float) -> float:
     return float(a / b) if b > 0 else (1.0 if a == 0 else math.inf)
 
 
-def resample_means(paired: Sequence[Array]) -> Array:
-    """Bootstrap draws of both scores: tables with replacement, then the seeds of each.
+def half_width(drawn: Array) -> float:
+    """Return half the width of the central 68 %, the standard error of a normal quantity.
 
-    The two regrets of a seed stay together.
+    The standard deviation of ratios hardly exists where some denominators are nearly 0.
+    """
+    low, high = np.quantile(drawn, norm.cdf([-1, 1]))
+    return float(high - low) / 2
+
+
+def resample_ratios(paired: Sequence[Array], other_tables: bool = True) -> Array:
+    """Return bootstrap draws of the ratio of both scores."""
+    drawn = resample_means(paired, other_tables)
+    ratios: Array = drawn[:, 0] / np.maximum(drawn[:, 1], 1e-12)
+    return ratios
+
+
+def resample_means(paired: Sequence[Array], other_tables: bool = True) -> Array:
+    """Return bootstrap draws of both scores: tables with replacement, then the seeds of each.
+
+    The two regrets of a seed stay together. Without `other_tables` the tables are what they are.
     """
     generator = kb.Streams(BOOTSTRAP_SEED).generator(0)
     # The means of each table over resampled seeds come first; then tables are drawn among them.
@@ -155,22 +192,37 @@ def resample_means(paired: Sequence[Array]) -> Array:
             for both in paired
         ]
     )
+    if not other_tables:
+        fixed: Array = of_table.mean(0).T
+        return fixed
     picks = generator.integers(len(paired), size=(DRAWS, len(paired)))
     means: Array = of_table[picks, :, np.arange(DRAWS)[:, None]].mean(1)
     return means
 
 
 def worse_than(searches: Searches, name: str, other: str, kind: str) -> list[str]:
-    """The tables on which `name` finds significantly less than `other`.
+    """Return the tables on which `name` finds significantly less than `other`."""
+    adjusted = adjusted_p_values(searches, name, other, kind)
+    return [task for task, p in adjusted.items() if p <= FAMILY_LEVEL]
 
-    One-sided paired t tests of the mean regret over t, Holm's procedure at 5 % over the tables.
+
+def adjusted_p_values(searches: Searches, name: str, other: str, kind: str) -> dict[str, float]:
+    """Test for each table whether `name` finds less than `other`.
+
+    One-sided paired t tests of the mean regret over t, with Holm's correction over the tables: with
+    p values in ascending order,
+
+        adjusted p_(i) = max over j <= i of min(1, (m - j + 1) p_(j))
     """
     gaps = {task: both[0] - both[1] for task, both in pair_up(searches, name, other, kind).items()}
     # A test needs two seeds that differ.
     gaps = {task: gap for task, gap in gaps.items() if len(gap) > 1 and gap.std() > 0}
     p_values = [float(ttest_1samp(gap, 0, alternative="greater").pvalue) for gap in gaps.values()]
-    levels = holm_levels(p_values)
-    return [task for task, p, level in zip(gaps, p_values, levels, strict=True) if p <= level]
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.maximum.accumulate(np.minimum(1, factors * np.array(p_values)[order]))
+    by_place = dict(zip(order.tolist(), adjusted.tolist(), strict=True))
+    return {task: by_place[place] for place, task in enumerate(gaps)}
 
 
 def floored(row: Searched, kind: str) -> float:

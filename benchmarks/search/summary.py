@@ -1,7 +1,7 @@
 """The finished searches as results/search.json, .md and .svg, and the goals they reach or miss.
 
 Every figure is of one group: the tables and functions that chose nothing come first, then those of
-the choice.
+the choice, the rough tables, and the permuted ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks import tables as result_tables
 from benchmarks.opponents import OURS
 from benchmarks.regret_summary import circumstances, goal_row, lines
 from benchmarks.rows import Goal, Row
-from benchmarks.search import figure, functions, tables, times
+from benchmarks.search import agreement, figure, functions, tables, times
 from benchmarks.search.contestants import (
     CONTESTANTS,
     GPSAMPLER,
@@ -30,31 +30,37 @@ from benchmarks.search.groups import GROUPS, Group
 from benchmarks.search.play import SEEDS
 from benchmarks.search.rows import Searched, latest, read
 from benchmarks.search.scores import (
+    FAMILY_LEVEL,
     FLOOR,
     MEASURED,
     RECOMMENDED,
+    UPPER,
     BoxScore,
     Comparison,
     Score,
     Searches,
+    adjusted_p_values,
     box_score,
     compare,
     compare_boxes,
     has_rivals_of_random,
+    pair_up,
     score_of,
     select,
     worse_than,
 )
-from benchmarks.search.tasks import BATCHES, BOX_NOISES, BUDGET, MARKS, NOISES
+from benchmarks.search.tables import Array
+from benchmarks.search.tasks import BATCHES, BOX_NOISES, BUDGET, MARKS, NOISES, SCORED
 from kernelbandits.codec import to_json
 
 ABOUT = f"""\
 Each contestant measures rows of a real table, one after the other or in batches of four, or
 evaluates points of a box. Simple regret is a share of the range: the value of the best row minus
 that of the row measured best, or recommended, in true values. The search score is simple regret
-averaged over t = {", ".join(map(str, MARKS))} measurements and over the tables of a group. There
-are two groups: on the tables and functions of one nothing was chosen, on those of the other the
-default of kernelbandits was. Noise is Gaussian with
+averaged over t = {", ".join(map(str, SCORED))} measurements and over the tables of a group; the
+regret after {MARKS[-1]} is shown and is not part of it. There are four groups: tables and functions
+on which nothing was chosen, those on which the default of kernelbandits was, rough tables, on which
+it was too, and tables with permuted values. Noise is Gaussian with
 a standard deviation that is a share of the range. It belongs to the table, the seed and the number
 of the measurement, so all contestants share it, and nobody is told it. Candidates are the
 different rows of the describing columns; repeated measurements of the table are averaged. Seeds
@@ -64,6 +70,14 @@ On boxes the regret after {BUDGET} evaluations is floored at {FLOOR:g} of the ra
 geometric. Standard errors are over seeds on these tables; intervals of ratios are 95 % bootstrap
 intervals over tables and seeds, paired. Two contestants are compared on the tables and seeds that
 both have."""
+RESOLVED = f"""\
+What these games can tell apart: the ratio of two scores on the tables and seeds that both have, its
+standard error over seeds (these tables) and over tables and seeds (other tables), and the upper
+{100 * UPPER:.0f} % limit with errors over seeds. A difference of 10 % is resolved on these tables where the
+error over seeds is at most 0.05 or so."""
+P_VALUES = """\
+Mean regret over t minus that of random rows, with its standard error, and the p value of a one-sided
+paired t test that it is greater, with Holm's correction over the tables of the setting."""
 WORSE = """\
 "Worse than random" counts tables on which random rows without replacement find more (one-sided
 paired t tests over seeds, Holm's procedure at 5 % over the tables)."""
@@ -104,6 +118,8 @@ def strongest_logei(searches: Searches, kind: str) -> Comparison | None:
 
 def list_goals(rows: Sequence[Searched], group: Group) -> list[Row]:
     goals = [goal for batch in BATCHES for goal in table_goals(rows, group, batch)]
+    if not group.functions:
+        return goals
     return goals + [goal for noise in BOX_NOISES for goal in box_goals(rows, group, noise)]
 
 
@@ -113,6 +129,9 @@ def table_goals(rows: Sequence[Searched], group: Group, batch: int) -> Iterator[
         searches = select(rows, group.tables, noise, batch)
         for kind in kinds_at(noise):
             what = f"noise {noise:g}, {kind}" + (f", batches of {batch}" if batch > 1 else "")
+            if not group.predictable:
+                yield from worse_goal(searches, what, kind)
+                continue
             one = strongest_logei(searches, kind)
             if one is None:
                 yield Row(f"score / LogEI's, {what}", None, "x", None, "no search of both yet")
@@ -120,14 +139,15 @@ def table_goals(rows: Sequence[Searched], group: Group, batch: int) -> Iterator[
             note = f"{CONTESTANTS[one.rival].title}, {ratio_text(one)}, {coverage(one)}"
             yield goal_row(f"score / LogEI's, {what}", one.ratio.value, "x", Goal("<=", 0.9), note)
             yield end_goal(one, what)
-            worse = worse_than(searches, OURS, RANDOM, kind)
-            yield Row(
-                f"tables worse than random, {what}",
-                float(len(worse)),
-                "",
-                Goal("<=", 0.0),
-                ", ".join(worse),
-            )
+            yield from worse_goal(searches, what, kind)
+
+
+def worse_goal(searches: Searches, what: str, kind: str) -> Iterator[Row]:
+    """No table on which random rows find more."""
+    if pair_up(searches, OURS, RANDOM, kind):
+        worse = worse_than(searches, OURS, RANDOM, kind)
+        title = f"tables worse than random, {what}"
+        yield Row(title, float(len(worse)), "", Goal("<=", 0.0), ", ".join(worse))
 
 
 def end_goal(one: Comparison, what: str) -> Row:
@@ -179,6 +199,7 @@ def document(rows: Sequence[Searched]) -> str:
     parts = [
         ["# Find the best, side by side", ABOUT],
         *(part for group in GROUPS for part in group_parts(rows, group)),
+        *([["## The twin of LogEI", *twins]] if (twins := list(agreement.sections())) else []),
         ["## Time of a suggestion", *time_sections(rows)],
         ["## How each was used, and what could not be run", usage(rows), CANNOT],
         [
@@ -198,11 +219,14 @@ def group_parts(rows: Sequence[Searched], group: Group) -> Iterator[list[str]]:
     if figure.list_panels(rows, group):
         yield [f"![Regret of each contestant on the {group.name} tables]({group.figure})"]
     of_tables, of_functions = f"tables {group.kind}", f"functions {group.kind}"
+    goals = list_goals(rows, group)
     sections = {
-        f"Goals, tables and {of_functions}": [goals_text(list_goals(rows, group))],
+        f"Goals, {group.title[0].lower()}{group.title[1:]}": [goals_text(goals)] if goals else [],
         f"Search score, {of_tables}": list(table_sections(rows, group)),
+        f"What can be resolved, {of_tables}": list(resolution_sections(rows, group)),
         f"By number of measurements, {of_tables}": list(mark_sections(rows, group)),
         f"By table, {of_tables}": list(by_table_sections(rows, group)),
+        f"Against random rows by table, {of_tables}": list(p_value_sections(rows, group)),
         f"Boxes, {of_functions}": list(box_sections(rows, group)),
     }
     for heading, texts in sections.items():
@@ -219,10 +243,10 @@ def all_settings(
 ) -> Iterator[tuple[str, Searches, float, bool]]:
     """Every noise level and batch, with a title each, and whether it is on tables."""
     for batch in BATCHES:
-        for noise in NOISES:
+        for noise in NOISES if group.tables else ():
             title = f"Noise {noise:g}" + (f", batches of {batch}" if batch > 1 else "")
             yield title, select(rows, group.tables, noise, batch), noise, True
-    for noise in BOX_NOISES:
+    for noise in BOX_NOISES if group.functions else ():
         yield f"Boxes, noise {noise:g}", select(rows, group.functions, noise), noise, False
 
 
@@ -288,6 +312,73 @@ def score_line(searches: Searches, name: str, kind: str) -> tuple[str, ...]:
     )
 
 
+def resolution_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
+    played = list(settings(rows, group))
+    if played:
+        yield RESOLVED
+    for title, searches, noise in played:
+        kind = kinds_at(noise)[0]
+        head = (
+            "compared",
+            "ratio of scores",
+            "± over seeds",
+            "± over tables",
+            f"upper {100 * UPPER:.0f} %",
+            "games of each",
+        )
+        yield f"#### {title}, row {kind}"
+        yield lines([head, *(resolution_line(*one) for one in list_pairs(searches, kind))])
+
+
+def list_pairs(searches: Searches, kind: str) -> Iterator[tuple[str, Comparison]]:
+    """Compare kernelbandits with everybody, and everybody with random rows."""
+    names = played_in(searches)
+    pairs = [(OURS, name) for name in names if name not in (OURS, RANDOM)]
+    pairs += [(name, RANDOM) for name in names if name != RANDOM]
+    for name, rival in pairs:
+        one = compare(searches, name, rival, kind)
+        if one:
+            yield name, one
+
+
+def resolution_line(name: str, one: Comparison) -> tuple[str, ...]:
+    figures = (one.ratio.value, one.seed_error, one.table_error, one.upper)
+    return (
+        f"{CONTESTANTS[name].title} / {CONTESTANTS[one.rival].title}",
+        *("-" if math.isnan(figure) else f"{figure:.2f}" for figure in figures),
+        str(one.games),
+    )
+
+
+def p_value_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
+    played = list(settings(rows, group))
+    if played:
+        yield P_VALUES
+    for title, searches, noise in played:
+        kind = kinds_at(noise)[0]
+        names = [name for name in played_in(searches) if name != RANDOM]
+        gaps = {name: pair_up(searches, name, RANDOM, kind) for name in names}
+        tests = {name: adjusted_p_values(searches, name, RANDOM, kind) for name in names}
+        body = [
+            (
+                table,
+                *(gap_text(gaps[name].get(table), tests[name].get(table)) for name in names),
+            )
+            for table in group.tables
+        ]
+        yield f"#### {title}, row {kind}"
+        yield lines([("table", *(CONTESTANTS[name].title for name in names)), *body])
+
+
+def gap_text(both: Array | None, p: float | None) -> str:
+    if both is None or p is None:
+        return "-"
+    gap = both[0] - both[1]
+    error = gap.std(ddof=1) / math.sqrt(len(gap))
+    tested = f"p {p:.2f}" if p > FAMILY_LEVEL else f"**p {p:.2g}**"
+    return f"{gap.mean():+.3f} ± {error:.3f}, {tested}"
+
+
 def mark_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
     for title, searches, noise in settings(rows, group):
         kind = kinds_at(noise)[0]
@@ -347,7 +438,7 @@ def time_sections(rows: Sequence[Searched]) -> Iterator[str]:
     if timed_goals:
         yield goals_text(timed_goals)
     yield "Milliseconds of the processor for ask + tell on one thread, means over the searches."
-    places = (("tables", tables.NAMES), ("boxes", functions.NAMES))
+    places = (("tables", (*tables.NAMES, *tables.PERMUTED)), ("boxes", functions.NAMES))
     body = []
     for name, contestant in CONTESTANTS.items():
         cells = []
@@ -445,6 +536,7 @@ def content(rows: Sequence[Searched]) -> dict[str, Any]:
             for _, searches, noise in settings(rows, group, on_tables=False)
             for kind in kinds_at(noise)
         ],
+        "twin": agreement.summarise(games) if (games := agreement.read()) else None,
         "times": times.read(),
         "used": {name: {"title": one.title, "used": one.used} for name, one in CONTESTANTS.items()},
     }
@@ -471,6 +563,16 @@ def table_content(searches: Searches, title: str, kind: str) -> dict[str, Any]:
             for name in names
         },
         "against kernelbandits": [one for one in comparisons if one],
+        "against random": [
+            {"contestant": name} | vars(one)
+            for name in names
+            if name != RANDOM and (one := compare(searches, name, RANDOM, kind))
+        ],
+        "p values against random": {
+            name: adjusted_p_values(searches, name, RANDOM, kind)
+            for name in names
+            if name != RANDOM
+        },
         "worse than random": {
             name: worse_than(searches, name, RANDOM, kind) for name in names if name != RANDOM
         },

@@ -9,13 +9,17 @@ import kernelbandits as kb
 from benchmarks.pools import PoolInstance, function_instance, table_instance
 from benchmarks.search import functions, tables
 
-NOISES = (0.0, 0.01, 0.05, 0.15)
+NOISES = (0.0, 0.01, 0.03, 0.05, 0.15)
 """Standard deviations of one measurement, as shares of the range."""
 BOX_NOISES = (0.0, 0.05)
 BATCHES = (1, 4)
 BUDGET = 60
 MARKS = (10, 20, 30, 40, 60)
-"""The numbers of measurements after which the answer counts."""
+"""The numbers of measurements after which the answer is looked at."""
+SCORED = (10, 20, 30, 40)
+"""The marks over which the search score is averaged."""
+PERMUTATION_DRAWS = 79
+"""The column of the streams from which the permutation of a table comes."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Task:
     batch: int = 1
 
     def __post_init__(self) -> None:
-        if self.name not in (*tables.NAMES, *functions.NAMES):
+        if not self.is_table and self.name not in functions.NAMES:
             raise ValueError(f"No table and no function is called {self.name!r}")
         if not self.noise >= 0:
             raise ValueError(f"a task needs noise >= 0, got {self.noise}")
@@ -36,7 +40,11 @@ class Task:
 
     @property
     def is_table(self) -> bool:
-        return self.name in tables.NAMES
+        return tables.name_of_original(self.name) in tables.NAMES
+
+    @property
+    def is_permuted(self) -> bool:
+        return self.name.startswith(tables.PERMUTATION)
 
     def instance(self, seed: int) -> PoolInstance:
         """The noise depends on name, seed and number of the measurement: all contestants share it.
@@ -45,5 +53,8 @@ class Task:
         """
         streams = kb.Streams(zlib.crc32(f"{self.name} {seed}".encode()))
         if self.is_table:
-            return table_instance(tables.load_table(self.name), streams, self.noise)
+            table = tables.load_table(tables.name_of_original(self.name))
+            if self.is_permuted:
+                table = tables.permute(table, streams.generator(PERMUTATION_DRAWS))
+            return table_instance(table, streams, self.noise)
         return function_instance(functions.FUNCTIONS[self.name], streams, self.noise)

@@ -25,6 +25,7 @@ from benchmarks import pools, race, search
 from benchmarks import tables as result_tables
 from benchmarks.opponents import OURS
 from benchmarks.search import (
+    agreement,
     figure,
     functions,
     groups,
@@ -125,10 +126,10 @@ def test_a_table_with_its_checksum_is_found_behind_one_with_another(made_up_orig
 
 
 def test_every_table_and_function_is_in_one_group():
-    for module in (tables, functions):
-        assert not set(module.HELD_OUT) & set(module.DEVELOPMENT)
-        assert {*module.HELD_OUT, *module.DEVELOPMENT} == {*module.NAMES}
-    assert (len(tables.HELD_OUT), len(tables.DEVELOPMENT)) == (10, 14)
+    members = [name for group in groups.GROUPS for name in (*group.tables, *group.functions)]
+    assert len(members) == len({*members})
+    assert {*members} == {*tables.NAMES, *tables.PERMUTED, *functions.NAMES}
+    assert (len(tables.HELD_OUT), len(tables.DEVELOPMENT), len(tables.ROUGH)) == (10, 14, 3)
     assert (len(functions.HELD_OUT), len(functions.DEVELOPMENT)) == (8, 12)
 
 
@@ -136,12 +137,15 @@ def test_what_is_held_out_is_in_no_benchmark_that_chose_the_default():
     chosen = {name.removesuffix(pools.BOX) for name in pools.DEVELOPMENT}
     chosen |= {name.removeprefix(race.PART) for name in race.POOLS}
     assert not chosen & {*tables.HELD_OUT, *functions.HELD_OUT}
+    originals_of_permuted = {tables.name_of_original(name) for name in tables.PERMUTED}
+    assert not originals_of_permuted & {*tables.HELD_OUT}
 
 
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        ([], (*tables.NAMES, *functions.NAMES)),
+        ([], (*tables.NAMES, *functions.NAMES, *tables.PERMUTED)),
+        (["rough", "permuted:snar"], (*tables.ROUGH, "permuted:snar")),
         (["held-out"], (*tables.HELD_OUT, *functions.HELD_OUT)),
         (["development"], (*tables.DEVELOPMENT, *functions.DEVELOPMENT)),
         (["snar", "esol", "development"], ("esol", *tables.DEVELOPMENT, *functions.DEVELOPMENT)),
@@ -167,6 +171,12 @@ def test_an_original_gets_names_for_its_columns_and_a_decimal_point_in_its_targe
     named = originals.Original("https://x", dropped=("entry", "more"))
     text = 'entry,acid,yield,more\n0,"a,b",-7,1\n1,c,1e-3,2\n'
     assert originals.convert(text, named, "yield") == 'acid,yield\n"a,b",-7.0\nc,1e-3\n'
+
+
+def test_an_original_of_numbers_is_written_as_python_writes_them():
+    original = originals.Original("https://x", all_numbers=True)
+    text = "delay,Score\r\n0,1\r\n5.54E-06,0.30\r\n"
+    assert originals.convert(text, original, "Score") == "delay,Score\n0.0,1.0\n5.54e-06,0.3\n"
 
 
 def test_of_an_original_the_units_the_shared_rows_and_other_columns_are_left_out():
@@ -347,6 +357,37 @@ def test_the_noise_belongs_to_the_number_of_the_measurement_and_scales_with_its_
     assert low.reward(0, 1) - low.value(0) == pytest.approx(low.reward(7, 1) - low.value(7))
 
 
+def test_a_permuted_task_has_the_rows_and_values_of_its_table_in_an_order_of_its_seed(made_up):
+    def values(task, seed):
+        instance = task.instance(seed)
+        return [instance.value(arm) for arm in range(len(instance.domain))]
+
+    plain, permuted = Task("snar", 0.0), Task("permuted:snar", 0.0)
+    assert permuted.is_table
+    assert np.array_equal(permuted.instance(0).domain.points, plain.instance(0).domain.points)
+    assert sorted(values(permuted, 0)) == sorted(values(plain, 0))
+    assert values(permuted, 0) != values(plain, 0)
+    assert values(permuted, 0) != values(permuted, 1)
+    assert values(permuted, 0) == values(permuted, 0) == values(replace(permuted, noise=0.1), 0)
+    with pytest.raises(ValueError, match="No table and no function is called 'permuted:branin'"):
+        Task("permuted:branin", 0.0)
+
+
+def test_on_permuted_tables_whoever_repeats_no_row_finds_what_random_rows_find(made_up):
+    task, seeds = Task("permuted:snar", 0.0), range(60)
+    found = np.array(
+        [
+            [
+                play.search(CONTESTANTS[name].opponent(instance), instance, budget=10).measured[0]
+                for name in ("twin-1", RANDOM)
+            ]
+            for instance in map(task.instance, seeds)
+        ]
+    )
+    gap = found[:, 0] - found[:, 1]
+    assert abs(gap.mean()) < 4 * gap.std(ddof=1) / math.sqrt(len(seeds))
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -409,7 +450,14 @@ def test_a_small_table_is_measured_completely():
 # The contestants
 
 
-FIRST_ROWS = {"baybe": 1, "optuna-gp": 10, "optuna-tpe": 10}
+FIRST_ROWS = {
+    "baybe": 1,
+    "twin-1": 1,
+    "botorch-logei-1": 1,
+    "botorch-lognei-1": 1,
+    "optuna-gp": 10,
+    "optuna-tpe": 10,
+}
 """How many rows a contestant takes at random before it fits a model, if not five."""
 
 
@@ -528,9 +576,9 @@ def of_tables(made):
     return scores.select(made, tables.NAMES, 0.0)
 
 
-def test_the_score_is_the_mean_over_tables_of_means_over_seeds():
+def test_the_score_is_the_mean_over_10_to_40_and_over_tables_of_means_over_seeds():
     made = [
-        row(OURS, "snar", 0, 0.1, last=0.6),
+        row(OURS, "snar", 0, 0.2, last=0.6),
         row(OURS, "snar", 1, 0.3),
         row(OURS, "hplc", 0, 0.7),
     ]
@@ -582,6 +630,65 @@ def test_intervals_cover_the_spread_between_tables():
     assert (one.ratio.low, one.ratio.value, one.ratio.high) == pytest.approx((0.5, 1.0, 1.5))
 
 
+def test_errors_over_seeds_are_of_these_tables_and_errors_over_tables_of_others():
+    # Two tables that disagree, with seeds that differ little: only other tables are unknown.
+    rng = np.random.default_rng(5)
+    ours, theirs = (np.array(pair)[:, None] for pair in ((0.3, 0.1), (0.2, 0.2)))
+    ours = ours + 0.02 * rng.standard_normal((2, 20))
+    theirs = theirs + 0.02 * rng.standard_normal((2, 20))
+    made = [
+        row(name, task, seed, values[place, seed])
+        for place, task in enumerate(("snar", "hplc"))
+        for seed in range(20)
+        for name, values in ((OURS, ours), (RANDOM, theirs))
+    ]
+    one = scores.compare(of_tables(made), OURS, RANDOM, scores.MEASURED)
+    # By the delta method: var(A / B) = var(a - r b) / B^2, tables independent.
+    ratio = ours.mean() / theirs.mean()
+    variances = (ours - ratio * theirs).var(1, ddof=1) / 20
+    error = math.sqrt(variances.sum()) / 2 / theirs.mean()
+    assert one.seed_error == pytest.approx(error, rel=0.1)
+    assert one.upper == pytest.approx(ratio + 1.2816 * error, abs=0.2 * error)
+    assert one.table_error > 5 * one.seed_error
+    assert one.games == 40
+    # The spread of one seed is not known, and that of one table says nothing of others.
+    alone = of_tables([r for r in made if r.seed == 0])
+    one = scores.compare(alone, OURS, RANDOM, scores.MEASURED)
+    assert math.isnan(one.upper)
+    assert math.isnan(one.seed_error)
+    one = scores.compare(of_tables([r for r in made if r.task == "snar"]), OURS, RANDOM, "measured")
+    assert math.isnan(one.table_error)
+    assert one.upper > one.ratio.value
+
+
+def test_p_values_are_corrected_by_holm():
+    rng = np.random.default_rng(6)
+    shifts = {"alkox": 0.02, "snar": 0.004, "hplc": 0.0, "suzuki": -0.02}
+    made = [
+        row(name, task, seed, 0.2 + rng.normal(0, 0.01) + (shift if name == OURS else 0))
+        for task, shift in shifts.items()
+        for seed in range(10)
+        for name in (OURS, RANDOM)
+    ]
+    searches = of_tables(made)
+    found = scores.adjusted_p_values(searches, OURS, RANDOM, scores.MEASURED)
+    plain = {}
+    for task in shifts:
+        mine, other = (
+            [searches[name][task][seed].measured[0] for seed in range(10)]
+            for name in (OURS, RANDOM)
+        )
+        plain[task] = ttest_rel(mine, other, alternative="greater").pvalue
+    order, largest = sorted(plain, key=plain.get), 0.0
+    for rank, task in enumerate(order):
+        largest = max(largest, min(1.0, (4 - rank) * plain[task]))
+        assert found[task] == pytest.approx(largest)
+    assert found["alkox"] < 0.05
+    assert scores.worse_than(searches, OURS, RANDOM, scores.MEASURED) == [
+        task for task in shifts if found[task] <= 0.05
+    ]
+
+
 def test_tables_worse_than_random_are_counted_by_holm():
     rng = np.random.default_rng(2)
     made = games(rng) + [
@@ -617,12 +724,18 @@ def test_regret_on_boxes_is_floored_and_averaged_geometrically():
 
 # The page
 
+TWIN_GAMES = [
+    agreement.TwinGame("snar", 0.0, 1, seed, "0.1", 39, 38, 1, 39, 0.1, 0.1 + 0.01 * seed)
+    for seed in range(3)
+]
+
 
 @pytest.fixture(scope="module")
 def made():
-    """Both groups at two noises; batches on tables of the choice, noise 0.01 by random only."""
+    """All groups at two noises; batches on tables of the choice, noise 0.01 by random only."""
     rng = np.random.default_rng(3)
-    played = {1: ("snar", "hplc", "branin", "esol", "trid6"), 4: ("snar", "hplc")}
+    other = ("AutoAM", "permuted:suzuki")
+    played = {1: ("snar", "hplc", "branin", "esol", "trid6", *other), 4: ("snar", "hplc")}
     made = [
         row(name, task, seed, scale * rng.uniform(0.5, 1.5), noise, batch)
         for name, scale in ((OURS, 0.04), (RANDOM, 0.1), (LOGEI, 0.05), (LOGNEI, 0.045))
@@ -644,6 +757,7 @@ def folder(made, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_tables, "RESULTS", folder)
         patch.setattr(times, "read", list)
+        patch.setattr(agreement, "read", lambda: TWIN_GAMES)
         summary.write(folder / "rows.jsonl")
     return folder
 
@@ -659,57 +773,84 @@ def test_the_page_has_scores_ratios_and_what_was_left_out(folder):
         assert (folder / group.figure).read_text().startswith("<?xml")
 
 
+def test_the_page_says_how_well_the_twin_agrees_with_botorch(folder):
+    page = (folder / "search.md").read_text()
+    part = page[page.index("## The twin of LogEI") : page.index("## Time of a suggestion")]
+    line = "3 | 97.4% | 100.0% | 100% | 100% | 0.1000 | +0.0100 ± 0.0058 | 0.08 |"
+    assert f"| all | {line}" in part
+    assert f"| noise 0, from 1 row | {line}" in part
+    assert "noise 0.05" not in part
+
+
+def test_the_page_says_what_can_be_resolved(folder, made):
+    page = (folder / "search.md").read_text()
+    part = page[page.index("### What can be resolved, tables of the choice\n") :]
+    one = scores.compare(scores.select(made, tables.DEVELOPMENT, 0.0), OURS, LOGEI, scores.MEASURED)
+    figures = (one.ratio.value, one.seed_error, one.table_error, one.upper)
+    cells = " | ".join(f"{figure:.2f}" for figure in figures)
+    assert f"| kernelbandits / BoTorch LogEI | {cells} | 8 |" in part
+    assert "| BoTorch LogEI / random | " in part
+
+
 def test_the_groups_are_summed_up_apart_and_what_chose_nothing_comes_first(folder, made):
     page = (folder / "search.md").read_text()
-    honest, chosen = (
-        page.index(f"\n## Tables and functions {group.kind}") for group in groups.GROUPS
-    )
-    end = page.index("\n## Time of a suggestion")
-    assert honest < chosen < end
-    parts = {groups.HELD_OUT: page[honest:chosen], groups.DEVELOPMENT: page[chosen:end]}
-    for group, part in parts.items():
+    starts = [page.index(f"\n## {group.title}\n") for group in groups.GROUPS]
+    ends = [*starts[1:], page.index("\n## Time of a suggestion")]
+    assert starts == sorted(starts)
+    for group, start, end in zip(groups.GROUPS, starts, ends, strict=True):
+        part = page[start:end]
         searches = scores.select(made, group.tables, 0.0)
         score = scores.score_of(searches, OURS, scores.MEASURED)
-        count = 1 if group is groups.HELD_OUT else 2
+        count = 2 if group is groups.DEVELOPMENT else 1
         assert score.tables == count
         line = (
             f"| kernelbandits | {score.value:.4f} ± {score.error:.4f} | {count} tables, 4 seeds |"
         )
         assert line in part
         box = scores.box_score(scores.select(made, group.functions, 0.0), OURS, scores.MEASURED)
-        assert summary.factor_text(box) in part
+        assert (box is None) == (not group.functions)
+        assert box is None or summary.factor_text(box) in part
         assert f"### Search score, tables {group.kind}" in part
-        assert f"### Boxes, functions {group.kind}" in part
+        assert f"### What can be resolved, tables {group.kind}" in part
+        assert f"### Against random rows by table, tables {group.kind}" in part
+        assert (f"### Boxes, functions {group.kind}" in part) == bool(group.functions)
         assert f"]({group.figure})" in part
-        assert ("figures here flatter it" in part) == (group is groups.DEVELOPMENT)
-        others = {*tables.NAMES, *functions.NAMES} - {*group.tables, *group.functions}
+        of_choice = group in (groups.DEVELOPMENT, groups.ROUGH)
+        assert ("figures here flatter it" in part) == of_choice
+        everything = {*tables.NAMES, *tables.PERMUTED, *functions.NAMES}
+        others = everything - {*group.tables, *group.functions}
         assert not any(f"| {name} |" in part for name in others)
-    assert page.count("figures here flatter it") == 1
+    assert page.count("figures here flatter it") == 2
 
 
 def test_every_entry_of_the_json_has_its_group(folder):
     content = json.loads((folder / "search.json").read_text())
     for part in ("goals", "tables", "boxes"):
-        assert [entry["group"] for entry in content[part]] == sorted(
-            (entry["group"] for entry in content[part]), reverse=True
-        )
-        assert {entry["group"] for entry in content[part]} == {"held-out", "development"}
-    assert list(content["groups"]) == ["held-out", "development"]
+        entries = [entry["group"] for entry in content[part]]
+        names = [group.name for group in groups.GROUPS if part != "boxes" or group.functions]
+        assert list(dict.fromkeys(entries)) == names
+        assert entries == sorted(entries, key=names.index)
+    assert list(content["groups"]) == [group.name for group in groups.GROUPS]
     for entry in content["tables"]:
         assert set(entry["by table"][OURS]) <= set(content["groups"][entry["group"]]["tables"])
 
 
 def test_settings_that_only_random_has_played_are_named_in_one_line_and_have_no_section(folder):
     page = (folder / "search.md").read_text()
-    held_out, development = re.findall("^Not played yet, except by random: .*$", page, re.MULTILINE)
-    assert development.endswith(
-        "noise 0.01; noise 0.15; noise 0.01, batches of 4; noise 0.15, batches of 4."
+    held_out, development, *others = re.findall(
+        "^Not played yet, except by random: .*$", page, re.MULTILINE
     )
+    unplayed = [f"noise {noise:g}" for noise in (0.01, 0.03, 0.15)]
+    batches = [f"{one}, batches of 4" for one in unplayed]
+    assert development.endswith(f"{'; '.join([*unplayed, *batches])}.")
+    assert len(others) == 2
+    assert not any("boxes" in one for one in others)
     assert "noise 0.05, batches of 4" in held_out
     assert "boxes" not in held_out
     headings = [line for line in page.splitlines() if line.startswith("#### ")]
     assert not any("0.01" in heading or "0.15" in heading for heading in headings)
-    assert sum("batches of 4" in heading for heading in headings) == 3 + 2 + 2
+    # Scores of both answers without noise; what is resolved, marks, tables and tests of one.
+    assert sum("batches of 4" in heading for heading in headings) == 3 + 4 * 2
 
 
 def test_a_group_that_nobody_has_played_has_goals_and_no_empty_tables(made, monkeypatch):
@@ -725,7 +866,7 @@ def test_a_group_that_nobody_has_played_has_goals_and_no_empty_tables(made, monk
 
 
 def test_under_noise_the_form_of_logei_that_is_hardest_to_beat_is_the_reference(made):
-    for group in groups.GROUPS:
+    for group in (groups.HELD_OUT, groups.DEVELOPMENT, groups.ROUGH):
         goals = {goal.what: goal for goal in summary.list_goals(made, group)}
         searches = scores.select(made, group.tables, 0.05)
         ratios = [
@@ -735,7 +876,13 @@ def test_under_noise_the_form_of_logei_that_is_hardest_to_beat_is_the_reference(
         ]
         assert goals["score / LogEI's, noise 0.05, recommended"].value == pytest.approx(max(ratios))
         assert goals["tables worse than random, noise 0, measured"].value == 0
-        assert "boxes, noise 0: regret / BoTorch LogEI's" in goals
+        assert ("boxes, noise 0: regret / BoTorch LogEI's" in goals) == bool(group.functions)
+
+
+def test_on_permuted_tables_the_only_goal_is_not_to_be_worse_than_random(made):
+    goals = [goal.what for goal in summary.list_goals(made, groups.PERMUTED)]
+    assert len(goals) == 3
+    assert all(goal.startswith("tables worse than random, noise ") for goal in goals)
 
 
 def test_all_are_drawn_on_the_tables_of_the_rival_who_played_most_and_random_not_alone():
