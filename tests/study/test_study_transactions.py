@@ -786,6 +786,7 @@ def test_these_commands_import_no_policy(tmp_path, words):
         "formatting",
         "markup",
         "outputs",
+        "report",  # The names of the figures, for the help of `plot`.
         "row_index",
         "runtime",
         "storage",

@@ -612,9 +612,7 @@ class Auto(IndexPolicy):
 
     def _choose_location(self, location: Location, now: Round, reason: dict[str, float]) -> Choice:
         """Return the choice of a location that no score has chosen, and the reason in its note."""
-        note = {**self._note_location(location, now), **reason}
-        if now.costs is not None:
-            note["cost"] = float(now.costs[location.arm])
+        note = {**self._note_location(location, now), **reason, **now.note(location.arm)}
         return Choice(location.x, location.arm, note, now.place.context)
 
     def _cheap_arms(self, place: Place, costs: Array) -> Place:
