@@ -58,7 +58,8 @@ class KernelBanditSampler(BaseSampler):
         The standard deviation of one value of the objective, if it is known; 0 if equal parameters
         always give the same value. None: it is fitted.
     n_trials
-        How many trials there will be, if that is known: the last tenth of them rather confirms.
+        How many trials there will be, if that is known: in the last tenth of them nothing is drawn
+        at random.
     constraints_func
         Not supported: the sampler has no model of constraints, and says so.
 

@@ -195,10 +195,11 @@ class LogExpectedImprovement(Acquisition):
 
     z = (mean - best) / sd,   h(z) = phi(z) + z Phi(z).
 
-    The improvement is averaged, not the estimates: a point that one member finds promising and the
-    others do not is worth a measurement, which the mean of all members does not show. The logarithm
-    has the maximiser of the expected improvement, and gradients that do not vanish where the
-    improvement is too small for a float (Ament et al., 2023).
+    With `from_best` the sd is that of what one reward changes, and it is the improvement of the
+    estimate. The improvement is averaged, not the estimates: a point that one member finds
+    promising and the others do not is worth a measurement, which the mean of all members does not
+    show. The logarithm has the maximiser of the expected improvement, and gradients that do not
+    vanish where the improvement is too small for a float (Ament et al., 2023).
     """
 
     best: Any

@@ -322,8 +322,8 @@ class Auto(IndexPolicy):
         """Return the choice of round t; without t that of the next round.
 
         Without `rng` the randomness is that of the policy's seed. With `costs` the initial design
-        takes only arms that cost no more than the median of those allowed. All else is as for
-        every policy (`Policy.ask`).
+        and choices at random take only arms that cost no more than the median of those allowed. All
+        else is as for every policy (`Policy.ask`).
         """
         turn = self._next_round(pending) if t is None else t
         randomness = self.streams if rng is None else rng
@@ -445,7 +445,7 @@ class Auto(IndexPolicy):
         return LogExpectedImprovement(
             best,
             repeats=self._score_played(now),
-            from_best=self._improves_on_value(now),
+            from_best=self._improves_on_difference(now),
             highest=self._highest_estimate(),
         )
 
@@ -481,7 +481,7 @@ class Auto(IndexPolicy):
         fresh = (one for one in offers if row_keys(one.row[None])[0] not in tried)
         return next(fresh, None)
 
-    def _improves_on_value(self, now: Round) -> bool:
+    def _improves_on_difference(self, now: Round) -> bool:
         """Tell whether improvement on a box is that of the estimate over the one at the best point.
 
         The expected improvement of f at the best point over its own estimate is 0.4 sd, and that of

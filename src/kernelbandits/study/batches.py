@@ -1,10 +1,10 @@
 """What the rows of a batch have to do with each other: a value that they share, their distance.
 
-The first row of a batch that shares a value is the policy's own choice, the maximiser of its
-acquisition, among the values that enough free candidates have. Its value is that of the batch: each
-further row is the policy's choice among the free rows with this value, with the rows before it
-pending. The rows of a batch that is spread are chosen in the same way, each among the rows that are
-far enough from those before it.
+The first row of a batch that shares a value is the policy's own choice among the values that
+enough free candidates have; it may be one that `auto` draws at random. Its value is that of the
+batch: each further row is the policy's choice among the free rows with this value, with the rows
+before it pending. The rows of a batch that is spread are chosen in the same way, each among the
+rows that are far enough from those before it.
 """
 
 from __future__ import annotations

@@ -149,8 +149,10 @@ class Reasons:
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
         if "drawn" in note:
+            cost = f", at cost {note['cost']:.4g}" if "cost" in note else ""
+            pool = f"cheaper half of the {self.noun}s" if cost else f"{self.noun}s"
             return (
-                f"Drawn at random from the {self.noun}s without a result, as one choice in five "
+                f"Drawn at random from the {pool} without a result{cost}, as one choice in five "
                 f"is: a model can be sure of itself and look in the wrong place. {estimate}."
             )
         if "improvement" in note:
