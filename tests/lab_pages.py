@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,14 @@ class Page:
         self.lab.library.close()
 
 
+def open_page(tmp_path: Path) -> Iterator[Page]:
+    """A page in a folder of its own, closed after the test: `page = pytest.fixture(open_page)`."""
+    (tmp_path / "studies").mkdir()
+    page = Page(tmp_path / "studies", tmp_path / "state")
+    yield page
+    page.close()
+
+
 class Browser:
     """Forms are sent as a browser without script sends them: with all their hidden fields."""
 
@@ -85,4 +94,4 @@ def find_form(text: str, action: str) -> dict[str, str]:
     raise AssertionError(f"there is no form for {action}")
 
 
-__all__ = ["HOST", "ORIGIN", "READ", "WRITE", "Browser", "Page", "find_form"]
+__all__ = ["HOST", "ORIGIN", "READ", "WRITE", "Browser", "Page", "find_form", "open_page"]

@@ -15,17 +15,12 @@ from kernelbandits.apps import client as lab_client
 from kernelbandits.apps.client import LabClient, LabError
 from kernelbandits.checks import StorageFull
 from kernelbandits.storage import StorageBusy
-from lab_pages import READ, Page
+from lab_pages import READ, open_page
 
 ROWS = [{"Cs": i / 10, "solvent": "DMF" if i % 2 else "DMSO"} for i in range(10)]
 
 
-@pytest.fixture
-def page(tmp_path):
-    (tmp_path / "studies").mkdir()
-    page = Page(tmp_path / "studies", tmp_path / "state")
-    yield page
-    page.close()
+page = pytest.fixture(open_page)
 
 
 @pytest.fixture

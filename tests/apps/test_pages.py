@@ -18,7 +18,7 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.apps.web.uploads import Uploads
-from lab_pages import READ, Page, find_form
+from lab_pages import READ, Page, find_form, open_page
 
 TABLE = "sample;Cs;solvent;stability\n" + "\n".join(
     f"A{i};{i / 10:g};{'DMF' if i % 2 else 'DMSO'};{'0.5' if i == 3 else ''}".replace(".", ",")
@@ -34,12 +34,7 @@ def patient(monkeypatch):
     monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 60.0)
 
 
-@pytest.fixture
-def page(tmp_path):
-    (tmp_path / "studies").mkdir()
-    page = Page(tmp_path / "studies", tmp_path / "state")
-    yield page
-    page.close()
+page = pytest.fixture(open_page)
 
 
 @pytest.fixture

@@ -73,14 +73,14 @@ def split_kernels(kernels: Sequence[Kernel]) -> tuple[KernelParts, ...] | None:
     """Return the parts of each kernel, or None if one of them has another form."""
     parts = []
     for kernel in kernels:
-        split = split_kernel(kernel)
+        split = _split_kernel(kernel)
         if split is None:
             return None
         parts.append(split)
     return tuple(parts)
 
 
-def split_kernel(kernel: Kernel) -> KernelParts | None:
+def _split_kernel(kernel: Kernel) -> KernelParts | None:
     """Return the parts of a kernel, or None if it has another form."""
     terms: dict[type, tuple[float, Kernel]] = {}
     for factor, term in list_terms(kernel):
@@ -196,8 +196,8 @@ class KernelStack:
     @cached_property
     def stacked(self) -> StackedKernels | None:
         """The kernels with their distances in common, if there are several of one form."""
-        several = self.size > 1 and self.parts is not None
-        return StackedKernels.of(self.parts) if several and self.parts is not None else None
+        parts = self.parts
+        return None if self.size < 2 or parts is None else StackedKernels.of(parts)
 
     def select(self, number: int) -> KernelStack:
         """Return the kernel of one member alone."""

@@ -48,7 +48,6 @@ from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.policies.fits import Fits
-from kernelbandits.policies.improvement import best_estimates
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location, draw_locations
 from kernelbandits.policies.learner import Learner, Observation
@@ -525,7 +524,7 @@ class Auto(IndexPolicy):
         is that in the context of the round.
         """
         if context is None:
-            return best_estimates(self.posterior)
+            return np.asarray(self.posterior.best_estimates())
         rows = self.rewards.points.copy()
         rows[:, rows.shape[1] - len(context) :] = context
         return np.asarray(self.posterior.members_at(rows)[0].max(1))
@@ -547,7 +546,7 @@ class Auto(IndexPolicy):
             )
             known = self._scored = now.posterior, key, scores
         meaning = LogExpectedImprovement(
-            best_estimates(self.posterior), highest=self._highest_estimate()
+            self.posterior.best_estimates(), highest=self._highest_estimate()
         )
         return ArmScores(known[2], meaning)
 
@@ -556,7 +555,7 @@ class Auto(IndexPolicy):
         noises, horizon = self.learner.noises, self._horizon(now.t)
         means, variances = self.posterior.means, now.posterior.variances
         scores = score_lookahead(means, variances, noises, self._arms_seen(now), horizon)
-        best = best_estimates(self.posterior)
+        best = self.posterior.best_estimates()
         return ArmScores(scores, Lookahead(best, noises, horizon, self._highest_estimate()))
 
     def _arms_seen(self, now: Round) -> Indices:

@@ -71,7 +71,7 @@ class ExpectedImprovement(Policy):
         self.settings |= {"noise_scale": noise_scale, "exploration": rule, "gain": "none"}
 
     def acquisition(self, now: Round | None = None) -> LogExpectedImprovement:
-        return LogExpectedImprovement(best_estimates(self.posterior))
+        return LogExpectedImprovement(self.posterior.best_estimates())
 
     def score_arms(self, t: int) -> Array:
         """Return ln E[max(f - best, 0)] of every arm."""
@@ -134,7 +134,7 @@ class ProbabilityOfImprovement(Policy):
         self.settings["margin"] = margin
 
     def acquisition(self, now: Round | None = None) -> LogProbabilityOfImprovement:
-        return LogProbabilityOfImprovement(float(best_estimates(self.posterior)[0]) + self.margin)
+        return LogProbabilityOfImprovement(float(self.posterior.best_estimates()[0]) + self.margin)
 
     def score_arms(self, t: int) -> Array:
         """Return ln P(f > best + margin) of every arm."""
@@ -155,12 +155,3 @@ def view_without_width(policy: Policy, pending: Sequence[Choice]) -> PendingView
     """Imagine the pending rewards; there is no confidence width that would have to grow."""
     places = [policy._place_of(choice) for choice in pending]
     return view_pending(policy.posterior, places, inflate=False)
-
-
-def best_estimates(posterior: Any) -> Array:
-    """Return the noisy incumbent of each member, the highest mean among the points played: (M,).
-
-    Before the first reward it is 0.
-    """
-    found: Array = posterior.best_estimates()
-    return found

@@ -298,28 +298,55 @@ class PointPosterior(MemberPosterior):
     def update(self, point: Any, reward: float) -> None:
         """Condition every member on one reward at a point of the domain."""
         value, row = checks.reward(reward), self._check_points("update", [point])
-        if self._weights is None:
-            self.tally.add(self._learn_play(row, self.counts), value)
-        else:
-            self._learn_by_member(row, np.full(len(self.members), value))
+        kernels = self._evaluate_new(row)
+        events, points, weights = self.events, self.points, self._weights
+        try:
+            if weights is None:
+                self.tally.add(self._learn_play(row, self.counts, kernels), value)
+            else:
+                self._learn_by_member(row, np.full(len(self.members), value), kernels)
+        except BaseException:
+            self._take_back(events, points, weights)
+            raise
         self._report_conditioning()
         due = self.events - self._audited_at >= self.audit_interval
         if due or not math.isfinite(self.log_det):
             self.audit()
 
-    def _learn_play(self, row: Array, counts: Any) -> int:
-        """Learn that a point was played, and return its slot; its reward is added after that."""
-        slot = self._slot.get(row.tobytes())
-        own = np.broadcast_to(counts, (len(self.members), len(self.points)))
-        if slot is not None:
-            for member, number in zip(self.members, own, strict=True):
-                member.repeat_point(slot, number)
-            return slot
-        # Every kernel is evaluated before anything changes: one of a user may fail.
+    def _take_back(self, events: int, points: Array, weights: tuple[Array, Array] | None) -> None:
+        """Forget a reward whose update was interrupted: these were the state before it."""
+        m = len(points)
+        self.tally.take_back_last(events)
+        self.tally.shrink(m)
+        self.points, self._weights = points, weights
+        self._slot = {key: slot for key, slot in self._slot.items() if slot < m}
+        matrices = self.stack(points, points) if m else np.empty((len(self.members), 0, 0))
+        self._restart(matrices, [member.prior[:m] for member in self.members])
+
+    def _evaluate_new(self, row: Array) -> tuple[Array, Array] | None:
+        """Return k(x, played) and k(x, x) of each member at a new point; None at one played.
+
+        Every kernel is evaluated before anything changes: one of a user may fail.
+        """
+        if row.tobytes() in self._slot:
+            return None
         priors = self.stack.diagonal(row)
         crosses = self.stack(row, self.points) if len(self.points) else priors[:, :, None][..., :0]
         self._check_finite(crosses, priors)
-        for member, cross, prior in zip(self.members, crosses[:, 0], priors, strict=True):
+        return crosses[:, 0], priors
+
+    def _learn_play(self, row: Array, counts: Any, kernels: tuple[Array, Array] | None) -> int:
+        """Learn that a point was played, and return its slot; its reward is added after that.
+
+        The kernels are those of `_evaluate_new`.
+        """
+        if kernels is None:
+            slot = self._slot[row.tobytes()]
+            own = np.broadcast_to(counts, (len(self.members), len(self.points)))
+            for member, number in zip(self.members, own, strict=True):
+                member.repeat_point(slot, number)
+            return slot
+        for member, cross, prior in zip(self.members, *kernels, strict=True):
             member.append_point(cross, prior.item())
         self._slot[row.tobytes()] = len(self.points)
         self.points = np.concatenate([self.points, row])
@@ -387,12 +414,14 @@ class PointPosterior(MemberPosterior):
         rows = self._check_points("with_pending", points)
         means = self.members_at(rows)[0]
         for place, row in enumerate(rows):
-            self._learn_by_member(row[None], means[:, place])
+            self._learn_by_member(row[None], means[:, place], self._evaluate_new(row[None]))
 
-    def _learn_by_member(self, row: Array, rewards: Array) -> None:
+    def _learn_by_member(
+        self, row: Array, rewards: Array, kernels: tuple[Array, Array] | None
+    ) -> None:
         """Let each member learn a reward of its own at a row; it counts as one."""
         counts, sums = (part.astype(float) for part in self.member_totals())
-        slot = self._learn_play(row, counts)
+        slot = self._learn_play(row, counts, kernels)
         if slot == counts.shape[1]:
             counts, sums = (np.pad(part, ((0, 0), (0, 1))) for part in (counts, sums))
         counts[:, slot] += 1

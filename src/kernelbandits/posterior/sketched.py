@@ -96,14 +96,22 @@ class SketchedPosterior(Posterior):
         reward = self._check_reward(arm, reward)
         variance = max(float(self.variance[arm]), 0.0)
         gathered = self._gathered + variance / self.ridge
-        if resample and (1 + gathered > self.growth or not len(self.dictionary)):
-            self._relearn(arm, reward)
-            return
-        self.tally.add(arm, reward)
-        self._gathered = gathered
-        self._condition(arm, reward)
+        # Of what is held here, only the tally is changed in place.
+        before, events = dict(vars(self)), self.tally.events
+        try:
+            if resample and (1 + gathered > self.growth or not len(self.dictionary)):
+                self._relearn(arm, reward)
+            else:
+                self.tally.add(arm, reward)
+                self._gathered = gathered
+                self._condition(arm, reward)
+        except BaseException:
+            vars(self).update(before)
+            self.tally.take_back_last(events)
+            raise
         if self._fit_is_due():
             self.audit()
+        self._report_conditioning()
 
     def _fit_is_due(self) -> bool:
         """Whether the state has followed so many rewards that it is computed again."""
@@ -208,7 +216,6 @@ class SketchedPosterior(Posterior):
         self.log_det = 2 * float(np.log(factor.diagonal()).sum())
         self.residual = float(counts @ self._missing[played])
         self._audited_at = self.tally.events
-        self._report_conditioning()
 
     def _condition(self, arm: int, reward: float) -> None:
         """One reward in the span of the dictionary, by Potter's form, as in `LinearPosterior`."""
@@ -218,7 +225,7 @@ class SketchedPosterior(Posterior):
         self.log_det += math.log(evidence / self.ridge)
         self.residual += float(self._missing[arm])
         step = 1 / (evidence + math.sqrt(self.ridge * evidence))
-        dger(-step, direction, white, a=self._root, overwrite_a=1)
+        self._root = dger(-step, direction, white, a=self._root)
 
     def learn(self, counts: Any, sums: Any, events: int | None = None) -> None:
         """Replace everything learnt; the dictionary is that of all arms played."""
@@ -229,6 +236,7 @@ class SketchedPosterior(Posterior):
         self.tally, self.dictionary = tally, tally.played_arms
         self._project(self._embed(self.dictionary, rows))
         self._fit()
+        self._report_conditioning()
 
     def audit(self) -> bool:
         """Compute the state again from counts and sums."""

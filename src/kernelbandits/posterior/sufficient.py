@@ -106,6 +106,11 @@ class Tally:
         self._sums.append(0.0)
         self._lost.append(0.0)
 
+    def shrink(self, n: int) -> None:
+        """Keep the first n arms; the others were added, or half added, and have no plays."""
+        self.counts, self._last = self.counts[:n], None
+        del self._sums[n:], self._lost[n:]
+
     def lend(self) -> tuple[Array, Array]:
         """Return sums and lost digits as arrays, for a compiled loop."""
         return np.array(self._sums), np.array(self._lost)
