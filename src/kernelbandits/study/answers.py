@@ -332,7 +332,7 @@ class Answers:
         with the probability F((q - m) / (s sqrt(1 + 1/n))), F the law of Student with n - 1 degrees
         of freedom; and so are all others with its power.
         """
-        from scipy.stats import t as student
+        from scipy.special import stdtr
 
         first_rows, measured = self.driver.first_rows, self.measured_rows[self.driver.rows]
         arms = np.flatnonzero(measured)
@@ -344,7 +344,7 @@ class Answers:
             return 1.0
         best = float(self.view.mean[arm]) + tolerance / float(self.scale.length(1.0))
         spread = float(means.std(ddof=1)) * math.sqrt(1 + 1 / len(means))
-        return float(student.cdf((best - means.mean()) / spread, len(means) - 1) ** others)
+        return float(stdtr(len(means) - 1, (best - means.mean()) / spread) ** others)
 
 
 def are_different(values: Iterable[float]) -> bool:
