@@ -533,3 +533,9 @@ def test_a_line_with_a_key_of_its_own_is_filled_in_later(lab, tmp_path):
     file.write_text("sample,stability,efficiency,key\nA1,0.1,2,a\n")
     with pytest.raises(AlreadyTold, match=r"\(results.csv, line 2\): stored .* efficiency 1, now"):
         lab.tell_all(file)
+
+
+def test_the_status_of_a_single_target_lists_no_front(tmp_path):
+    with kb.Study.create(tmp_path / "acid.db", TABLE, targets=["pH:aim=7,range=4..10"]) as study:
+        study.tell(row=1, value=6.5)
+    assert "front" not in said("status", tmp_path / "acid.db")
