@@ -952,5 +952,5 @@ def test_a_single_target_with_an_aim_has_no_trade_off(tmp_path):
     with kb.Study.create(place, CLOUD, targets=["pH:aim=7,range=4..10"]) as study:
         study.tell(row=3, value=6.5)
         draw_study(study, tmp_path / "acid.svg")
-        with pytest.raises(ValueError, match="targets"):
+        with pytest.raises(kb.StudyConflict, match="needs several of them, got one"):
             draw_study(study, tmp_path / "trade.svg", what="targets")
