@@ -247,3 +247,18 @@ def test_a_candidate_stands_below_its_headings_with_a_row_or_without(tmp_path):
         place = study.candidates
         assert place.shown_columns == ("heat",)
         assert (place.row_cell(0), place.shown_cells(0)) == ({}, [30.0])
+
+
+def test_a_correction_to_what_is_stored_writes_no_event(tmp_path):
+    place = tmp_path / "films.db"
+    with kb.Study.create(place, np.linspace(0, 1, 9)[:, None]) as study:
+        study.tell(row=1, value=0.5, sem=0.1)
+        study.tell(row=2, failed=True)
+        with pytest.warns(DataNotice, match="nothing was changed: trial 1 already has the result"):
+            assert study.correct(1, 0.5, sem=0.1).kind == "told"
+        with pytest.warns(DataNotice, match="trial 2 is already stored as failed"):
+            assert study.correct(2, failed=True).kind == "failed"
+        assert len(study.history()) == 4
+    assert said("correct", place, "1", "0.5") == "Nothing was changed.\n"
+    assert "now has the result 0.6" in said("correct", place, "1", "0.6")
+    assert "now has the result 0.6" in said("correct", place, "1", "0.6", "--sem", "0.2")

@@ -46,6 +46,7 @@ from kernelbandits.study.values import (
     Waiting,
     study_card,
 )
+from kernelbandits.study.words import describe_unchanged
 from kernelbandits.tables.results import add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import name_scales
@@ -554,7 +555,8 @@ class Study:
             self._session.refresh()
             written = self._session.state.keys.get(make_call(owner, key).key)
             if trial is None and written is not None and written.trial is not None:
-                if written.row == self.candidates.resolve_row(owner, label=label):
+                row = self.candidates.resolve_row(owner, label=label)
+                if written.row == row:
                     return written.trial
         return edits.find_trial(owner, self._session.state, self.candidates, trial, label)
 
@@ -688,8 +690,9 @@ class Study:
         """Replace the result of a trial; the old one stays in the history.
 
         A label names the trial of a row that has one result. The standard error stays, unless
-        `sem` gives another. Here and in the calls that follow, a call repeated with the same `key`
-        counts once.
+        `sem` gives another. If all of this is stored already, no event is written, and a notice
+        says so; the event that brought it is returned. Here and in the calls that follow, a call
+        repeated with the same `key` counts once.
         """
         checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
         why = check_reason(reason)
@@ -699,7 +702,11 @@ class Study:
         if written := self._find_written(call):
             return written[0]
         right = tells.check_result(self.targets, self.candidates, number, **given)
-        return self._write_once(call, lambda state: [edits.correct(state, right, why, call.key)])[0]
+        written = self._write_once(call, lambda state: edits.correct(state, right, why, call.key))
+        if written:
+            return written[0]
+        warnings.warn(describe_unchanged(number, value), DataNotice, stacklevel=2)
+        return self._show_events([edits.find_last_result(self._session.state, number)])[0]
 
     def withdraw(
         self,

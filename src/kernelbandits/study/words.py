@@ -465,6 +465,15 @@ def describe_correction(trial: int | None, value: Any, label: str | None = None)
     return f"{named} now has the result {', '.join(texts)}"
 
 
+def describe_unchanged(trial: int | None, value: Any) -> str:
+    """Say that a trial has a result, or failed, already.
+
+    >>> describe_unchanged(4, 0.83)
+    'nothing was changed: trial 4 already has the result 0.83'
+    """
+    return f"nothing was changed: trial {trial} {describe_stored(value)}"
+
+
 def describe_withdrawal(trial: int | None, label: str | None = None) -> str:
     """Say what withdrawing the result of a trial means."""
     return (
