@@ -701,7 +701,7 @@ class Study:
         call = make_call("correct", key, {"trial": number, "reason": why, **given})
         if written := self._find_written(call):
             return written[0]
-        right = tells.check_result(self.targets, self.candidates, number, **given)
+        right = tells.check_result(self.targets, self.candidates, number, **given, owner="correct")
         written = self._write_once(call, lambda state: edits.correct(state, right, why, call.key))
         if written:
             return written[0]
