@@ -102,7 +102,8 @@ def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
     late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
     has = f"; has {describe_values(one.values)}" if one.values else ""
     named = f"trial {one.trial}, {describe_candidate(one.row, label, one.x)}"
-    return f"{named}: asked for{who} {format_age(one.since)}{late}{has}"
+    drawn = ", at random" if one.drawn else ""
+    return f"{named}: asked for{who}{drawn} {format_age(one.since)}{late}{has}"
 
 
 # ---------------------------------------------------------------------- results
@@ -247,12 +248,13 @@ def describe_kind(event: Event) -> str:
     body, trial, result = event.body, describe_trial(event), describe_result(event)
     if event.kind in OF_THE_STUDY:
         return OF_THE_STUDY[event.kind](body)
+    drawn = ", at random" if "drawn" in (body.get("note") or ()) else ""
     ended = ", because its lease had ended" if body.get("overdue") else ""
     if event.kind == "undone":
         undone = replace(event, seq=body["of"], kind=body["kind"], value=body["value"])
         return f"{name_event(undone)} undone"
     return {
-        "asked": f"{trial} suggested",
+        "asked": f"{trial} suggested{drawn}",
         "told": f"{trial}: result {result}",
         "failed": f"{trial}: failed",
         "corrected": f"{trial}: corrected to {result}",
