@@ -971,3 +971,20 @@ def test_a_late_result_is_answered_with_what_is_stored_and_what_was_said(films, 
     shown = films.send(at, f"{at}/tell", 409, trial=1, failed="yes").text
     assert "You said that it failed; that is not stored." in shown
     assert "Mine is right" not in shown
+
+
+def test_a_trial_that_nobody_asked_for_waits_for_its_other_value(page, two):
+    study_of(page, "two").tell(row=4, value={"stability": 0.5})
+    card = two.get("/studies/two").split('id="trial-4"')[1].split("</li>")[0]
+    assert "S4" in card
+    assert "0.5" in card
+
+
+def test_a_correction_to_what_is_stored_changes_nothing(page, films):
+    study = study_of(page)
+    study.tell(row=1, value=0.5)
+    count = len(study.history())
+    answer = films.send("/studies/films/trials/1", "/studies/films/correct", value="0.5")
+    said = text_of(films.follow(answer))
+    assert "Nothing was changed: trial 1 already has the result 0.5." in said
+    assert len(study.history()) == count

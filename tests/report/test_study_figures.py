@@ -945,3 +945,12 @@ def test_the_methods_paragraph_of_a_space_counts_its_initial_design(tmp_path):
     text = describe_methods(study, study.status())
     assert "5 measurements were made" in text
     assert "4 belonged to an initial design; 1 had the largest expected improvement" in text
+
+
+def test_a_single_target_with_an_aim_has_no_trade_off(tmp_path):
+    place = tmp_path / "acid.db"
+    with kb.Study.create(place, CLOUD, targets=["pH:aim=7,range=4..10"]) as study:
+        study.tell(row=3, value=6.5)
+        draw_study(study, tmp_path / "acid.svg")
+        with pytest.raises(kb.StudyConflict, match="needs several of them, got one"):
+            draw_study(study, tmp_path / "trade.svg", what="targets")

@@ -176,3 +176,36 @@ def test_history_after_a_number(study):
         range(4, len(study.history()) + 1)
     )
     assert study.history(after=1000) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (
+            lambda study: study.ask(2, same="salt", key="k"),
+            lambda study: study.ask(2, same=["salt"], key="k"),
+        ),
+        (
+            lambda study: study.release_all([3, 4], key="k"),
+            lambda study: study.release_all([4, 3], key="k"),
+        ),
+        (
+            lambda study: study.correct(label="H", value=0.6, key="k"),
+            lambda study: study.correct(1, 0.6, key="k"),
+        ),
+        (
+            lambda study: study.withdraw(1, key="k"),
+            lambda study: study.withdraw(label="H", key="k"),
+        ),
+        (
+            lambda study: study.withdraw(label="H", key="k"),
+            lambda study: study.withdraw(1, key="k"),
+        ),
+    ],
+)
+def test_a_call_may_be_repeated_in_other_words(study, first, again):
+    study.add(more(0.9).assign(salt=1), columns={"salt": 0})
+    answer = content(first(study))
+    events = study.history()
+    assert content(again(study)) == answer
+    assert study.history() == events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 import warnings
 
@@ -172,7 +173,7 @@ def test_a_file_with_a_new_standard_error_alone_corrects_no_single_target(brew):
 
 def test_a_correction_keeps_all_values_that_it_names(brew, lab):
     brew.tell(row=2, value=6.6)
-    assert brew.correct(1, 6.6).body["was"] == {"pH": 6.6}
+    assert brew.correct(1, 6.7).body["was"] == {"pH": 6.6}
     lab.tell(row=1, value={"stability": 0.4, "efficiency": 6.0})
     event = lab.correct(1, {"stability": 0.4, "efficiency": 7.0})
     assert event.body["was"] == {"stability": 0.4, "efficiency": 6.0}
@@ -533,3 +534,18 @@ def test_a_line_with_a_key_of_its_own_is_filled_in_later(lab, tmp_path):
     file.write_text("sample,stability,efficiency,key\nA1,0.1,2,a\n")
     with pytest.raises(AlreadyTold, match=r"\(results.csv, line 2\): stored .* efficiency 1, now"):
         lab.tell_all(file)
+
+
+def test_the_status_of_a_single_target_lists_no_front(tmp_path):
+    with kb.Study.create(tmp_path / "acid.db", TABLE, targets=["pH:aim=7,range=4..10"]) as study:
+        study.tell(row=1, value=6.5)
+    assert "front" not in said("status", tmp_path / "acid.db")
+
+
+@pytest.mark.parametrize("more", ["aim=7,range=4..10", "minimize", "range=4..10", "maximize"])
+def test_an_equals_sign_for_the_colon_after_the_name_is_refused(tmp_path, more):
+    with pytest.raises(ValueError, match=re.escape(f"; write pH:{more}")):
+        parse_target(f"pH={more}")
+    with pytest.raises(ValueError, match="a colon after its name"):
+        kb.Study.create(tmp_path / "acid.db", TABLE, target=f"pH={more}")
+    assert parse_target("T=300:minimize").name == "T=300"

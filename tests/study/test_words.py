@@ -22,6 +22,7 @@ from kernelbandits.study.words import (
     describe_results,
     describe_step,
     describe_undos,
+    describe_waiting,
     name_rows,
 )
 
@@ -247,3 +248,41 @@ def test_a_candidate_stands_below_its_headings_with_a_row_or_without(tmp_path):
         place = study.candidates
         assert place.shown_columns == ("heat",)
         assert (place.row_cell(0), place.shown_cells(0)) == ({}, [30.0])
+
+
+def test_a_correction_to_what_is_stored_writes_no_event(tmp_path):
+    place = tmp_path / "films.db"
+    with kb.Study.create(place, np.linspace(0, 1, 9)[:, None]) as study:
+        study.tell(row=1, value=0.5, sem=0.1)
+        study.tell(row=2, failed=True)
+        with pytest.warns(DataNotice, match="nothing was changed: trial 1 already has the result"):
+            assert study.correct(1, 0.5, sem=0.1).kind == "told"
+        with pytest.warns(DataNotice, match="trial 2 is already stored as failed"):
+            assert study.correct(2, failed=True).kind == "failed"
+        assert len(study.history()) == 4
+    assert said("correct", place, "1", "0.5") == "Nothing was changed.\n"
+    assert "now has the result 0.6" in said("correct", place, "1", "0.6")
+    assert "now has the result 0.6" in said("correct", place, "1", "0.6", "--sem", "0.2")
+
+
+def test_a_suggestion_drawn_at_random_is_said_to_be(tmp_path):
+    place = tmp_path / "films.db"
+    with kb.Study.create(place, np.linspace(0, 1, 30)[:, None], seed=1) as study:
+        for _ in range(25):
+            [one] = study.ask()
+            study.tell(one.trial, 1 - (one.row - 12) ** 2 / 400)
+        study.ask(5)
+        asked = [event for event in study.history() if event.kind == "asked"]
+        drawn = {event.trial for event in asked if "drawn" in event.body["note"]}
+        assert drawn
+        for event in asked:
+            ending = ", at random" if event.trial in drawn else ""
+            assert (
+                describe_event(event) == f"trial {event.trial} (row {event.row}) suggested{ending}"
+            )
+        waiting = study.status().waiting
+        assert [one.trial for one in waiting if one.drawn] == [
+            one.trial for one in waiting if one.trial in drawn
+        ]
+        for one in waiting:
+            assert (", at random" in describe_waiting(one, {})) == one.drawn

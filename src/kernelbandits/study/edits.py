@@ -78,8 +78,11 @@ def find_unused_points(state: State, undone: Collection[int]) -> list[Event]:
     return found
 
 
-def correct(state: State, right: Result, reason: str, key: str) -> Draft:
-    """Replace the result of a trial, or values of some of its targets, or let it be a failure."""
+def correct(state: State, right: Result, reason: str, key: str) -> list[Draft]:
+    """Replace the result of a trial, or values of some of its targets, or let it be a failure.
+
+    No event if all of this is stored already.
+    """
     known = trial_with_result("correct", state, right.trial or 0, begun=not right.failed)
     check_complete("correct", state, known, right)
     lacking = [name for name in right.values if name not in known.values]
@@ -88,16 +91,30 @@ def correct(state: State, right: Result, reason: str, key: str) -> Draft:
             f"correct needs targets that have a value, got {lacking[0]!r} of trial {known.number}, "
             "which has none; tell it"
         )
+    if has_stored(known, right):
+        return []
     line = Keyed(right, key, False)
     body = {**line.body, **describe_replaced(known, right.values), "reason": reason}
-    return Draft(
-        kind="corrected",
-        trial=known.number,
-        row=known.row,
-        value=state.settings.single_value(right.values),
-        key=key,
-        body=body,
+    value = state.settings.single_value(right.values)
+    draft = Draft(
+        kind="corrected", trial=known.number, row=known.row, value=value, key=key, body=body
     )
+    return [draft]
+
+
+def has_stored(known: Trial, right: Result) -> bool:
+    """Tell whether a trial has all values and standard errors of a result, or failed like it."""
+    if right.failed or known.state == "failed":
+        return right.failed and known.state == "failed"
+    values = all(known.values.get(name) == value for name, value in right.values.items())
+    return values and all(known.sems.get(name) == sem for name, sem in right.sems.items())
+
+
+def find_last_result(state: State, trial: int) -> Event:
+    """Return the last event that brought a result of a trial."""
+    kinds = (*RESULTS, "corrected")
+    own = (one for one in reversed(state.standing) if one.trial == trial and one.kind in kinds)
+    return next(own)
 
 
 def withdraw(state: State, trial: int, reason: str, key: str) -> Draft:

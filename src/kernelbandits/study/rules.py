@@ -33,6 +33,7 @@ from kernelbandits.study.settings import (
     FIND,
     OF_AUTO,
     REVISION,
+    WEEK,
     Settings,
 )
 from kernelbandits.study.targets import CENTRE, SPREAD, check_names, is_combined, read_targets
@@ -104,6 +105,8 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     known = [one.name for one in fields(before) if one.name != REVISION]
     for name in changes:
         checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
+    if changes.get("lease", "") is None:
+        changes = {**changes, "lease": WEEK}
     policy = read_texts(changes).get("policy", before.policy)
     given = read_settings(changes, policy)
     if policy != before.policy:

@@ -46,6 +46,7 @@ from kernelbandits.study.values import (
     Waiting,
     study_card,
 )
+from kernelbandits.study.words import describe_unchanged
 from kernelbandits.tables.results import add_keys, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import name_scales
@@ -317,7 +318,8 @@ class Study:
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease("Study", "lease", lease)
         batch, session = check_batch(same, spread, size, self.candidates), self._session
-        demand = {"n": size, "worker": name, "lease": seconds, "same": same, "spread": spread}
+        shared = (batch.columns if batch else ()) or None
+        demand = {"n": size, "worker": name, "lease": seconds, "same": shared, "spread": spread}
         asker = asks.Asker(size, name, seconds, make_call("ask", key, demand), batch)
         with session.lock:
             events = session.ask(asker)
@@ -544,10 +546,18 @@ class Study:
             self._session.refresh()
         return self.candidates.resolve_row(owner, row, label, line)
 
-    def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
-        """Return the trial that is given by its number, or by the label of its row."""
+    def _find_trial(self, owner: str, trial: Any, label: Any, key: str | None = None) -> int:
+        """Return the trial that is given by its number, or by the label of its row.
+
+        A call that is repeated with its key means the trial that it changed.
+        """
         if label is not None:
             self._session.refresh()
+            written = self._session.state.keys.get(make_call(owner, key).key)
+            if trial is None and written is not None and written.trial is not None:
+                row = self.candidates.resolve_row(owner, label=label)
+                if written.row == row:
+                    return written.trial
         return edits.find_trial(owner, self._session.state, self.candidates, trial, label)
 
     def add(
@@ -680,20 +690,23 @@ class Study:
         """Replace the result of a trial; the old one stays in the history.
 
         A label names the trial of a row that has one result. The standard error stays, unless
-        `sem` gives another. Here and in the calls that follow, a call repeated with the same `key`
-        counts once.
+        `sem` gives another. If all of this is stored already, no event is written, and a notice
+        says so; the event that brought it is returned. Here and in the calls that follow, a call
+        repeated with the same `key` counts once.
         """
         checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
         why = check_reason(reason)
-        said: dict[str, Any] = {"trial": trial, "label": label, "reason": why}
-        said |= {"value": value, "failed": failed, "sem": sem}
-        call = make_call("correct", key, said)
+        number = self._find_trial("correct", trial, label, key)
+        given = {"value": value, "failed": failed, "sem": sem}
+        call = make_call("correct", key, {"trial": number, "reason": why, **given})
         if written := self._find_written(call):
             return written[0]
-        number = self._find_trial("correct", trial, label)
-        given = {"value": value, "failed": failed, "sem": sem}
-        right = tells.check_result(self.targets, self.candidates, number, **given)
-        return self._write_once(call, lambda state: [edits.correct(state, right, why, call.key)])[0]
+        right = tells.check_result(self.targets, self.candidates, number, **given, owner="correct")
+        written = self._write_once(call, lambda state: edits.correct(state, right, why, call.key))
+        if written:
+            return written[0]
+        warnings.warn(describe_unchanged(number, value), DataNotice, stacklevel=2)
+        return self._show_events([edits.find_last_result(self._session.state, number)])[0]
 
     def withdraw(
         self,
@@ -705,10 +718,10 @@ class Study:
     ) -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
         why = check_reason(reason)
-        call = make_call("withdraw", key, {"trial": trial, "label": label, "reason": why})
+        number = self._find_trial("withdraw", trial, label, key)
+        call = make_call("withdraw", key, {"trial": number, "reason": why})
         if written := self._find_written(call):
             return written[0]
-        number = self._find_trial("withdraw", trial, label)
         return self._write_once(call, lambda state: [edits.withdraw(state, number, why, call.key)])[
             0
         ]
@@ -736,7 +749,8 @@ class Study:
         )
         spans = None if trials is None else [check_span(trial) for trial in trials]
         checks.needs(spans is None or bool(spans), "release", "at least one trial", trials)
-        call = make_call("release", key, {"trials": spans, "worker": worker})
+        signed = None if spans is None else sorted(spans, key=lambda one: (one[0], one[-1]))
+        call = make_call("release", key, {"trials": signed, "worker": worker})
         with session.lock:
             session.refresh()
             pending = list(session.state.pending.values())

@@ -95,7 +95,8 @@ def waiting_of(trial: Trial, candidates: Place, now: float) -> Waiting:
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
     row, x = candidates.number(trial.row), candidates.x(trial.row)
     late, values = trial.is_overdue(now), dict(trial.values)
-    return Waiting(trial.number, row, x, trial.worker, since, late, values)
+    drawn = "drawn" in trial.note
+    return Waiting(trial.number, row, x, trial.worker, since, late, values, drawn)
 
 
 def units_sentence(answers: Answers) -> str:

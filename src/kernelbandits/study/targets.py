@@ -10,6 +10,7 @@ with the desirability d_i in [0, 1] and the weight w_i of each target (Derringer
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -197,6 +198,12 @@ def split_target(text: str) -> tuple[str, list[str]]:
     What follows a colon must be a direction or one of `PARTS`.
     """
     name, colon, rest = text.rpartition(":")
+    if mistaken := EQUALS_FOR_COLON.search(name if colon else text):
+        begun, more = text[: mistaken.start()].strip(), text[mistaken.end() :].strip()
+        raise ValueError(
+            f"a target needs a colon after its name, got {checks.quote_given(text)}; write "
+            f"{begun}:{more}"
+        )
     if not colon:
         return text.strip(), []
     words = [word.strip() for word in rest.split(",")]
@@ -210,6 +217,8 @@ def split_target(text: str) -> tuple[str, list[str]]:
     )
 
 
+EQUALS_FOR_COLON = re.compile(r"=(?=\s*(?:(?:aim|range)\s*=|(?:maximize|minimize)\b))")
+"""In a name: the sign that was typed for the colon before what is wanted of a target."""
 PARTS = ("aim", "range", "weight", "limit")
 
 

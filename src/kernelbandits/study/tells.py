@@ -87,31 +87,35 @@ def check_result(
     failed: Any = False,
     sem: Any = None,
     missing: Any = False,
+    owner: str = "tell",
 ) -> Result:
-    """Check and return one result: a trial, a row or a point, and its values or that it failed."""
-    where = None if row is None else place.check_row(row, "tell")
+    """Check and return one result: a trial, a row or a point, and its values or that it failed.
+
+    `owner` is the operation that an error names.
+    """
+    where = None if row is None else place.check_row(row, owner)
     given = row if x is None else x
     single = (trial is None) != (given is None)
-    checks.needs(single, "tell", f"a trial or {place.argument}=, one of them", (trial, given))
-    checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
+    checks.needs(single, owner, f"a trial or {place.argument}=, one of them", (trial, given))
+    checks.needs(isinstance(failed, bool), owner, "failed true or false", failed)
     known: dict[str, Any] = {}
     if failed:
-        checks.needs(value is None, "tell", "no value for a measurement that failed", value)
-        checks.needs(sem is None, "tell", "no sem for a failure", sem)
-        checks.needs(not missing, "tell", "a measurement failed or missing, not both", missing)
+        checks.needs(value is None, owner, "no value for a measurement that failed", value)
+        checks.needs(sem is None, owner, "no sem for a failure", sem)
+        checks.needs(not missing, owner, "a measurement failed or missing, not both", missing)
     else:
-        known = check_values(targets, value, sem, missing)
+        known = check_values(owner, targets, value, sem, missing)
         ends = not known["values"]
         needed = "a trial or a row of which all values are missing"
-        checks.needs(not ends or x is None, "tell", needed, x)
-    number = None if trial is None else checks.whole("tell", "trial", trial)
+        checks.needs(not ends or x is None, owner, needed, x)
+    number = None if trial is None else checks.whole(owner, "trial", trial)
     if x is not None:
         where = place.check_point(x)
     return Result(trial=number, row=where, failed=failed, line=0, **known)
 
 
 def check_values(
-    targets: Sequence[Target], value: Any, sem: Any, missing: Any
+    owner: str, targets: Sequence[Target], value: Any, sem: Any, missing: Any
 ) -> dict[str, dict[str, float] | tuple[str, ...]]:
     """Check and return values, standard errors and missing targets, as a `Result` has them.
 
@@ -119,38 +123,38 @@ def check_values(
     """
     names = [one.name for one in targets]
     by_name = f"a value for each target by its name ({', '.join(names)})"
-    values = name_numbers(names, value, by_name)
-    sems = name_numbers(names, sem, "sem by the names of targets")
+    values = name_numbers(owner, names, value, by_name)
+    sems = name_numbers(owner, names, sem, "sem by the names of targets")
     listed = isinstance(missing, (bool, str, list, tuple))
-    checks.needs(listed, "tell", "missing true or false, or the names of targets", missing)
+    checks.needs(listed, owner, "missing true or false, or the names of targets", missing)
     absent: Iterable[str] = [missing] if isinstance(missing, str) else missing or ()
     if missing is True:
         absent = [name for name in names if name not in values]
         needed = "no value, sem or failed for a missing one, and a trial or row"
-        checks.needs(bool(absent), "tell", needed, value)
-    check_names("tell", targets, [*values, *sems, *absent])
+        checks.needs(bool(absent), owner, needed, value)
+    check_names(owner, targets, [*values, *sems, *absent])
     for name in absent:
-        checks.needs(name not in values, "tell", "a target measured or missing, not both", name)
+        checks.needs(name not in values, owner, "a target measured or missing, not both", name)
     for name in sems:
-        checks.needs(name in values, "tell", "sem only for a target that has a value", name)
+        checks.needs(name in values, owner, "sem only for a target that has a value", name)
     needed = "a value, or failed=True" if len(names) == 1 else "a value of at least one target"
-    checks.needs(bool(values or absent), "tell", needed, value)
+    checks.needs(bool(values or absent), owner, needed, value)
     for name, error in sems.items():
         of_name = "sem" if len(names) == 1 else f"sem of {name}"
-        sems[name] = checks.positive("tell", of_name, error)
-        checks.needs(sems[name] <= LARGEST_REWARD, "tell", f"a smaller {of_name}", error)
+        sems[name] = checks.positive(owner, of_name, error)
+        checks.needs(sems[name] <= LARGEST_REWARD, owner, f"a smaller {of_name}", error)
     rewards = {name: checks.reward(number) + 0.0 for name, number in values.items()}
     return {"values": rewards, "sems": sems, "missing": tuple(absent)}
 
 
-def name_numbers(names: Sequence[str], given: Any, needed: str) -> dict[str, Any]:
+def name_numbers(owner: str, names: Sequence[str], given: Any, needed: str) -> dict[str, Any]:
     """Return numbers by target: those of a mapping, or the number of the only target."""
     if isinstance(given, Mapping):
         return dict(given)
-    checks.needs(given is None or len(names) == 1, "tell", needed, given)
+    checks.needs(given is None or len(names) == 1, owner, needed, given)
     several = isinstance(given, Sequence) and not checks.is_number(given)
     single = "one number as value; several are replicates of a new result"
-    checks.needs(not several, "tell", single, given)
+    checks.needs(not several, owner, single, given)
     return {} if given is None else {names[0]: given}
 
 

@@ -374,6 +374,8 @@ class Waiting:
     """Whether its lease has run out: the next asker may be offered its row."""
     values: Mapping[str, float] = field(default_factory=dict)
     """Of several targets: the values that have come."""
+    drawn: bool = False
+    """Whether the candidate was drawn at random."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -102,7 +102,8 @@ def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
     late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
     has = f"; has {describe_values(one.values)}" if one.values else ""
     named = f"trial {one.trial}, {describe_candidate(one.row, label, one.x)}"
-    return f"{named}: asked for{who} {format_age(one.since)}{late}{has}"
+    drawn = ", at random" if one.drawn else ""
+    return f"{named}: asked for{who}{drawn} {format_age(one.since)}{late}{has}"
 
 
 # ---------------------------------------------------------------------- results
@@ -247,12 +248,13 @@ def describe_kind(event: Event) -> str:
     body, trial, result = event.body, describe_trial(event), describe_result(event)
     if event.kind in OF_THE_STUDY:
         return OF_THE_STUDY[event.kind](body)
+    drawn = ", at random" if "drawn" in (body.get("note") or ()) else ""
     ended = ", because its lease had ended" if body.get("overdue") else ""
     if event.kind == "undone":
         undone = replace(event, seq=body["of"], kind=body["kind"], value=body["value"])
         return f"{name_event(undone)} undone"
     return {
-        "asked": f"{trial} suggested",
+        "asked": f"{trial} suggested{drawn}",
         "told": f"{trial}: result {result}",
         "failed": f"{trial}: failed",
         "corrected": f"{trial}: corrected to {result}",
@@ -463,6 +465,15 @@ def describe_correction(trial: int | None, value: Any, label: str | None = None)
     results = value.items() if isinstance(value, Mapping) else [("", value)]
     texts = (f"{name} {format_result(float(one))}".strip() for name, one in results)
     return f"{named} now has the result {', '.join(texts)}"
+
+
+def describe_unchanged(trial: int | None, value: Any) -> str:
+    """Say that a trial has a result, or failed, already.
+
+    >>> describe_unchanged(4, 0.83)
+    'nothing was changed: trial 4 already has the result 0.83'
+    """
+    return f"nothing was changed: trial {trial} {describe_stored(value)}"
 
 
 def describe_withdrawal(trial: int | None, label: str | None = None) -> str:

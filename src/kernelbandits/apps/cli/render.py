@@ -166,6 +166,8 @@ def print_status(
 
 def list_front(status: Status) -> dict[str, str]:
     """List the measured candidates on the Pareto front, the most desirable first."""
+    if len(status.targets) < 2:
+        return {}
     lines = []
     for one in status.front[:MOST_WAITING]:
         where = describe_candidate(one.row, one.label, one.x)

@@ -281,9 +281,12 @@ def correct(
     if "sem" in given:
         given["sem"] = read_sem("correct", given["sem"])
     with open_study(place, quiet) as study:
+        count = len(study.history())
         event = study.correct(**given | {"value": right})
     sentence = f"{describe_correction(event.trial, right, label)} (event {event.seq})"
-    print_sentence(form, event, f"{sentence}. `undo` reverses the correction.")
+    sentence = f"{sentence}. `undo` reverses the correction."
+    # Events are numbered from 1 without gaps.
+    print_sentence(form, event, sentence if event.seq > count else "Nothing was changed.")
 
 
 @options(given=operations.WITHDRAW.options)

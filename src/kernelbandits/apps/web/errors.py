@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from fastapi import HTTPException
@@ -20,8 +21,9 @@ LINE = re.compile(r"\b(?:line|row|item) (\d+)")
 COLUMN = re.compile(r"\bcolumn (?:'((?:[^'\\]|\\.)*)'|\"([^\"]*)\")")
 FOLDERS = re.compile(r"(?<![\w:/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\;,]+[/\\])+")
 """The folders before the name of a file: a visitor need not know them."""
-BRANCH = re.compile(r"constrained-\w+|(?:list|dict)\[.*\]")
+BRANCH = re.compile(r"constrained-\w+|\w+Request|(?:list|dict)\[.*\]")
 """What pydantic calls one of several types that a field may have."""
+INSTANCE = re.compile(r" or instance of \w+Request")
 LONG_NUMBER = re.compile(r"\d{7,}(?:\.\d+)?")
 MISTAKE = "a mistake in kernelbandits itself; the terminal of the server shows more"
 
@@ -70,11 +72,12 @@ def find_cell(sentence: str) -> dict[str, Any]:
 
 def describe_fields(errors: Sequence[Any]) -> dict[str, Any]:
     """Say in one sentence what is wrong with the fields of a request; name row and column."""
-    texts = []
+    errors, texts = choose_branches(errors), []
     for one in errors[:5]:
         where = [str(part) for part in one["loc"] if part not in ("body", "query", "path")]
         where = [part for part in where if not BRANCH.fullmatch(part)]
         said = LONG_NUMBER.sub(lambda number: f"{float(number[0]):g}", one["msg"])
+        said = INSTANCE.sub("", said)
         texts.append(f"{'.'.join(where) or 'the request'}: {said}")
     path = [part for part in errors[0]["loc"] if part != "body"]
     path = [part for part in path if not BRANCH.fullmatch(str(part))]
@@ -83,3 +86,22 @@ def describe_fields(errors: Sequence[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"error": "; ".join(texts)}
     found |= {"row": rows[0]} if rows else {}
     return found | ({"column": names[-1]} if names else {})
+
+
+def choose_branches(errors: Sequence[Any]) -> list[Any]:
+    """Leave out the types of a field that its value has not, if it has another of them."""
+    fields = [find_field(one["loc"]) for one in errors]
+    fitting = {field for one, field in zip(errors, fields, strict=True) if not is_misfit(one)}
+    pairs = zip(errors, fields, strict=True)
+    return [one for one, field in pairs if not (is_misfit(one) and field in fitting)]
+
+
+def find_field(path: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the path to the field of which an error names one of several types."""
+    parts = takewhile(lambda part: not BRANCH.fullmatch(str(part)), path)
+    return tuple(parts)
+
+
+def is_misfit(error: Any) -> bool:
+    """Tell whether a value has not the type that an error names."""
+    return bool(BRANCH.fullmatch(str(error["loc"][-1]))) and error["type"].endswith("_type")

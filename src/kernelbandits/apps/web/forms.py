@@ -65,6 +65,7 @@ from kernelbandits.study.words import (
     describe_release,
     describe_results,
     describe_stored,
+    describe_unchanged,
     describe_undos,
     describe_withdrawal,
     format_result,
@@ -284,10 +285,15 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
     try:
         study = find_study(request, name)
         value = None if form.has("failed") else read_values(study, form)
-        study.correct(**given, value=value, key=key_of(form))
+        # Events are numbered from 1 without gaps.
+        key, count = key_of(form), len(study.history())
+        event = study.correct(**given, value=value, key=key)
     except (ValueError, StudyConflict) as error:
         refused = {"problem": str(error), "typed": form.all_texts()}
         return show_trial(request, visitor, name, trial, 422, **refused)
+    if event.seq <= count and event.key != f"correct:{key}":
+        sentence = describe_unchanged(trial, value)
+        return go_to(request, study_address(name), f"{sentence[0].upper()}{sentence[1:]}.")
     return go_to(request, study_address(name), f"{describe_correction(trial, value)}.")
 
 

@@ -60,15 +60,16 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
     overdue = {one.trial for one in snapshot.study.waiting() if one.overdue}
     for record in snapshot.pending:
         one = trial_row(snapshot.study, record)
-        asked = snapshot.asks[one.trial]
+        # A trial that nobody asked for is pending too while it has some of its values.
+        asked = snapshot.asks.get(one.trial)
         found.append(
             PendingTrial(
                 trial=one.trial,
                 row=one.row,
                 cells=one.cells,
                 values=one.values,
-                why=asked.body["why"],
-                worker=asked.worker,
+                why=asked.body["why"] if asked else "",
+                worker=asked.worker if asked else None,
                 overdue=one.trial in overdue,
             )
         )

@@ -62,7 +62,7 @@ STUDY_FIGURES = (
         "of several targets: the values of each by trial, and their trade-off with the Pareto "
         "front",
         "targets.targets",
-        has_data=lambda view: bool(view.targets),
+        has_data=lambda view: len(view.targets) > 1,
     ),
     StudyFigure(
         "regret",

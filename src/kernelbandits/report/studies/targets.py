@@ -47,7 +47,7 @@ BESIDE = Margins(left=0.95, below=0.6, above=0.25, right=0.25, head=0.3)
 
 def targets(view: View) -> Iterator[Drawing]:
     """Yield the results of each target over time, and the trade-off between pairs of them."""
-    if not view.targets:
+    if len(view.targets) < 2:
         raise StudyConflict(
             f"a figure of the targets needs several of them, got one in {view.name}"
         )
