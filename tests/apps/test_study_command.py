@@ -878,9 +878,10 @@ def test_a_result_is_corrected_to_a_failure_and_back(told):
     event = document("correct", told, 1, "--failed", "--reason", "wrong film")
     assert (event["kind"], event["value"]) == ("corrected", None)
     assert document("status", told)["failed"] == 2
-    assert said("correct", told, 1, "--failed").startswith("Trial 1 now counts as failed (event ")
+    assert said("correct", told, 1, "--failed") == "Nothing was changed.\n"
     said("correct", told, 1, "0.25")
     assert document("status", told)["failed"] == 1
+    assert said("correct", told, 1, "--failed").startswith("Trial 1 now counts as failed (event ")
 
 
 @pytest.mark.thorough
