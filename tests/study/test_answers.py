@@ -246,7 +246,7 @@ def test_without_noise_no_result_is_luck(tmp_path):
 
 
 def test_a_named_policy_takes_the_noise_that_it_was_given(tmp_path):
-    for noise, luck in ((0.5, True), (1e-4, False)):
+    for noise, luck in ((0.7, True), (1e-4, False)):
         study = kb.Study.create(
             tmp_path / f"{noise}.db",
             LINE,

@@ -160,7 +160,7 @@ class Answers:
         An estimate that is better than the best measured row counts in full: only what a draw adds
         to both is limited. Whether a measured row is the best in a function stays as it was.
         """
-        measured = self.measured_rows[self.driver.rows[kept]]
+        measured = self._are_measured(kept)
         if not measured.any() or measured.all():
             return draws
         most = LARGEST_LEAD * float(np.ptp(self.view.mean[self.measured_rows[self.driver.rows]]))
@@ -233,21 +233,22 @@ class Answers:
             return False
         return self.probability_of_luck(arm) >= LUCK
 
-    @single_threaded
     def probability_of_luck(self, arm: int) -> float:
         """Return the probability that the arm is ahead of the measured ones by its noise alone:
 
         P(f of another measured candidate > f of this arm).
+
+        The functions are those by which the best is judged, at the candidates that may be best.
         """
-        different = self._different(arm)
-        measured = self.measured_rows[self.driver.rows[different]]
-        others = different[measured & (different != arm)]
-        if not len(others):
+        kept, draws = self.draw_functions_near(arm)
+        rivals = draws[:, self._are_measured(kept) & (kept != arm)]
+        if not rivals.shape[1]:
             return 0.0
-        hope = self.view.mean[others] + 2 * self.view.sd[others]
-        rivals = others[np.argsort(-hope, kind="stable")[:COMPARED]]
-        draws = self.view.draw(np.append(arm, rivals))
-        return float((draws[:, 1:].max(1) > draws[:, 0]).mean())
+        return float((rivals.max(1) > draws[:, np.flatnonzero(kept == arm)[0]]).mean())
+
+    def _are_measured(self, kept: Indices) -> npt.NDArray[np.bool_]:
+        """Tell which of the candidates where functions are drawn have a value."""
+        return self.measured_rows[self.driver.rows[kept]]
 
     def stands_alone(self, arm: int) -> bool:
         """Tell whether its one result is so far from all others that it may be a slip."""
@@ -402,6 +403,11 @@ class SpaceAnswers(Answers):
             draws = units.original(draw_from_posterior(posterior, rows[kept]))
             self._draws[here] = kept, draws
         return self._draws[here]
+
+    def _are_measured(self, kept: Indices) -> npt.NDArray[np.bool_]:
+        """Tell which of the points have a value: those met come first, and others have none."""
+        met = np.minimum(kept, len(self.driver.rows) - 1)
+        return (kept < len(self.driver.rows)) & self.measured_rows[self.driver.rows[met]]
 
     def chances(self, here: int, other: int) -> tuple[float, float]:
         """Return for each of two points the probability that it is the best.
