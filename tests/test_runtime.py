@@ -6,8 +6,10 @@ import doctest
 import gc
 import importlib.metadata
 import os
+import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier, Event
@@ -17,6 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kernelbandits import runtime
 from kernelbandits.runtime import gc_paused, is_installed, require, single_threaded
+from kernelbandits.study.candidates import Candidates
 
 
 def blas_threads():
@@ -186,3 +189,29 @@ def test_a_version_that_runs_code_of_files_is_refused(monkeypatch, found, safe):
 def test_no_version_that_is_refused_may_be_installed():
     stated = Path(__file__).parents[1].joinpath("pyproject.toml").read_text()
     assert all(f'"{package}>={oldest}"' in stated for package, oldest in runtime.SAFE.items())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_reads_a_property_that_another_thread_was_computing(monkeypatch):
+    """Up to Python 3.11 cached properties have locks, which the thread of the parent held."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def compute(place):
+        if threading.current_thread() is not threading.main_thread():
+            entered.set()
+            leave.wait(20)
+        return 7
+
+    monkeypatch.setattr(Candidates.first_rows, "func", compute)
+    first, second = (object.__new__(Candidates) for _ in range(2))
+    thread = threading.Thread(target=lambda: first.first_rows)
+    thread.start()
+    entered.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        os._exit(0 if second.first_rows == 7 else 1)
+    code = os.waitpid(child, 0)[1]
+    leave.set()
+    thread.join()
+    assert code == 0

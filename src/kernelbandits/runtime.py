@@ -9,11 +9,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Lock, RLock, get_ident
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -79,6 +79,25 @@ class ProcessSetting(Generic[T]):
         if was_changed and not self._users:
             self._restore(self._before)
         self._lock.release()
+
+
+def renew_property_locks() -> None:
+    """Give the cached properties of the package new locks, in a forked process.
+
+    Up to Python 3.11 such a property is computed under a lock. If another thread held it when the
+    process was forked, nobody is left to release it, and whoever reads the property waits for ever.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] != __package__ or module is None:
+            continue
+        classes = [value for value in vars(module).values() if isinstance(value, type)]
+        for member in (member for one in classes for member in vars(one).values()):
+            if isinstance(member, cached_property) and hasattr(member, "lock"):
+                member.lock = RLock()
+
+
+if hasattr(os, "register_at_fork") and sys.version_info < (3, 12):
+    os.register_at_fork(after_in_child=renew_property_locks)
 
 
 def blas_libraries() -> list[Any]:
