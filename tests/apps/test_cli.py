@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from conftest import run_command
 from kernelbandits.apps.cli import app, screen
+from kernelbandits.apps.cli.main import exit_code
 from kernelbandits.catalogue import FAMILIES, NOT_IMPLEMENTED, POLICIES
 from kernelbandits.report import pages
 
@@ -688,3 +689,14 @@ def test_raised_digits_are_not_digits_of_a_number(tmp_path):
     done = run_program("study", "tell", "a.db", "1", "10²", folder=tmp_path)
     assert done.returncode != 0
     assert "102" not in done.stderr
+
+
+def test_an_error_that_an_interrupt_has_caused_is_an_interrupt():
+    def stop_late():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise RuntimeError("imported by halves") from interrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exit_code(stop_late)

@@ -91,8 +91,18 @@ def exit_code(work: Callable[[], Any]) -> int:
     except Exception as error:
         if isinstance(error, OverflowError) and "timestamp" in str(error):
             return screen.print_error(WRONG_CLOCK, 74)
+        if follows_interrupt(error):
+            raise KeyboardInterrupt from error
         return report_mistake(error)
     return 0
+
+
+def follows_interrupt(error: BaseException) -> bool:
+    """Tell whether an error came of an interrupt, for instance of a module imported by halves."""
+    before = error.__cause__ or error.__context__
+    return before is not None and (
+        isinstance(before, KeyboardInterrupt) or follows_interrupt(before)
+    )
 
 
 def report_mistake(error: Exception) -> int:
