@@ -15,6 +15,7 @@ BEHAVIOURS = {
     "apps/test_lab_serving.py": "a server that listens: TLS, a proxy, PostgreSQL",
     "apps/test_operations.py": "commands, requests, client and `Study` take the same arguments",
     "apps/test_study_command.py": "`kernelbandits study` as a person and as a script use it",
+    "calibration/test_noise_evidence.py": "calibration/noise.py (tests/problems has a test_noise)",
     "domains/test_spaces.py": "variables and spaces as text, files and tables",
     "experiment/test_engine_by_definition.py": "whole games beside the definitions of their rules",
     "experiment/test_experiment_results.py": "experiment/results.py (tests/tables has a test_results)",

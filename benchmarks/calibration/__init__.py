@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-NOISES = (0.0, 0.05, 0.15)
+NOISES = (0.0, 0.03, 0.1)
 """Standard deviations of one measurement, as shares of the range."""
 
 
@@ -17,7 +17,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--seeds", type=seeds_of, default=play.SEEDS, help="how many (3), or from-to (10-19)"
     )
-    command.add_argument("--tables", nargs="+", default=tables.NAMES, choices=tables.NAMES)
+    every = (*tables.NAMES, *tables.PERMUTED)
+    command.add_argument("--tables", nargs="+", default=every, choices=every)
     command.add_argument("--noise", nargs="+", type=float, default=NOISES)
     command.add_argument(
         "--random", action="store_true", help="also judge studies of rows drawn at random"

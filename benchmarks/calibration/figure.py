@@ -16,8 +16,6 @@ from kernelbandits import canvas
 
 SIZE = (13.0, 10.4)
 MARGINS = canvas.Margins(left=0.9, below=1.3, above=0.45, right=0.2, head=0.45)
-SHOWN = 3
-"""The statements with a probability that are drawn: those about the recommended row."""
 LEAST_SHOWN = 0.003
 """Losses below this share of the range are drawn here."""
 
@@ -44,7 +42,7 @@ def write(studies: Sequence[JudgedStudy], path: Path) -> str:
 def draw_reliability(axis: Any, studies: Sequence[JudgedStudy]) -> None:
     """The share of right statements against the stated probability, bin by bin."""
     axis.plot([0, 1], [0, 1], color="#888888", linewidth=1, label="as stated")
-    names = list(scores.PROBABILITIES)[:SHOWN]
+    names = list(scores.PROBABILITIES)
     for place, name in enumerate(names):
         stated = scores.list_stated(studies, scores.PROBABILITIES[name])
         # A small shift keeps the bars of several statements apart.
@@ -114,7 +112,8 @@ def draw_coverage(
     what: str,
 ) -> None:
     """The share of true values inside their 95 % interval, by table."""
-    present = [name for name in tables.NAMES if any(one.table == name for one in studies)]
+    every = (*tables.NAMES, *tables.PERMUTED)
+    present = [name for name in every if any(one.table == name for one in studies)]
     pairs = sorted(dict.fromkeys((one.noise, results) for results in MARKS for one in studies))
     names = [describe(*pair) for pair in pairs]
     axis.axhspan(0.9, 0.98, color="#DDEEDD", zorder=0, label="90 to 98 %")

@@ -26,7 +26,6 @@ from benchmarks import machine
 from benchmarks.calibration.rows import (
     RANDOM,
     RULE,
-    STOP_TOLERANCES,
     TOLERANCES,
     IntervalQuality,
     JudgedStudy,
@@ -54,8 +53,9 @@ SEEDS = range(3)
 ROWS = Path(__file__).parents[1] / "results" / "calibration.jsonl"
 MARKS = (20, 40)
 """The numbers of results after which all statements are judged."""
-LOOKS = range(6, MARKS[-1] + 1, 2)
-"""The numbers of results after which the user asks whether to stop."""
+LOOKS = range(8, MARKS[-1] + 1, 2)
+"""The numbers of results after which the user asks how good the recommended row is, and whether to
+stop."""
 TOP = 10
 """Unmeasured rows of the highest estimate that are judged apart."""
 HALF_QUARTILES = float(ndtri(0.75))
@@ -95,8 +95,7 @@ def judge_study(
 ) -> tuple[tuple[Statements, ...], tuple[Look, ...]]:
     """Return the statements at the marks, and the answers of the stop rule at each look.
 
-    At least ten rows stay unmeasured. A study whose rows are drawn at random is not asked whether
-    to stop.
+    At least ten rows stay unmeasured.
     """
     assert instance.table is not None
     frame, values = instance.table.frame, instance.table.values
@@ -114,7 +113,7 @@ def judge_study(
                 else:
                     row = at_random[t - 1]
                     study.tell(row=row, value=instance.reward(row, t))
-                if t in LOOKS and design == RULE:
+                if t in LOOKS:
                     looks.append(judge_look(study._session.answers(), values))
                 if t in MARKS:
                     statements.append(judge_answers(read_answers(study), values))
@@ -136,13 +135,17 @@ def judge_look(answers: Answers, values: Array) -> Look:
     asked = Answers(answers.driver, state, answers.view)
     arm, found = asked.recommended_arm, []
     assert arm is not None
-    for tolerance in STOP_TOLERANCES:
+    for tolerance in TOLERANCES:
         state.settings = replace(state.settings, tolerance=tolerance)
         found.append(stop(asked))
+    best = asked.best()
+    assert best is not None
     return Look(
         results=sum(state.counts.values()),
         stated=found[0].left,
         loss=float(values.max() - values[answers.row(arm)]),
+        best=best.probability,
+        within=tuple(asked.probability_within(arm, tolerance) for tolerance in TOLERANCES),
         yes=tuple(bool(one.may_stop) for one in found),
         is_luck=answers.may_be_luck(arm),
     )
@@ -166,7 +169,6 @@ def judge_answers(answers: Answers, values: Array) -> Statements:
     left_out = kb.insight.leave_one_out(answers.driver.policy)
     known = left_out is not None and not math.isnan(left_out.skill)
     model = kb.insight.fitted_model(answers.driver.policy)
-    within, untested = judge_draws(answers, arm, values)
     return Statements(
         results=len(results),
         unmeasured=judge_rows(unmeasured),
@@ -180,35 +182,27 @@ def judge_answers(answers: Answers, values: Array) -> Statements:
         left_out_skill=float(left_out.skill) if left_out is not None and known else None,
         left_out_coverage=None if left_out is None else left_out.coverage,
         cautions=(best.caution != "", NO_BETTER in may_stop.sentence),
-        probability=best.probability,
-        within=within,
         stated_loss=may_stop.left,
         loss=float(values.max() - values[best.row]),
         recommended_covered=bool(best.low <= values[best.row] <= best.high),
-        untested=untested,
+        untested=judge_untested(answers, arm, values),
         noise=float(answers.scale.length(model.noise_scale)) if model else math.nan,
     )
 
 
-def judge_draws(
-    answers: Answers, arm: int, values: Array
-) -> tuple[tuple[float, ...], tuple[float, bool, bool] | None]:
-    """Judge the functions that the study draws to say what stopping with an arm loses.
+def judge_untested(answers: Answers, arm: int, values: Array) -> tuple[float, bool, bool] | None:
+    """Judge the functions that the study draws at the unmeasured row of the highest estimate.
 
-    Return the shares in which the arm loses at most each tolerance, and the share in which the
-    unmeasured row of the highest estimate is better, with the truth (`Statements.untested`).
+    Return the share in which it is better than an arm, with the truth (`Statements.untested`).
     """
-    kept, draws = answers.draw_functions_near(arm)
-    recommended = draws[:, column_of(kept, arm)]
-    losses = answers.scale.length(draws.max(1) - recommended)
-    within = tuple(float((losses <= tolerance).mean()) for tolerance in TOLERANCES)
     found = answers.find_untested()
     if found is None:
-        return within, None
-    better = draws[:, column_of(kept, answers.greedy)] > recommended
+        return None
+    kept, draws = answers.draw_functions_near(arm)
+    better = draws[:, column_of(kept, answers.greedy)] > draws[:, column_of(kept, arm)]
     is_better = bool(values[found.row] > values[answers.row(arm)])
     covered = bool(found.low <= values[found.row] <= found.high)
-    return within, (float(better.mean()), is_better, covered)
+    return float(better.mean()), is_better, covered
 
 
 def column_of(kept: Indices, arm: int) -> int:
@@ -285,8 +279,7 @@ def play(
 def tell_progress(study: JudgedStudy, number: int, games: int) -> None:
     place = f"noise {study.noise:<4g} {study.table:18} {study.design:6}"
     found = [
-        f"{one.unmeasured.coverage_95:.2f} of intervals, best {one.probability:.2f} "
-        f"({'yes' if one.loss <= EQUAL else 'no'})"
+        f"{one.unmeasured.coverage_95:.2f} of intervals, loss {one.loss:.3f}"
         for one in study.statements
     ]
     print(f"{number}/{games} seed {study.seed} {place} {'; '.join(found)}", file=sys.stderr)

@@ -15,9 +15,7 @@ from benchmarks.json_lines import append_object, read_objects
 RULE, RANDOM = "rule", "random"
 DESIGNS = (RULE, RANDOM)
 """Who chose the rows: the study itself, or chance."""
-TOLERANCES = (0.02, 0.05)
-"""Losses for which the probability of losing no more is judged."""
-STOP_TOLERANCES = (0.01, 0.02, 0.05, 0.1)
+TOLERANCES = (0.01, 0.02, 0.05, 0.1)
 """Losses that a user may be willing to bear."""
 
 
@@ -56,10 +54,6 @@ class Statements:
     """The share of results within the 95 % interval of their leave-one-out prediction."""
     cautions: tuple[bool, bool]
     """Whether the likely best, and the answer to "may I stop?", say that the model is poor."""
-    probability: float
-    """Stated: that the recommended row is the best of all."""
-    within: tuple[float, ...]
-    """Stated: the probabilities that the recommended row loses at most each tolerance."""
     stated_loss: float | None
     """Stated: what stopping now loses on average; None if the study does not say."""
     loss: float
@@ -82,6 +76,10 @@ class Look:
     """What stopping loses on average; None if the study does not say."""
     loss: float
     """True: what stopping loses."""
+    best: float
+    """Stated: the probability that the recommended row is the best of all."""
+    within: tuple[float, ...]
+    """Stated: the probabilities that it loses at most each of the tolerances."""
     yes: tuple[bool, ...]
     """Whether the answer is yes at each of the tolerances."""
     is_luck: bool
@@ -99,7 +97,7 @@ class JudgedStudy:
     seed: int
     statements: tuple[Statements, ...]
     looks: tuple[Look, ...]
-    """Each time the user asks whether to stop; nobody asks where the rows are drawn at random."""
+    """Each time the user asks whether to stop."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -116,23 +114,15 @@ def judged_study(fields: dict[str, Any]) -> JudgedStudy:
     return JudgedStudy(**fields | {"statements": stated, "looks": looks})
 
 
-def read_look(fields: Any) -> Look:
-    """Rows written before a study stated a probability have (results, stated loss, true loss).
-
-    The answer was yes then if the stated loss was within the tolerance.
-    """
-    if isinstance(fields, dict):
-        return Look(**fields | {"yes": tuple(fields["yes"])})
-    results, stated, loss = fields
-    yes = tuple(stated is not None and stated <= tolerance for tolerance in STOP_TOLERANCES)
-    return Look(results, stated, loss, yes, False)
+def read_look(fields: dict[str, Any]) -> Look:
+    return Look(**fields | {name: tuple(fields[name]) for name in ("within", "yes")})
 
 
 def read_statements(fields: dict[str, Any]) -> Statements:
     qualities = {name: IntervalQuality(**fields[name]) for name in ("unmeasured", "top")}
-    several = {name: tuple(fields[name]) for name in ("cautions", "within")}
     untested = None if fields["untested"] is None else tuple(fields["untested"])
-    return Statements(**fields | qualities | several | {"untested": untested})
+    several = {"cautions": tuple(fields["cautions"]), "untested": untested}
+    return Statements(**fields | qualities | several)
 
 
 def append(path: Path, study: JudgedStudy) -> None:

@@ -1,7 +1,8 @@
 """What the judged studies say together: coverage, reliability, losses. Arithmetic only.
 
-Studies of one table are alike, so every 95 % interval here is a bootstrap interval over tables: the
-tables are drawn with replacement, each with all its studies.
+Studies of one table are alike, so a 95 % interval of coverage or of a loss is a bootstrap interval
+over tables: the tables are drawn with replacement, each with all its studies. Looks of one campaign
+are alike, so the error of a probability is that of the mean over campaigns.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import numpy as np
 import kernelbandits as kb
 from benchmarks.calibration.play import EQUAL
 from benchmarks.calibration.rows import (
-    STOP_TOLERANCES,
     TOLERANCES,
     IntervalQuality,
     JudgedStudy,
@@ -28,12 +28,16 @@ from benchmarks.regret_pairs import BOOTSTRAP_SEED, DRAWS, LEVEL, interval
 
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 """The limits of the bins of stated probabilities."""
+SLACK = 0.1
+"""A probability may be off by so much, or by two standard errors if they are larger."""
+FEWEST_CAMPAIGNS = 30
+"""Bins with looks from fewer campaigns are not judged."""
 LOSS_BINS = (0.0, 0.01, 0.03, 0.1, math.inf)
 """The limits of the bins of stated losses, as shares of the range."""
 
 Measure = Callable[[Statements], float]
 Stated = tuple[str, float, float]
-"""A table, a stated number, and what came true: 1 or 0, or a loss."""
+"""A table or a campaign, a stated number, and what came true: 1 or 0, or a loss."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Estimate:
     value: float
     low: float
     high: float
-    tables: int
+    clusters: int
+    """How many tables or campaigns there are."""
     studies: int
 
     def holds(self, value: float) -> bool:
@@ -87,11 +92,28 @@ def bootstrap_share(by_table: Mapping[str, Sequence[float]]) -> Estimate:
     a table as one trial.
     """
     found = bootstrap_mean(by_table)
-    reach = ((1 - LEVEL) / 2) ** (1 / found.tables)
+    reach = ((1 - LEVEL) / 2) ** (1 / found.clusters)
     if found.value in (0.0, 1.0):
         low, high = (reach, 1.0) if found.value else (0.0, 1 - reach)
-        return Estimate(found.value, low, high, found.tables, found.studies)
+        return Estimate(found.value, low, high, found.clusters, found.studies)
     return found
+
+
+def cluster_share(by_campaign: Mapping[str, Sequence[float]]) -> Estimate:
+    """Return the share of ones, with twice its standard error clustered by campaign.
+
+    The share is a ratio of two sums over campaigns, sum_c S_c / sum_c n_c, so its squared error is
+    sum_c (S_c - share n_c)^2 / (sum_c n_c)^2, times C / (C - 1).
+    """
+    totals = np.array([math.fsum(numbers) for numbers in by_campaign.values()])
+    counts = np.array([len(numbers) for numbers in by_campaign.values()])
+    share, campaigns = float(totals.sum() / counts.sum()), len(counts)
+    away = totals - share * counts
+    if campaigns == 1:
+        return Estimate(share, 0.0, 1.0, 1, int(counts.sum()))
+    error = math.sqrt(campaigns / (campaigns - 1) * float(away @ away)) / float(counts.sum())
+    low, high = max(share - 2 * error, 0.0), min(share + 2 * error, 1.0)
+    return Estimate(share, low, high, campaigns, int(counts.sum()))
 
 
 # Intervals
@@ -151,39 +173,50 @@ def equal_weights(means: Mapping[str, float]) -> Estimate:
 # Probabilities
 
 
-def state_best(one: Statements) -> tuple[float, bool]:
-    return one.probability, one.loss <= EQUAL
+def state_best(look: Look) -> tuple[float, bool]:
+    return look.best, look.loss <= EQUAL
 
 
-def state_within(place: int) -> Callable[[Statements], tuple[float, bool]]:
-    return lambda one: (one.within[place], one.loss <= TOLERANCES[place] + EQUAL)
+def state_within(place: int) -> Callable[[Look], tuple[float, bool]]:
+    return lambda look: (look.within[place], look.loss <= TOLERANCES[place] + EQUAL)
 
 
-def state_untested(one: Statements) -> tuple[float, bool] | None:
-    return None if one.untested is None else one.untested[:2]
-
-
-PROBABILITIES: Mapping[str, Callable[[Statements], tuple[float, bool] | None]] = {
+PROBABILITIES: Mapping[str, Callable[[Look], tuple[float, bool]]] = {
     "the recommended row is the best": state_best,
     **{
         f"the recommended row loses at most {tolerance:g}": state_within(place)
         for place, tolerance in enumerate(TOLERANCES)
     },
-    "the unmeasured row of a higher estimate is better": state_untested,
 }
-"""Statements with a probability, and whether they were right; None where they are not made."""
+"""Statements with a probability, and whether they were right."""
 
 
 def list_stated(
     studies: Iterable[JudgedStudy],
-    state: Callable[[Statements], tuple[float, bool] | None],
+    state: Callable[[Look], tuple[float, bool]],
     results: int | None = None,
 ) -> list[Stated]:
+    """What was stated after so many results, or after any number (None), by campaign."""
     return [
-        (table, made[0], float(made[1]))
-        for table, statements in statements_by_table(studies, results).items()
-        for one in statements
-        if (made := state(one)) is not None
+        (campaign_of(study), stated, float(is_so))
+        for study in studies
+        for look in study.looks
+        if results is None or look.results == results
+        for stated, is_so in [state(look)]
+    ]
+
+
+def campaign_of(study: JudgedStudy) -> str:
+    return f"{study.table}, noise {study.noise:g}, seed {study.seed}"
+
+
+def list_untested(studies: Iterable[JudgedStudy]) -> list[Stated]:
+    """The stated probability that an unmeasured row of a higher estimate is better."""
+    return [
+        (campaign_of(study), one.untested[0], float(one.untested[1]))
+        for study in studies
+        for one in study.statements
+        if one.untested is not None
     ]
 
 
@@ -198,13 +231,16 @@ class Bin:
     true: Estimate
     """What came true on average."""
 
+    slack: float = 0.0
+    """By how much the two may differ, whatever the error is."""
+
     @property
     def agrees(self) -> bool:
-        return self.true.holds(self.stated)
+        return self.true.holds(self.stated) or abs(self.stated - self.true.value) <= self.slack
 
 
 def group(by: Iterable[Stated]) -> dict[str, list[float]]:
-    """What came true, by table."""
+    """What came true, by table or campaign."""
     found: dict[str, list[float]] = defaultdict(list)
     for table, _, truth in by:
         found[table].append(truth)
@@ -215,6 +251,7 @@ def bin_stated(
     stated: Sequence[Stated],
     limits: Sequence[float],
     average: Callable[[Mapping[str, Sequence[float]]], Estimate],
+    slack: float = 0.0,
 ) -> list[Bin]:
     """Compare stated with true numbers bin by bin; the last bin holds its upper limit too."""
     bins = []
@@ -223,17 +260,17 @@ def bin_stated(
         inside = [one for one in stated if low <= one[1] < high or (is_last and one[1] == high)]
         if inside:
             mean = float(np.mean([one[1] for one in inside]))
-            bins.append(Bin(low, high, mean, average(group(inside))))
+            bins.append(Bin(low, high, mean, average(group(inside)), slack))
     return bins
 
 
 def bin_probabilities(stated: Sequence[Stated]) -> list[Bin]:
-    return bin_stated(stated, BINS, bootstrap_share)
+    return bin_stated(stated, BINS, cluster_share, SLACK)
 
 
 def pool_probabilities(stated: Sequence[Stated]) -> Bin | None:
     """All statements in one bin; None if there are none."""
-    return next(iter(bin_stated(stated, (0.0, 1.0), bootstrap_share)), None)
+    return next(iter(bin_stated(stated, (0.0, 1.0), cluster_share, SLACK)), None)
 
 
 def brier_score(stated: Sequence[Stated]) -> float:
@@ -281,26 +318,26 @@ class StopRule:
 def follow_stop_rule(studies: Sequence[JudgedStudy], tolerance: float) -> StopRule | None:
     """Stop at the first look at which the study says yes; None if none does."""
     stops = [
-        (study.table, first)
-        for study in studies
-        if (first := first_yes(study, tolerance)) is not None
+        (study, first) for study in studies if (first := first_yes(study, tolerance)) is not None
     ]
     if not stops:
         return None
-    losses = [(table, first.stated or 0.0, first.loss) for table, first in stops]
-    kept = [(table, stated, float(loss <= tolerance + EQUAL)) for table, stated, loss in losses]
+    losses = [(study.table, first.stated or 0.0, first.loss) for study, first in stops]
+    kept = [
+        (campaign_of(study), 1.0, float(first.loss <= tolerance + EQUAL)) for study, first in stops
+    ]
     return StopRule(
         tolerance,
         len(studies),
         float(np.mean([first.results for _, first in stops])),
         float(np.mean([stated for _, stated, _ in losses])),
         bootstrap_mean(group(losses)),
-        bootstrap_share(group(kept)),
+        cluster_share(group(kept)),
     )
 
 
 def first_yes(study: JudgedStudy, tolerance: float) -> Look | None:
-    place = STOP_TOLERANCES.index(tolerance)
+    place = TOLERANCES.index(tolerance)
     return next((look for look in study.looks if look.yes[place]), None)
 
 

@@ -15,9 +15,10 @@ from benchmarks.calibration.play import LOOKS, MARKS, TOP
 from benchmarks.calibration.rows import (
     RANDOM,
     RULE,
-    STOP_TOLERANCES,
+    TOLERANCES,
     IntervalQuality,
     JudgedStudy,
+    Look,
     Statements,
     latest,
     read,
@@ -29,6 +30,10 @@ from kernelbandits.codec import to_json
 
 LEAST, GREATEST = 0.90, 0.98
 """The coverage that 95 % intervals should have."""
+LOW = 0.85
+"""Tables with less coverage are named with its cause."""
+LEAST_RIGHT = 0.90
+"""The share of first yeses that should be right."""
 TITLES = {RULE: "rows chosen by the study", RANDOM: "rows drawn at random"}
 GROUPS: Mapping[str, Callable[[Statements], IntervalQuality]] = {
     "all unmeasured rows": lambda one: one.unmeasured,
@@ -40,9 +45,11 @@ A study of each real table is created with nothing given but the table, and goes
 results. After {" and ".join(map(str, MARKS))} results its statements are compared with the true
 values of all rows. Values are scaled so that the worst row has 0 and the best row 1. Results have
 Gaussian noise with a standard deviation that is a share of this range; the study is not told it.
-Repeated measurements of a table are averaged, so the average is the true value f. Every table
-counts the same in a mean. The studies of one table are alike, therefore all 95 % intervals below
-are bootstrap intervals over tables."""
+Repeated measurements of a table are averaged, so the average is the true value f. A permuted table
+has the values of a real one in another order in each seed, so that no model can be of use. Every
+table counts the same in a mean. The studies of one table are alike, therefore the 95 % intervals of
+coverage and of losses are bootstrap intervals over tables. The looks of one campaign are alike,
+therefore those of probabilities are two standard errors clustered by campaign."""
 TUNED = """\
 The model was chosen on 14 of these tables, by the predictive density and the coverage of unmeasured
 rows among others (docs/decisions/0012), so their coverage flatters it. The coverage of the tables
@@ -53,12 +60,15 @@ share of values above the 95 % interval (2.5 % if all is right). "Error" is the 
 of the root mean square of (f - estimate) / sd (1 if all is right; more if the standard deviations
 are too small). The log density is the mean of ln N(f; estimate, sd^2), and "no model" that of a
 normal law with mean and standard deviation of the results."""
-RELIABILITY = """\
-Statements are sorted by the probability that is stated; "right" is the share of them that were
-true. A study states the first probability itself (`best`, `status`). The others are computed from
-the functions that it draws to say what stopping loses. A bin agrees if the interval of the share
-holds the mean of the stated probabilities. One in twenty bins of correct statements does not, and
-more where a bin has few tables."""
+RELIABILITY = f"""\
+Statements at all looks are sorted by the probability that is stated; "right" is the share of them
+that were true. A study states the first probability itself (`best`, `status`), the others where it
+has a tolerance. A bin agrees if stated and true share differ by at most {scores.SLACK:g}, or by two
+standard errors clustered by campaign if these are larger. Bins with looks from fewer than
+{scores.FEWEST_CAMPAIGNS} campaigns are not judged."""
+NARROW = f"""\
+Tables with a coverage below {100 * LOW:.0f} %, and why. A study can see that its intervals are too
+narrow only in the results that it predicts from each other (leave-one-out)."""
 LOSSES = """\
 "Stated" is the mean of what stopping loses on average, as `status` says it; "true" is the mean of
 what stopping would have lost."""
@@ -137,10 +147,11 @@ def probability_goals(studies: Sequence[JudgedStudy]) -> Iterator[Row]:
     """In no bin of stated probabilities is the share of right statements another one."""
     some = scores.select(studies, None, RULE)
     for what, state in scores.PROBABILITIES.items():
-        bins = scores.bin_probabilities(scores.list_stated(some, state))
+        every = scores.bin_probabilities(scores.list_stated(some, state))
+        bins = [one for one in every if one.true.clusters >= scores.FEWEST_CAMPAIGNS]
         title = f"bins of probability that are off: {what}"
         if not bins:
-            yield Row(title, None, "", None, "no study states it")
+            yield Row(title, None, "", None, "no bin has looks from enough campaigns")
             continue
         wrong = [one for one in bins if not one.agrees]
         named = "; ".join(
@@ -151,9 +162,20 @@ def probability_goals(studies: Sequence[JudgedStudy]) -> Iterator[Row]:
 
 
 def stop_goals(studies: Sequence[JudgedStudy]) -> Iterator[Row]:
-    """Who stops as soon as the study says so loses no more than the tolerance on average."""
+    """Who stops as soon as the study says so loses no more than the tolerance, mostly and on
+    average."""
     some = scores.select(studies, None, RULE)
-    for tolerance in STOP_TOLERANCES:
+    held_out = [one for one in some if one.table in tables.HELD_OUT]
+    for group, few in (("tables that chose nothing", held_out), ("all tables", some)):
+        for tolerance in TOLERANCES:
+            found = scores.follow_stop_rule(few, tolerance)
+            what = f"first yeses that were right, tolerance {tolerance:g}, {group}"
+            if found is None:
+                yield Row(what, None, "", None, "no study says yes")
+                continue
+            note = f"{interval_text(found.within)}; {found.within.studies} of {found.studies}"
+            yield Row(what, 100 * found.within.value, "%", Goal(">=", 100 * LEAST_RIGHT), note)
+    for tolerance in TOLERANCES:
         found = scores.follow_stop_rule(some, tolerance)
         what = f"mean loss after stopping with tolerance {tolerance:g}"
         if found is None:
@@ -189,6 +211,7 @@ def document(studies: Sequence[JudgedStudy], goals: Sequence[Row]) -> str:
         ],
         ["## Goals", lines([result_tables.COLUMNS, *(row.cells for row in goals)])],
         ["## Intervals", COVERAGE, *coverage_sections(studies)],
+        ["## Tables whose intervals are too narrow", NARROW, lines(narrow_cells(studies))],
         ["## By table", *by_table_sections(studies)],
         ["## Probabilities", RELIABILITY, *probability_sections(studies)],
         ["## Expected losses", LOSSES, *loss_sections(studies)],
@@ -262,6 +285,39 @@ def coverage_line(
     )
 
 
+def narrow_cells(studies: Sequence[JudgedStudy]) -> list[tuple[str, ...]]:
+    head = ("table", "noise", "results", "95 % intervals", "of results left out", "above", "cause")
+    measures: tuple[scores.Measure, ...] = (
+        lambda one: one.unmeasured.coverage_95,
+        lambda one: none_as_nan(one.left_out_coverage),
+        lambda one: one.unmeasured.above,
+        lambda one: one.skill,
+        lambda one: none_as_nan(one.left_out_skill),
+    )
+    body = []
+    for noise, results, some in settings(studies):
+        found = [scores.table_means(some, results, measure) for measure in measures]
+        for table in found[0]:
+            covered, left_out, above, skill, seen_skill = (one[table] for one in found)
+            if covered < LOW:
+                cause = name_cause(covered, left_out, skill, seen_skill)
+                cells = (percent(covered), percent(left_out), percent(above), cause)
+                body.append((table, f"{noise:g}", f"{results}", *cells))
+    return [head, *body]
+
+
+def name_cause(covered: float, left_out: float, skill: float, seen_skill: float) -> str:
+    """Say why the intervals of unmeasured rows are too narrow, as far as the numbers tell."""
+    if left_out < LEAST:
+        return f"the model: {percent(left_out)} of the results left out are inside theirs as well"
+    if skill < seen_skill - 0.2:
+        return (
+            "the rows that were measured: they are predicted from each other with the skill "
+            f"{seen_skill:.2f}, all other rows with {skill:.2f}"
+        )
+    return f"not known: the results left out are covered to {percent(left_out)}"
+
+
 def by_table_sections(studies: Sequence[JudgedStudy]) -> Iterator[str]:
     measures: Mapping[str, tuple[scores.Measure, Callable[[float], str]]] = {
         "95 % intervals": (lambda one: one.unmeasured.coverage_95, percent),
@@ -269,8 +325,6 @@ def by_table_sections(studies: Sequence[JudgedStudy]) -> Iterator[str]:
         "error": (lambda one: one.unmeasured.error, two_digits),
         "skill": (lambda one: one.skill, two_digits),
         "leave-one-out skill": (lambda one: none_as_nan(one.left_out_skill), two_digits),
-        "best, stated": (lambda one: one.probability, percent),
-        "best, right": (lambda one: float(scores.state_best(one)[1]), percent),
         "loss, stated": (lambda one: none_as_nan(one.stated_loss), three_digits),
         "loss, true": (lambda one: one.loss, three_digits),
     }
@@ -281,7 +335,7 @@ def by_table_sections(studies: Sequence[JudgedStudy]) -> Iterator[str]:
         }
         body = [
             (table, *(write_it(found[name][table]) for name, (_, write_it) in measures.items()))
-            for table in tables.NAMES
+            for table in (*tables.NAMES, *tables.PERMUTED)
             if table in found["skill"]
         ]
         yield f"### Noise {noise:g}, {results} results"
@@ -294,7 +348,7 @@ def probability_sections(studies: Sequence[JudgedStudy]) -> Iterator[str]:
         for design, title in TITLES.items():
             stated = scores.list_stated(scores.select(studies, None, design), state)
             bins = scores.bin_probabilities(stated)
-            head = ("stated", "mean stated", "right", "agrees", "statements", "tables")
+            head = ("stated", "mean stated", "right", "agrees", "looks", "campaigns")
             body = [bin_line(one, f"{percent(one.low)} to {percent(one.high)}") for one in bins]
             if body:
                 yield f"{title[0].upper()}{title[1:]}:"
@@ -303,12 +357,17 @@ def probability_sections(studies: Sequence[JudgedStudy]) -> Iterator[str]:
         if body:
             yield f"{TITLES[RULE][0].upper()}{TITLES[RULE][1:]}, all probabilities together:"
             yield lines([("noise", "results", *head[1:], "Brier score"), *body])
+    yield "### The unmeasured row of a higher estimate is better"
+    stated = scores.list_untested(scores.select(studies, None, RULE))
+    bins = scores.bin_probabilities(stated)
+    body = [bin_line(one, f"{percent(one.low)} to {percent(one.high)}") for one in bins]
+    yield lines([head, *body]) if body else "No study names one."
     yield "### Intervals of the rows that an answer names"
     yield lines(named_row_cells(studies))
 
 
 def pooled_lines(
-    studies: Sequence[JudgedStudy], state: Callable[[Statements], tuple[float, bool] | None]
+    studies: Sequence[JudgedStudy], state: Callable[[Look], tuple[float, bool]]
 ) -> Iterator[tuple[str, ...]]:
     """All statements of one kind together, by noise and number of results."""
     for noise, results, some in settings(studies):
@@ -324,10 +383,16 @@ def bin_line(one: scores.Bin, *names: str) -> tuple[str, ...]:
         *names,
         percent(one.stated),
         share_text(one.true),
-        "yes" if one.agrees else "NO",
+        agreement(one),
         f"{one.true.studies}",
-        f"{one.true.tables}",
+        f"{one.true.clusters}",
     )
+
+
+def agreement(one: scores.Bin) -> str:
+    if one.true.clusters < scores.FEWEST_CAMPAIGNS:
+        return "-"
+    return "yes" if one.agrees else "NO"
 
 
 def named_row_cells(studies: Sequence[JudgedStudy]) -> list[tuple[str, ...]]:
@@ -384,7 +449,7 @@ def loss_line(one: scores.Bin, *names: str) -> tuple[str, ...]:
         f"{one.true.value / one.stated:.2f}" if one.stated > 0 else "-",
         "yes" if one.agrees else "NO",
         f"{one.true.studies}",
-        f"{one.true.tables}",
+        f"{one.true.clusters}",
     )
 
 
@@ -399,7 +464,7 @@ def stop_cells(studies: Sequence[JudgedStudy]) -> list[tuple[str, ...]]:
         "losses within the tolerance",
     )
     body = []
-    for tolerance in STOP_TOLERANCES:
+    for tolerance in TOLERANCES:
         for noise in noises_of(studies):
             found = scores.follow_stop_rule(scores.select(studies, noise, RULE), tolerance)
             if found:
@@ -503,9 +568,7 @@ def content(studies: Sequence[JudgedStudy], goals: Sequence[Row]) -> dict[str, A
         },
         "losses": scores.bin_losses(scores.list_losses(rule)),
         "stop rule": [
-            found
-            for tolerance in STOP_TOLERANCES
-            if (found := scores.follow_stop_rule(rule, tolerance))
+            found for tolerance in TOLERANCES if (found := scores.follow_stop_rule(rule, tolerance))
         ],
         "cautions": [
             {"noise": noise, "results": results, **vars(scores.count_cautions(some, results))}

@@ -19,6 +19,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Direction
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain, read_space
 from kernelbandits.formatting import format_count
+from kernelbandits.insight.tolerance import is_within
 from kernelbandits.measuring import (
     Attempt,
     MapperMeasurer,
@@ -230,7 +231,7 @@ def optimize(
     if study is None:
         player = choose_policy(policy, domain, n_rounds, seed, name)
         streams = getattr(player, "streams", Streams(0 if seed is None else seed))
-        begun = nullcontext(Run(player, streams, sign, measurer, deadline))
+        begun = nullcontext(Run(player, streams, sign, measurer, deadline, is_within))
     else:
         needed = "no policy beside a study, which has a policy of its own"
         checks.needs(policy is None, "optimize", needed, policy)

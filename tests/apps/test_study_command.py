@@ -1043,7 +1043,7 @@ def test_a_suggestion_that_repeats_a_row_says_so_wherever_it_is_explained(twins)
         said("tell", twins, "--row", row, value)
     asked = document("ask", twins, "--worker", "anna")[0]
     before = 2 if asked["row"] in (0, 2) else 1
-    words = f"Row {asked['row']} was measured {'2 times' if before > 1 else 'once'} before"
+    words = f"Row {asked['row']} was measured {'twice' if before > 1 else 'once'} before"
     assert asked["why"].startswith(words)
     assert f"Why: {words}" in said("ask", twins, "--worker", "anna")
     assert document("explain", twins, asked["trial"])["sentence"].startswith(words)

@@ -7,6 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 import kernelbandits as kb
 from conftest import single_members
@@ -303,3 +305,55 @@ def test_kernels_of_one_form_have_their_own_covariances():
     for chosen in (kernels, [*kernels, kb.Linear()]):
         wanted = np.array([kernel(points, points) for kernel in chosen])
         np.testing.assert_allclose(KernelStack(chosen)(points, points), wanted, rtol=1e-12)
+
+
+# The evidence for the model against rows drawn from a hat
+
+
+def test_the_log_odds_are_those_of_two_densities_of_each_result_given_the_others():
+    measured = np.array([0.1, 0.9, 0.4, 0.45, 1.3, 0.2])
+    predicted = np.array([0.2, 0.8, 0.5, 0.4, 1.0, 0.1])
+    sd = np.full(6, 0.2)
+    expected = 0.0
+    for i in range(6):
+        others = np.delete(measured, i)
+        spread = others.std(ddof=1) * math.sqrt(1 + 1 / 5)
+        from_hat = student.logpdf(measured[i], 4, loc=others.mean(), scale=spread)
+        expected += norm.logpdf(measured[i], predicted[i], 0.2) - from_hat
+    found = example(measured, predicted, sd)
+    assert found.log_odds == pytest.approx(expected, rel=1e-12)
+    assert found.trust == pytest.approx(1 / (1 + math.exp(-0.15 * expected)), rel=1e-12)
+    assert found.upper_spread == pytest.approx((1.3 + 0.9) / 2 - 0.45)
+
+
+def test_the_log_odds_do_not_depend_on_the_units():
+    rng = np.random.default_rng(1)
+    measured, error = rng.normal(size=12), rng.normal(size=12)
+    once = example(measured, measured + 0.3 * error, np.full(12, 0.3))
+    other = example(1e6 + 40 * measured, 1e6 + 40 * (measured + 0.3 * error), np.full(12, 12.0))
+    assert other.log_odds == pytest.approx(once.log_odds, rel=1e-6)
+    assert other.upper_spread == pytest.approx(40 * once.upper_spread, rel=1e-6)
+
+
+@pytest.mark.parametrize("values", [[1.0] * 8, [1.0] * 7 + [2.0]])
+def test_equal_results_leave_the_odds_finite(values):
+    found = example(np.array(values), np.array(values) + 1e-3, np.full(8, 0.1))
+    assert math.isfinite(found.log_odds)
+    assert 0 <= found.trust <= 1
+
+
+def test_a_smooth_function_is_trusted_and_shuffled_values_are_not():
+    rng, trusted = np.random.default_rng(3), {"smooth": [], "shuffled": []}
+    points = rng.random((200, 2))
+    values = np.sin(4 * points[:, 0]) + points[:, 1] ** 2
+    for seed in range(12):
+        arms = np.random.default_rng(seed).permutation(200)[:25]
+        for name in trusted:
+            policy = kb.Auto(points, goal="find", seed=seed)
+            told = values[arms] if name == "smooth" else rng.permutation(values[arms])
+            pairs = zip(arms.tolist(), told.tolist(), strict=True)
+            policy.tell_all([(policy.choice(arm), y) for arm, y in pairs])
+            trusted[name].append(kb.insight.leave_one_out(policy).trust)
+    assert min(trusted["smooth"]) > 0.95
+    error = np.std(trusted["shuffled"], ddof=1) / math.sqrt(12)
+    assert np.mean(trusted["shuffled"]) + 3 * error < 0.8

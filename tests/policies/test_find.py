@@ -38,10 +38,10 @@ class TestWhatIsPlayed:
         play(policy, values, 20)
         assert policy.recommend() == values.argmax()
 
-    def test_the_choice_maximises_the_mean_improvement_of_the_members(self):
+    def test_arms_are_drawn_by_the_fourth_power_of_the_mean_improvement_of_the_members(self):
         """By the definition: what one reward adds to the best estimate of a member, averaged."""
         values = bowl(GRID)
-        policy = kb.Auto(kb.Arms(GRID), goal="find", seed=1, ties="lowest")
+        policy = kb.Auto(kb.Arms(GRID), goal="find", seed=1, noise=0.0)
         arms = play(policy, values, 8)
         fresh = np.setdiff1d(np.arange(len(GRID)), arms)
         total = np.zeros(len(GRID))
@@ -51,9 +51,19 @@ class TestWhatIsPlayed:
             step = variance / np.sqrt(variance + scales.noise_variance)
             best = posterior.means[i, np.unique(arms)].max()
             total += np.exp(log_expected_improvement(posterior.means[i], step, best))
-        choice = policy.ask()
-        assert "drawn" not in choice.note
-        assert choice.arm == fresh[total[fresh].argmax()]
+        # Without noise nothing is gained by playing an arm again.
+        chances = np.zeros(len(GRID))
+        chances[fresh] = (total[fresh] / total[fresh].max()) ** 4
+        chances /= chances.sum()
+        choices = [policy.ask(t, kb.Streams(5)) for t in range(1, 2001)]
+        counts = np.bincount([choice.arm for choice in choices], minlength=len(GRID))
+        errors = np.sqrt(2000 * chances * (1 - chances)) + 1
+        assert (np.abs(counts - 2000 * chances) < 4 * errors).all()
+        choice = choices[0]
+        assert choice.note["draw_chance"] == pytest.approx(chances[choice.arm], rel=1e-6)
+        assert f"drawn with probability {choice.note['draw_chance']:.2g}" in (
+            kb.insight.explain(policy, choice).sentence()
+        )
         units, best = policy.units, policy.posterior.mean[np.unique(arms)].max()
         gained = total[choice.arm] / len(policy.posterior.kernels)
         expected = units.original(best + gained) - units.original(best)
@@ -313,46 +323,35 @@ def test_a_noise_that_identical_repeats_contradict_does_not_repeat_rows_for_ever
 
 
 class TestInCaseTheModelMisleads:
-    """One choice in five is drawn at random from the places without a result."""
+    """Arms are drawn, and one point in five of a noisy box is any point."""
 
-    def test_about_a_fifth_of_the_choices_is_drawn_and_never_a_row_with_a_result(self):
-        values, rounds = bowl(GRID), 60
-        drawn = total = 0
-        for seed in range(6):
-            policy, measured = kb.Auto(kb.Arms(GRID), goal="find", seed=seed), set()
-            for _ in range(rounds):
-                choice = policy.ask()
-                if "drawn" in choice.note:
-                    drawn += 1
-                    assert choice.arm not in measured
-                total += "first" not in choice.note
-                measured.add(choice.arm)
-                policy.tell(choice, values[choice.arm])
-        standard_error = math.sqrt(IGNORED * (1 - IGNORED) / total)
-        assert abs(drawn / total - IGNORED) < 4 * standard_error
-
-    def test_rows_that_failed_or_are_pending_are_not_drawn(self):
-        policy = told_auto(kb.Arms(GRID), 4)
-        policy.fail(policy.choice(70))
-        pending = [policy.choice(arm) for arm in (60, 61)]
-        for t in range(1, 200):
-            choice = policy.ask(t, kb.Streams(3), pending=pending, arms=[0, 60, 61, 70, 5])
-            if "drawn" in choice.note:
-                assert choice.arm in (0, 5)
-
-    def test_nothing_is_drawn_where_all_rows_have_results(self):
-        policy = told_auto(kb.Arms(GRID), len(GRID))
-        choices = [policy.ask(t, kb.Streams(3)) for t in range(1, 60)]
-        assert not any("drawn" in choice.note for choice in choices)
-
-    def test_nothing_is_drawn_in_the_last_tenth_of_the_rounds_nor_with_the_goal_earn(self):
+    def test_nothing_is_left_to_chance_in_the_last_tenth_of_the_rounds_nor_with_the_goal_earn(
+        self,
+    ):
         ending = kb.Auto(kb.Arms(GRID), goal="find", rounds=100)
         earning = kb.Auto(kb.Arms(GRID), goal="earn")
         for policy, rounds in ((ending, range(91, 101)), (earning, range(1, 60))):
             for arm in range(4):
                 policy.tell(policy.choice(arm), 0.1 * arm)
-            for t in rounds:
-                assert "drawn" not in policy.ask(t, kb.Streams(3)).note
+            choices = [policy.ask(t, kb.Streams(3)) for t in rounds]
+            assert not any("draw_chance" in choice.note for choice in choices)
+            assert len({choice.arm for choice in choices}) == 1 or policy is earning
+
+    def test_arms_that_are_told_apart_by_nothing_have_the_same_chance(self):
+        """As from a hat: the values are permuted, so no model can be of use."""
+        values = np.random.default_rng(8).permutation(bowl(GRID))
+        policy = kb.Auto(kb.Arms(GRID), goal="find", seed=1)
+        arms = play(policy, values, 40)
+        assert len(set(arms)) >= 38
+        assert policy.ask().note["draw_chance"] < 0.2
+
+    def test_about_a_fifth_of_the_points_of_a_box_is_drawn(self):
+        policy = kb.Auto(kb.Box((0.0,), (1.0,)), goal="find", noise=0.5)
+        for x in (0.1, 0.3, 0.6, 0.9):
+            policy.tell(kb.Choice(x=np.array([x])), x + math.sin(99 * x))
+        notes = [policy.ask(t, kb.Streams(3)).note for t in range(1, 301)]
+        drawn, error = sum("drawn" in note for note in notes), math.sqrt(300 * 0.2 * 0.8)
+        assert abs(drawn - 300 * IGNORED) < 4 * error
 
     def test_points_of_a_box_are_drawn_under_noise_only(self):
         def count_drawn(noise):
@@ -366,16 +365,80 @@ class TestInCaseTheModelMisleads:
         assert count_drawn(0.5) > 0
 
     def test_what_was_drawn_is_said(self):
-        policy = told_auto(kb.Arms(GRID), 6)
-        choice = next(
-            one for t in range(1, 60) if "drawn" in (one := policy.ask(t, kb.Streams(3))).note
-        )
+        policy = kb.Auto(kb.Box((0.0,), (1.0,)), goal="find", noise=0.5)
+        for x in (0.1, 0.3, 0.6, 0.9):
+            policy.tell(kb.Choice(x=np.array([x])), x + math.sin(99 * x))
+        choices = (policy.ask(t, kb.Streams(3)) for t in range(1, 60))
+        choice = next(choice for choice in choices if "drawn" in choice.note)
         assert "was drawn at random" in kb.insight.explain(policy, choice).sentence()
 
 
-def told_auto(domain, results):
-    """Auto with the results of so many arms."""
-    policy = kb.Auto(domain, goal="find", seed=1)
-    values = bowl(GRID)
-    policy.tell_all([(policy.choice(arm), float(values[arm])) for arm in range(results)])
-    return policy
+class TestTies:
+    """The greatest reward came more than once: a scale that ends there gives it again."""
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_two_rows_at_100_percent_do_not_keep_the_others_from_being_measured(self, seed):
+        values = np.array([100.0, 100.0, 20.0, 40.0, 60.0, 80.0, 30.0, 10.0])
+        policy = kb.Auto(np.linspace(0, 1, 8)[:, None], goal="find", seed=seed)
+        assert sorted(play(policy, values, 8)) == list(range(8))
+
+    def test_once_a_repeat_differs_the_noise_is_there_and_ties_are_measured_again(self):
+        policy = kb.Auto(np.eye(8), goal="find", seed=1)
+        rewards = [(0, 3.0), (1, 3.0), *((arm, 0.1 * arm) for arm in range(2, 8)), (2, 0.6), (3, 0)]
+        policy.tell_all([(policy.choice(arm), y) for arm, y in rewards])
+        assert not policy.learner.noise_evidence().settled_best.any()
+        arms = [policy.ask(t, kb.Streams(t)).arm for t in range(1, 60)]
+        assert {0, 1} <= set(arms)
+
+    def test_a_noise_that_was_given_is_there_in_spite_of_ties(self):
+        policy = kb.Auto(np.eye(8), goal="find", seed=1, noise=0.5)
+        rewards = [(0, 3.0), (1, 3.0), *((arm, 0.1 * arm) for arm in range(2, 8))]
+        policy.tell_all([(policy.choice(arm), y) for arm, y in rewards])
+        arms = [policy.ask(t, kb.Streams(t)).arm for t in range(1, 60)]
+        assert {0, 1} <= set(arms)
+
+
+class TestSpacesThatCanBeListed:
+    """Their points are drawn by the rule of arms."""
+
+    def test_the_chances_are_those_of_the_same_points_as_arms(self):
+        space = kb.MixedBox({"turns": kb.Integer(0, 8), "cups": kb.Integer(0, 8)})
+        grid = np.array([(a, b) for a in range(9) for b in range(9)], dtype=float)
+        prior = Prior(additive=None, nugget=None)
+        settings = {"goal": "find", "seed": 1, "prior": prior, "members": 1, "transform": False}
+        points = kb.Auto(space, first=2, **settings)
+        arms = kb.Auto(kb.Arms(grid / 8), first=2, **settings)
+        for number in (4, 40, 76, 12, 68, 33):
+            reward = float(bowl(grid[number] / 8))
+            points.tell(
+                kb.Choice(x=dict(zip(("turns", "cups"), grid[number], strict=True))), reward
+            )
+            arms.tell(arms.choice(number), reward)
+        for t in range(1, 20):
+            one, other = (policy.ask(t, kb.Streams(t)) for policy in (points, arms))
+            assert [one.x["turns"], one.x["cups"]] == grid[other.arm].tolist()
+            for name in ("draw_chance", "improvement"):
+                assert one.note[name] == pytest.approx(other.note[name], rel=1e-6)
+
+    def test_a_part_is_drawn_from_and_the_best_point_outside_counts(self):
+        space = kb.MixedBox({"turns": kb.Integer(0, 8), "acid": kb.Category(("a", "b"))})
+        policy = kb.Auto(space, goal="find", seed=1)
+        for turns, acid in ((0, "a"), (4, "a"), (8, "a"), (2, "b"), (6, "b")):
+            policy.tell(kb.Choice(x={"turns": turns, "acid": acid}), turns + 5.0 * (acid == "a"))
+        part = kb.domains.Part(space, {"acid": "b"})
+        choices = [policy.ask(t, kb.Streams(t), arms=part) for t in range(1, 20)]
+        assert {choice.x["acid"] for choice in choices} == {"b"}
+        free = next(
+            one for t in range(1, 200) if (one := policy.ask(t, kb.Streams(t))).x == choices[0].x
+        )
+        assert choices[0].note["improvement"] == pytest.approx(free.note["improvement"])
+
+    def test_a_larger_space_is_searched_and_its_best_point_is_not_measured_for_ever(self):
+        space = kb.MixedBox({"a": kb.Integer(0, 60), "b": kb.Integer(0, 60)})
+        policy, seen = kb.Auto(space, goal="find", seed=1), []
+        for _ in range(25):
+            choice = policy.ask()
+            seen.append((choice.x["a"], choice.x["b"]))
+            policy.tell(choice, float(bowl(np.array(seen[-1]) / 60)))
+        assert "draw_chance" not in choice.note
+        assert max(seen.count(one) for one in seen) <= 3

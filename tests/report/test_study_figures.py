@@ -909,17 +909,16 @@ def test_the_methods_paragraph_counts_by_how_each_trial_was_chosen(tmp_path):
     study.tell(row=4, value=0.35)
     study.tell(row=6, failed=True)
     asked = [event.body["note"] for event in study.history() if event.kind == "asked"]
-    initial, drawn = (sum(word in note for note in asked) for word in ("first", "drawn"))
+    initial, drawn = (sum(word in note for note in asked) for word in ("first", "draw_chance"))
     assert 0 < initial < 7
-    assert drawn
+    assert initial + drawn == 7
     told = study.to_dataframe()
     repeated = int((told["state"] == "told").sum()) - told["row"][told["state"] == "told"].nunique()
     text = describe_methods(study, study.status())
     assert "10 measurements were made, of which 1 failed" in text
     assert f"{repeated} repeated a candidate that had a result" in text
     assert f"{initial} belonged to an initial design" in text
-    assert f"{drawn} were drawn at random" in text
-    assert f"{7 - initial - drawn} had the largest expected improvement" in text
+    assert f"{drawn} were drawn with a probability in proportion to the fourth power" in text
     assert "3 came from choices by hand" in text
 
 

@@ -86,6 +86,19 @@ class NoiseEvidence:
         summary = Summary.of("Auto", *self.totals)
         return summary.rewards > len(self.rewards) and summary.scatter == 0
 
+    @property
+    def settled_best(self) -> Mask:
+        """Which points have the greatest reward, if it came more than once and no repeat differed.
+
+        A scale that ends there gives it again, so that another repeat is expected to tell nothing.
+        """
+        rewards = self.rewards
+        scatter = scatters("Auto", rewards.counts, rewards.sums, rewards.squares)
+        means = rewards.sums / rewards.counts
+        best = means == means.max()
+        came_again = rewards.counts[best].sum() > 1
+        return np.asarray(best & came_again & (scatter.sum() == 0))
+
     @cached_property
     def equal_points(self) -> Mask:
         """Which points have several rewards, all of them equal."""

@@ -121,6 +121,13 @@ class Rewards:
         """Return the number of rewards at the point in this position."""
         return self._counts[slot]
 
+    def values_in(self, slot: int) -> list[float]:
+        """Return the rewards at the point in this position, in order."""
+        if self._counts[slot] == 1:
+            return [self.origin + self._sums[slot]]
+        pairs = zip(self._slots, self._differences, strict=True)
+        return [self.origin + difference for place, difference in pairs if place == slot]
+
     def mean_before(self, slot: int, value: float) -> float:
         """Return the mean of the rewards in a position without the last one, which is given."""
         rest = self._sums[slot] - (value - self.origin)

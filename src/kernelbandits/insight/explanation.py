@@ -49,6 +49,10 @@ class Explanation:
     """Whether it was made before anything was known."""
     drawn: bool = False
     """Whether it was drawn at random, in case the model misleads."""
+    alone: bool = False
+    """Whether it was played again because it led all others by a single reward."""
+    draw_chance: float | None = None
+    """With which probability it was drawn; None for rules that do not draw arms."""
     pending: int = 0
     """How many rewards were pending when it was made."""
     pending_sd: float | None = None
@@ -72,6 +76,9 @@ class Explanation:
         if self.drawn:
             reason = "was drawn at random, as one choice in five is, in case the model misleads"
             return f"{format_point(self.x)} {reason}: {self._show_estimate()}."
+        if self.alone:
+            reason = "is played again, since it led all others by a single reward"
+            return f"{format_point(self.x)} {reason}: {self._show_estimate()}."
         chosen = f"{format_point(self.x)}: {self._show_estimate()}{self._show_index()}."
         return f"{chosen} {self._show_highest()}{self._show_working_set()}"
 
@@ -87,6 +94,8 @@ class Explanation:
         return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, {best}"
 
     def _show_index(self) -> str:
+        if self.draw_chance is not None:
+            return f", drawn with probability {self.draw_chance:.2g}"
         if self.bonus is None:
             return ""
         index = f"{self.mean + self.bonus:.4g}"
@@ -153,6 +162,8 @@ def explain(policy: Policy, choice: Choice, arms: Any = None) -> Explanation:
         compared=len(compared.contenders),
         first=bool(note.get("first")),
         drawn="drawn" in note,
+        alone="alone" in note,
+        draw_chance=note.get("draw_chance"),
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
         working_set=int(note["working_set"]) if "working_set" in note else None,

@@ -10,8 +10,7 @@ acquisition is a `MixtureAcquisition` with `score_mixture` and, to be played on 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -66,8 +65,6 @@ class Acquisition:
     the best estimate."""
     search_steps: ClassVar[int] = STEPS
     """The most steps of an ascent in the search for the greatest score on a box."""
-    repeats: Mapping[bytes, float] = {}
-    """The scores of points that were measured before, where they differ, by `row_keys`."""
 
     @property
     def uses_sd(self) -> bool:
@@ -204,7 +201,6 @@ class LogExpectedImprovement(Acquisition):
 
     best: Any
     """What is to be improved on, in the units of the posterior: a number for each member, (M,)."""
-    repeats: Mapping[bytes, float] = field(default_factory=dict)
     from_best: bool = False
     highest: float | None = None
     """The highest estimate of the mixture, over which a note states the improvement."""
@@ -231,11 +227,11 @@ class LogExpectedImprovement(Acquisition):
         return total, weights * by_mean, weights * by_sd
 
     def of_member(self, member: int) -> LogExpectedImprovement:
-        return replace(self, best=self.best[[member]], repeats={})
+        return replace(self, best=self.best[[member]])
 
     def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
-        """Return ln of the expected improvement for each unit of cost."""
-        return scores - np.log(costs)
+        """Return ln of the expected improvement for its cost; the cheapest arm costs 1."""
+        return np.asarray(scores - np.log(costs / costs.min()))
 
     def note(self, score: float, mean: float, units: Standard) -> dict[str, float]:
         highest = float(self.best.mean()) if self.highest is None else self.highest
@@ -480,21 +476,13 @@ class Surface:
             moments = self.posterior.members_at(rows)
         else:
             moments = self.form.at(rows, self.acquisition.uses_sd)
-        return self._replace_repeats(rows, self.acquisition.score(*moments))
+        return self.acquisition.score(*moments)
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         """Return the score and its gradient."""
         derivatives, uses_sd = self.acquisition.derivatives, self.acquisition.uses_sd
         values, slopes = self.form.slopes(rows, derivatives, uses_sd)
-        return self._replace_repeats(rows, values), slopes
-
-    def _replace_repeats(self, rows: Array, values: Array) -> Array:
-        """Return the values, with the scores of points that were measured before."""
-        repeats = self.acquisition.repeats
-        if not repeats:
-            return values
-        pairs = zip(row_keys(rows), values.tolist(), strict=True)
-        return np.array([repeats.get(key, value) for key, value in pairs])
+        return values, slopes
 
 
 def posterior_mean(posterior: Any) -> Surface:

@@ -30,27 +30,30 @@ from kernelbandits.exploration import Exploration, PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
+    NO_CHANCE,
     Acquisition,
     ArmScores,
     LogExpectedImprovement,
     Lookahead,
     Surface,
-    log_mean_exp,
     row_keys,
 )
 from kernelbandits.policies.arm_scores import (
     NOISELESS,
     score_improvement,
     score_lookahead,
-    score_repeats,
 )
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location, draw_locations
 from kernelbandits.policies.learner import Learner, Observation
+from kernelbandits.policies.lone_results import (
+    is_contradicted,
+    results_at,
+    stands_alone,
+)
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
     ArmList,
@@ -94,14 +97,14 @@ GROWTH = 1.2
 NOISY = 1e-3
 """On a box, from this noise variance on, in squared spreads of the rewards, the noise counts as
 real: a function without noise has less of it once some rewards are known."""
+POWER = 4.0
+"""An arm is drawn with a probability in proportion to this power of what it is expected to add."""
+LISTED = 2000
+"""The points of a space with no more than this many are listed and drawn like arms."""
 IGNORED = 0.2
-"""With the goal find, the share of choices that ignore the model (`Auto._ignores_model`)."""
-ENOUGH = 0.95
-"""The probability of being within a tolerance that ends a run, as in a study."""
-FEWEST_JUDGED = 5
-"""With fewer rewards the scale of the objective is unknown, and no tolerance ends a run."""
-SURE = 2.0
-"""The noise of one result is rarely larger than this many of its standard deviations."""
+"""On a box under noise, the share of choices that ignore the model (`Auto._ignores_model`)."""
+CONFIRMED = 2
+"""A place that stands alone is measured again until it has more results than this."""
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
 
@@ -118,17 +121,19 @@ class FittedRule(NamedTuple):
 class Auto(IndexPolicy):
     """A policy that fits all scales to the rewards: nothing has to be given.
 
-    There are two goals. To *find* the best answer when the budget ends, it plays what is expected
-    to add most to the best estimate, and in one round of five a place at random, in case the model
-    misleads (on a box only if there is noise). To *earn* a large total while measuring, it plays
-    the greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for
-    the rounds to come (`acquisition.Lookahead`). With a `width` or an `exploration` law, and
-    where costs differ, it plays the paper's index, mean + w_t width_t sd. The first choices are an
-    initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
-    plausible sets of them, over which the posterior is averaged. They are fitted again at
-    geometrically spaced numbers of rewards, by `tell` only (`learner`). Notes are in the units
-    of the rewards. Of more than 100 000 arms it looks at a working set of 20 000, which is chosen
-    again at each fit (`working_set`).
+    There are two goals. To *find* the best answer when the budget ends, it draws an arm (or a point
+    of a space with at most 2000 points) with a probability in proportion to the fourth power of
+    what it is expected to add to the best estimate. On a box it plays what is expected to add most,
+    and if there is noise, in one round of five a point at random, in case the model misleads. A
+    place that leads all others by a single reward is played again first. To *earn* a large total
+    while measuring, it plays the greatest mean + horizon * gain: the estimate, and what one reward
+    is expected to teach for the rounds to come (`acquisition.Lookahead`). With a `width` or an
+    `exploration` law, and where costs differ, it plays the paper's index, mean + w_t width_t sd.
+    The first choices are an initial design. Then lengthscales, signal and noise of a kernel are
+    fitted to the rewards: eight plausible sets of them, over which the posterior is averaged. They
+    are fitted again at geometrically spaced numbers of rewards, by `tell` only (`learner`). Notes
+    are in the units of the rewards. Of more than 100 000 arms it looks at a working set of 20 000,
+    which is chosen again at each fit (`working_set`).
 
     Parameters
     ----------
@@ -146,8 +151,8 @@ class Auto(IndexPolicy):
         The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
         allowed. Rewards that contradict it overrule it (`fits.noise_contradicted`).
     rounds
-        How many rewards there will be, if that is known. With the goal "find" no choice is made at
-        random in the last tenth of them. With the goal "earn" what a reward teaches counts for the
+        How many rewards there will be, if that is known. With the goal "find" no choice is left to
+        chance in the last tenth of them. With the goal "earn" what a reward teaches counts for the
         rounds that are left, and so less is explored towards the end. Without it, and once more
         rounds were played than it says, as many rounds are expected as were played, at least 40 in
         all. An experiment tells its policies the horizon.
@@ -321,8 +326,8 @@ class Auto(IndexPolicy):
         """Return the choice of round t; without t that of the next round.
 
         Without `rng` the randomness is that of the policy's seed. With `costs` the initial design
-        and choices at random take only arms that cost no more than the median of those allowed. All
-        else is as for every policy (`Policy.ask`).
+        takes only arms that cost no more than the median of those allowed. All else is as for every
+        policy (`Policy.ask`).
         """
         turn = self._next_round(pending) if t is None else t
         randomness = self.streams if rng is None else rng
@@ -412,8 +417,15 @@ class Auto(IndexPolicy):
         known = self.rewards.events + len(now.pending_places)
         if not self.rewards.events or known < self.first:
             return self._choose_initial(now)
-        if self._ignores_model(now):
-            location = self._draw_unmeasured(now)
+        location = self._find_lone_place(now)
+        if location is not None:
+            return self._choose_location(location, now, {"alone": 1.0})
+        if self.goal == "find" and now.place.context is None and not self._is_ending(now):
+            if self.finite:
+                return self._draw_arm(now)
+            if is_listed(now.place):
+                return self._draw_point(now)
+            location = self._draw_untried(now) if self._ignores_model(now) else None
             if location is not None:
                 return self._choose_location(location, now, {"drawn": IGNORED})
         choice = super().choose(now)
@@ -443,40 +455,116 @@ class Auto(IndexPolicy):
             return Lookahead(best, self.learner.noises, horizon, self._highest_estimate())
         return LogExpectedImprovement(
             best,
-            repeats=self._score_played(now),
             from_best=self._improves_on_difference(now),
             highest=self._highest_estimate(),
         )
 
-    def _ignores_model(self, now: Round) -> bool:
-        """Tell whether this round takes a place at random, in case the model misleads.
+    def _draw_arm(self, now: Round) -> Choice:
+        """Draw an arm, with a probability in proportion to the fourth power of what it adds.
 
         A model can predict most rewards well and still look in the wrong place: rows about 0.7 on
         which it agrees with itself, and a few about 1 elsewhere. Its own evidence does not show
-        that. So with the goal find one choice in five ignores it, but for the last tenth of the
-        rounds. In a context every choice counts, and none does. On a box without noise the model
-        leads to the optimum by ever smaller steps, and random points are no hedge worth their price
-        (docs/decisions/0029).
+        that. Drawn so, arms that are expected to add about the same all have their turn, as from a
+        hat where the model tells nothing apart. Where one is expected to add much more than all
+        others, it is chosen nearly always (docs/decisions/0029).
         """
-        if self.goal != "find" or self._is_ending(now) or now.place.context is not None:
-            return False
-        hedged = self.finite or self.calibration.noise_variance > NOISY
-        return hedged and now.randomness.uniform("weight", now.t) < IGNORED
+        acquisition, mean = self._score_improvement(now), self.posterior.mean
+        numbers = now.place.numbers if isinstance(now.place, ArmList) else None
+        allowed = np.arange(len(mean)) if numbers is None else numbers
+        worth = acquisition.scores[allowed]
+        if now.costs is not None:
+            worth = acquisition.worth(worth, mean[allowed], now.costs[allowed])
+        position, chance = draw_by_worth(worth, now.draw_weight())
+        arm = int(allowed[position])
+        note = acquisition.note(acquisition.scores.item(arm), mean.item(arm), self.units)
+        return self._choice_of_arm(arm, now.sd, now, {**note, "draw_chance": chance})
 
-    def _draw_unmeasured(self, now: Round) -> Location | None:
-        """Draw a place without a result at random; None if there is none, or none that is cheap."""
-        place: Any = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
+    def _draw_point(self, now: Round) -> Choice:
+        """Draw a point of a space that can be listed, by the same rule as an arm."""
+        place: Any = now.place
+        rows = place.complete(place.box.all_rows())
+        tried = np.array([*self.rewards.points, *now.pending_places])
+        allowed, seen = set(row_keys(rows)), dict(zip(row_keys(tried), tried, strict=True))
+        # What was measured outside the part of the space that is allowed counts for the best.
+        every = np.array([*rows, *(row for key, row in seen.items() if key not in allowed)])
+        keys = row_keys(every)
+        known = np.flatnonzero([key in seen for key in keys])
+        means, sds = now.posterior.members_at(every)
+        scores = score_improvement(means, sds**2, self.learner.noises, known)
+        settled = {*row_keys(self.rewards.points[self._settled_best()])}
+        scores[[key in settled for key in keys]] = NO_CHANCE
+        position, chance = draw_by_worth(scores[: len(rows)], now.draw_weight())
+        acquisition = LogExpectedImprovement(
+            means[:, known].max(1), highest=self._highest_estimate()
+        )
+        note = acquisition.note(scores.item(position), means[:, position].mean(), self.units)
+        location = place.location(rows[position][place.columns])
+        return self._choice_at(location, now, {**note, "draw_chance": chance})
+
+    def _settled_best(self) -> Indices:
+        """Return the positions of the points where another reward is expected to be the same.
+
+        They have the greatest reward, and it came again (`NoiseEvidence.settled_best`). A noise
+        that was given is there, whatever the rewards say.
+        """
+        if self.noise is not None and self.noise > 0:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(self.learner.noise_evidence().settled_best)
+
+    def _ignores_model(self, now: Round) -> bool:
+        """Tell whether this round takes a point of a box at random, in case the model misleads.
+
+        Without noise the model leads to the optimum by ever smaller steps, and random points are no
+        hedge worth their price (docs/decisions/0029).
+        """
+        noisy = self.calibration.noise_variance > NOISY
+        return noisy and now.randomness.uniform("weight", now.t) < IGNORED
+
+    def _find_lone_place(self, now: Round) -> Location | None:
+        """Return the place of the best estimate if it leads by a single result (`stands_alone`).
+
+        It is measured again before anything else: its result may be false, and then it misleads the
+        search and the answer. Where results are known to repeat exactly, that would tell nothing,
+        and neither on a box whose rewards show no noise.
+        """
+        if self.goal != "find" or self.noise == 0 or now.place.context is not None:
+            return None
+        unseen = not self.finite and self.calibration.noise_variance <= NOISY
+        if self.noise is None and unseen:
+            return None
+        slot = int(self._estimate_measured().argmax())
+        if self.rewards.count_in(slot) > CONFIRMED or not stands_alone(
+            *results_at(self.rewards, slot)
+        ):
+            return None
+        if self.learner.noise_evidence().repeats_are_equal:
+            return None
+        return self._locate_again(self.rewards.points[slot], now)
+
+    def _estimate_measured(self) -> Array:
+        """Return the estimate at each point with rewards, in the order of their first one."""
         if self.finite:
-            failed = self.failed
-            if self.working_set is not None:
-                failed = self.working_set.positions(failed).tolist()
+            return np.asarray(self.posterior.mean[self.learner.first_arms()])
+        return np.asarray(self.posterior.at(self.rewards.points)[0])
+
+    def _locate_again(self, point: Array, now: Round) -> Location | None:
+        """Return the place of a point that was played; None if it is pending or not allowed."""
+        place = now.place
+        if isinstance(place, ArmList):
+            arm = int(self.learner.arms.index.find(point[None])[0])
             allowed = np.arange(len(place.rows)) if place.numbers is None else place.numbers
-            rest = np.setdiff1d(allowed, [*self._arms_seen(now), *failed])
-            if not len(rest):
+            if arm in now.pending_places or arm not in allowed:
                 return None
-            return draw_locations(list_arms(self.learner.arms, rest), now.t, now.randomness)[0]
+            return list_arms(self.learner.arms, np.array([arm])).location(0)
+        location = place.location(point[place.columns])
+        if any((location.row == row).all() for row in now.pending_places):
+            return None
+        return location if (location.row == point).all() else None
+
+    def _draw_untried(self, now: Round) -> Location | None:
+        """Draw a point that was not tried; None if the points drawn were all tried."""
         tried = {*row_keys(self._tried_points(now))}
-        offers = draw_locations(place, now.t, now.randomness)
+        offers = draw_locations(now.place, now.t, now.randomness)
         fresh = (one for one in offers if row_keys(one.row[None])[0] not in tried)
         return next(fresh, None)
 
@@ -489,27 +577,15 @@ class Auto(IndexPolicy):
         changes in their difference is 0 at the point and small around it. It is needed as well
         where rewards repeat: a corner that gives the same greatest reward may be a limit of
         detection, and lowers no noise (`NoiseEvidence`). Without noise a point is not measured
-        twice anyway. In a context the best point is none that was played.
+        twice anyway, except in a space whose points cannot come closer to the best one. In a
+        context the best point is none that was played.
         """
-        finite = isinstance(self.domain, MixedBox) and math.isfinite(self.domain.count)
-        if finite or now.place.context is not None:
+        if now.place.context is not None:
             return False
+        if isinstance(self.domain, MixedBox) and math.isfinite(self.domain.count):
+            return True
         noisy = self.calibration.noise_variance > NOISY
         return noisy or bool(self.learner.noise_evidence().equal_points.any())
-
-    def _score_played(self, now: Round) -> dict[bytes, float]:
-        """Return ln of what measuring a point of a finite space again is expected to add, by row.
-
-        The expected improvement of the best point over itself is 0.4 sd, and it has no rival close
-        by as in a box of real numbers: without this it would be measured again and again, however
-        equal its results are. A pending reward counts as its own estimate.
-        """
-        if not isinstance(self.domain, MixedBox) or not math.isfinite(self.domain.count):
-            return {}
-        played = np.unique(np.array([*self.rewards.points, *now.pending_places]), axis=0)
-        means, sds = now.posterior.members_at(played)
-        scores = log_mean_exp(score_repeats(means, sds**2, self.learner.noises))
-        return dict(zip(row_keys(played), scores.tolist(), strict=True))
 
     def _highest_estimate(self) -> float:
         """Return the highest estimate at a place with rewards, in the units of the posterior."""
@@ -544,6 +620,8 @@ class Auto(IndexPolicy):
                 self.learner.noises,
                 self._arms_seen(now),
             )
+            best = self.learner.first_arms()[self._settled_best()]
+            scores[np.isin(self.learner.arms.index.first, best)] = NO_CHANCE
             known = self._scored = now.posterior, key, scores
         meaning = LogExpectedImprovement(
             self.posterior.best_estimates(), highest=self._highest_estimate()
@@ -869,22 +947,6 @@ class Auto(IndexPolicy):
     def initial_size(self) -> int:  # type: ignore[override]
         return self.first
 
-    def is_within(self, tolerance: float) -> bool:
-        """Return whether the recommended point is so near the best with probability 0.95.
-
-        A single reward that may be luck is not enough, unless the noise is small against the
-        tolerance.
-        """
-        if self.n_rewards < FEWEST_JUDGED:
-            return False
-        choice = recommend_measured(self)
-        where = self._place_of(choice)
-        row = self.domain.points[where] if self.finite else where
-        noise = self.calibration.noise_scale
-        if self.rewards.count_at(row) == 1 and SURE * noise > tolerance:
-            return False
-        return bool((compare_choice(self, choice).losses() <= tolerance).mean() >= ENOUGH)
-
     @property
     def units(self) -> Standard:
         """From the rewards' own units to those of the posterior."""
@@ -925,8 +987,21 @@ class Auto(IndexPolicy):
         mean = self.posterior.mean
         allowed = np.arange(len(mean)) if place.numbers is None else place.numbers
         measured = allowed[self.learner.arm_counts()[allowed] > 0]
-        best = int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
+        best = self._greatest_measured(measured) if len(measured) else place.greatest(mean)
         return best if self.working_set is None else int(self.working_set.numbers[best])
+
+    def _greatest_measured(self, arms: Indices) -> int:
+        """Return the measured arm of the greatest estimate that its own results do not contradict.
+
+        If they contradict all, it is the one of the greatest estimate.
+        """
+        ranked = arms[np.argsort(-self.posterior.mean[arms], kind="stable")]
+        slots = {int(arm): slot for slot, arm in enumerate(self.learner.first_arms())}
+        # An arm without another result cannot be contradicted, and nearly all have one.
+        sound = (
+            arm for arm in ranked if not is_contradicted(*results_at(self.rewards, slots[int(arm)]))
+        )
+        return int(next(sound, ranked[0]))
 
     def estimates(self) -> tuple[Array, Array]:
         """Return the posterior mean and sd of every arm, in the units of the rewards.
@@ -981,6 +1056,30 @@ class Auto(IndexPolicy):
     def _noise_scale(self) -> float:
         """Return R as fitted, in the units of the posterior."""
         return math.sqrt(self.calibration.noise_variance)
+
+
+def is_listed(place: Place) -> bool:
+    """Tell whether a place is a space with so few points that each can be scored."""
+    if not isinstance(place, Region) or not isinstance(place.box, MixedBox):
+        return False
+    return place.box.count <= LISTED
+
+
+def draw_by_worth(worth: Array, u: float) -> tuple[int, float]:
+    """Draw a position by a uniform number, each with a probability in proportion to exp(4 worth).
+
+    Returned are the position and its probability. The worth is a logarithm.
+
+    >>> import numpy as np
+    >>> position, chance = draw_by_worth(np.log([1.0, 2.0]), 0.5)
+    >>> position, round(chance, 3)
+    (1, 0.941)
+    """
+    chances = np.exp(POWER * (worth - worth.max()))
+    chances /= chances.sum()
+    # Rounding may leave the sum of all chances a little below 1.
+    position = min(int(np.searchsorted(chances.cumsum(), u, side="right")), len(worth) - 1)
+    return position, chances.item(position)
 
 
 def check_width(width: Any) -> Width | str:

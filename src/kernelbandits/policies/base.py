@@ -660,13 +660,6 @@ class Policy:
 
     # ------------------------------------------------------------------ what loops and studies ask
 
-    def is_within(self, tolerance: float) -> bool:
-        """Return whether the recommended point is so near the best with probability 0.95.
-
-        No, unless the policy has fitted its own scales.
-        """
-        return False
-
     def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Policy:
         """Return the policy that chooses among these arms while others are pending: itself."""
         return self

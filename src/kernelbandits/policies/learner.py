@@ -549,6 +549,10 @@ class Learner:
             counts[self._played_arms().first] = self.rewards.counts
         return counts
 
+    def first_arms(self) -> Indices:
+        """Return the first arm at each point with rewards, in the order of their first one."""
+        return self._played_arms().first
+
     def measured_arms(self) -> Indices:
         """Return the arms that have rewards, or are at the same point as one that has."""
         return self._played_arms().measured if self.rewards.events else np.empty(0, dtype=np.int64)

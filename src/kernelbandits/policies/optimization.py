@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -159,6 +159,8 @@ class Run:
     """1 to maximise, -1 to minimise."""
     measurer: Measurer
     deadline: float
+    is_within: Callable[[Any, float], bool]
+    """Whether the point that the policy recommends is within a tolerance of the best."""
 
     def __post_init__(self) -> None:
         self.trials: list[OptimizationTrial[Any]] = []
@@ -189,7 +191,7 @@ class Run:
                     )
                     yield self.tell(trial)
                 left -= len(choices)
-                if tolerance is not None and left and self.policy.is_within(tolerance):
+                if tolerance is not None and left and self.is_within(self.policy, tolerance):
                     self.ended = "tolerance"
                 self.report_exhaustion(left)
         except OutOfTime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,19 @@ import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.formatting import format_count, format_interval
-from kernelbandits.insight import fitted_model
+from kernelbandits.insight import LeaveOneOut, fitted_model
+from kernelbandits.insight.unmeasured import limit_leads, mix_with_hat
 from kernelbandits.policies import Policy
 from kernelbandits.policies.comparison import (
     COMPARED,
     MARGIN,
     best_shares,
     select_contenders,
+)
+from kernelbandits.policies.lone_results import (
+    deviation_of_repeats,
+    is_contradicted,
+    stands_alone,
 )
 from kernelbandits.policies.place import place_of
 from kernelbandits.posterior.draws import draw_from_posterior
@@ -41,15 +46,6 @@ NEGLIGIBLE_NOISE = 2e-3
 """A noise sd below this, in spreads of the results, counts as none."""
 LUCK = 1 / 3
 """The probability that another measured row is better from which a lead may be luck."""
-LEAD_FACTOR = 0.5
-"""By what the lead of an unmeasured row over the best measured one is multiplied in each function
-drawn. A normal law has no upper limit, and the largest of some hundred unmeasured rows is then far
-above all results. Real targets end somewhere: yields at 100 %, errors at 0. On 14 real tables the
-true losses agreed with the stated ones at 0.6 and the probabilities of a loss within a tolerance at
-0.3 to 0.5, whichever table was left out of the choice (docs/decisions/0012)."""
-LARGEST_LEAD = 1.0
-"""The largest lead, in ranges of the measured rows: the tail of a transformed law may be far above,
-and would decide the average alone."""
 
 
 class Answers:
@@ -81,6 +77,12 @@ class Answers:
         return len(set(first_rows.tolist()))
 
     @property
+    def unmeasured_count(self) -> int:
+        """The number of different allowed candidates that have no value."""
+        first_rows, allowed = self.driver.first_rows, self.driver.rows[self.allowed_arms]
+        return len(set(first_rows[allowed[~self.measured_rows[allowed]]].tolist()))
+
+    @property
     def all_measured(self) -> bool:
         """Whether every allowed candidate has a value."""
         return bool(self.measured_rows[self.driver.rows[self.allowed_arms]].all())
@@ -100,10 +102,38 @@ class Answers:
         """The arm of the greatest estimate among those allowed whose candidate has a value.
 
         Rows that were never measured are not recommended, however promising: nobody has seen them
-        work. None while no allowed candidate has a value.
+        work. Neither is a candidate that leads by a single result which its other results
+        contradict, unless there is no other. None while no allowed candidate has a value.
         """
         measured = self.allowed_arms[self.measured_rows[self.driver.rows[self.allowed_arms]]]
-        return self._greatest(measured) if len(measured) else None
+        if not len(measured):
+            return None
+        rest, likely = measured, self._greatest(measured)
+        while is_contradicted(*self._results_at(likely)):
+            first_rows = self.driver.first_rows[self.driver.rows]
+            rest = rest[first_rows[rest] != first_rows[likely]]
+            if not len(rest):
+                return self._greatest(measured)
+            likely = self._greatest(rest)
+        return likely
+
+    def _results_at(self, arm: int) -> tuple[list[float], Array, float]:
+        """Return the results of a candidate, the mean result of each other one, and the standard
+        deviation of repeats there.
+
+        All are upside down where less is better.
+        """
+        first_rows, sign = self.driver.first_rows, self.scale.sign
+        values: dict[int, list[float]] = {}
+        for one in latest_values(self.state):
+            values.setdefault(int(first_rows[one.row]), []).append(sign * one.value)
+        own = values.pop(int(first_rows[self.row(arm)]), [])
+        others = [np.array(some) for some in values.values()]
+        counts = np.array([len(some) for some in others])
+        means = np.array([some.mean() for some in others])
+        # About the mean of each, so that large numbers lose no digits.
+        squares = np.array([((some - some.mean()) ** 2).sum() for some in others])
+        return own, means, deviation_of_repeats(counts, np.zeros(len(others)), squares)
 
     @cached_property
     def measured_rows(self) -> npt.NDArray[np.bool_]:
@@ -151,25 +181,12 @@ class Answers:
             others = self._different(here)
             place = int(np.flatnonzero(others == here)[0])
             kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
-            self._draws[here] = kept, self._limit_leads(kept, self.view.draw(kept))
+            measured, mean = self._are_measured(kept), self.view.mean
+            known = mean[self.measured_rows[self.driver.rows]]
+            limited = limit_leads(self.view.draw(kept), measured, mean[kept], known)
+            mixed = mix_with_hat(limited, measured, self.left_out, self.unmeasured_count)
+            self._draws[here] = kept, mixed
         return self._draws[here]
-
-    def _limit_leads(self, kept: Indices, draws: Array) -> Array:
-        """Return the draws of f with smaller leads of unmeasured rows over the best measured one.
-
-        An estimate that is better than the best measured row counts in full: only what a draw adds
-        to both is limited. Whether a measured row is the best in a function stays as it was.
-        """
-        measured = self._are_measured(kept)
-        if not measured.any() or measured.all():
-            return draws
-        most = LARGEST_LEAD * float(np.ptp(self.view.mean[self.measured_rows[self.driver.rows]]))
-        if not most > 0:
-            return draws
-        known = np.maximum(draws[:, measured].max(1, keepdims=True), self.view.mean[kept])
-        # tanh keeps the order of leads, where a plain limit would make the largest ones equal.
-        leads = most * np.tanh(LEAD_FACTOR * (draws - known) / most)
-        return np.where(~measured & (draws > known), known + leads, draws)
 
     def _different(self, here: int) -> Indices:
         """Return an arm for each candidate that is allowed and estimated; `here` for its own."""
@@ -217,12 +234,20 @@ class Answers:
         first_rows, row = self.driver.first_rows, self.row(arm)
         return sum(n for one, n in self.counts.items() if first_rows[one] == first_rows[row])
 
+    @property
+    def left_out(self) -> LeaveOneOut | None:
+        """Each result as the others predict it; None with fewer than five measured candidates."""
+        return self.driver.leave_one_out(self.view.policy)
+
     @cached_property
     def caution(self) -> str:
         """That the model is no better than the mean of the results, in words; else ""."""
-        if self.describe_early():
-            return ""
-        return describe_poor_model(self.driver.leave_one_out(self.view.policy))
+        return "" if self.describe_early() else describe_poor_model(self.left_out)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model predicts held-out results, as `check_model` judges it."""
+        return self.left_out is not None and self.left_out.predicts
 
     def may_be_luck(self, arm: int) -> bool:
         """Tell whether this arm, measured once, may be ahead of the other measured ones by luck.
@@ -251,14 +276,11 @@ class Answers:
         return self.measured_rows[self.driver.rows[kept]]
 
     def stands_alone(self, arm: int) -> bool:
-        """Tell whether its one result is so far from all others that it may be a slip."""
-        if self.count_results(arm) != 1:
-            return False
-        first_rows, row = self.driver.first_rows, self.row(arm)
-        known = latest_values(self.state)
-        own = [one.value for one in known if first_rows[one.row] == first_rows[row]]
-        others = [one.value for one in known if first_rows[one.row] != first_rows[row]]
-        return bool(own) and is_unusual(own[0], others)
+        """Tell whether it leads by one result that nothing confirms and that may be a slip."""
+        own, others, noise = self._results_at(arm)
+        sign = self.scale.sign
+        unusual = len(own) == 1 and is_unusual(sign * own[0], (sign * others).tolist())
+        return unusual or stands_alone(own, others, noise)
 
     def noise_at(self, arm: int) -> float:
         """Return the standard deviation of one result of an arm, in the target's units.
@@ -318,34 +340,10 @@ class Answers:
 
         P(max f - f(arm) <= tolerance).
 
-        Where the model predicts no better than the mean, it is no more than if the candidates
-        without a result were drawn as from a hat (`probability_within_draws`).
+        Where the model predicts little, many of the functions are as if rows were drawn from a hat
+        (`mix_with_hat`).
         """
-        chance = float((self.draw_losses(arm) <= tolerance).mean())
-        return (
-            min(chance, self.probability_within_draws(arm, tolerance)) if self.caution else chance
-        )
-
-    def probability_within_draws(self, arm: int, tolerance: float) -> float:
-        """Return the same if each candidate without a result is a draw from the results so far.
-
-        With mean m and standard deviation s of n measured candidates, a further one is at most q
-        with the probability F((q - m) / (s sqrt(1 + 1/n))), F the law of Student with n - 1 degrees
-        of freedom; and so are all others with its power.
-        """
-        from scipy.special import stdtr
-
-        first_rows, measured = self.driver.first_rows, self.measured_rows[self.driver.rows]
-        arms = np.flatnonzero(measured)
-        _, one_each = np.unique(first_rows[self.driver.rows[arms]], return_index=True)
-        means = self.view.mean[arms[one_each]]
-        known = first_rows[self.driver.rows[self.allowed_arms[measured[self.allowed_arms]]]]
-        others = self.allowed_count - len(set(known.tolist()))
-        if others <= 0:
-            return 1.0
-        best = float(self.view.mean[arm]) + tolerance / float(self.scale.length(1.0))
-        spread = float(means.std(ddof=1)) * math.sqrt(1 + 1 / len(means))
-        return float(stdtr(len(means) - 1, (best - means.mean()) / spread) ** others)
+        return float((self.draw_losses(arm) <= tolerance).mean())
 
 
 def are_different(values: Iterable[float]) -> bool:
@@ -369,6 +367,11 @@ class SpaceAnswers(Answers):
     def allowed_count(self) -> float:
         """How many points the space has: infinitely many where a variable is a real number."""
         return self.candidates.count
+
+    @property
+    def unmeasured_count(self) -> int:
+        """The number of points without a value among those that are compared."""
+        return len(self.comparison_points) - int(self.measured_rows.sum())
 
     @property
     def all_measured(self) -> bool:
@@ -401,7 +404,9 @@ class SpaceAnswers(Answers):
             mean, sd = posterior.at(rows)
             kept = select_contenders(mean, sd, here)
             draws = units.original(draw_from_posterior(posterior, rows[kept]))
-            self._draws[here] = kept, draws
+            measured = self._are_measured(kept)
+            mixed = mix_with_hat(draws, measured, self.left_out, self.unmeasured_count)
+            self._draws[here] = kept, mixed
         return self._draws[here]
 
     def _are_measured(self, kept: Indices) -> npt.NDArray[np.bool_]:

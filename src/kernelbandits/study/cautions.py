@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from kernelbandits.calibration.fitter import CONTRADICTION
 from kernelbandits.insight import LeaveOneOut, fitted_model
+from kernelbandits.insight.left_out import USEFUL
 from kernelbandits.policies import Policy
 from kernelbandits.study.events import State
 from kernelbandits.study.units import Scale
@@ -13,6 +16,8 @@ NO_BETTER = (
     "probabilities with care."
 )
 
+GOOD = 0.7
+"""The share of the variance of held-out results from which predictions are called good."""
 NO_RESULTS = "There are no results yet: all estimates come from the assumptions of the model alone."
 FEWEST_DEVIATIONS = 8
 """With fewer results, deviations of single candidates are hardly told from the shape of f."""
@@ -28,6 +33,13 @@ def describe_poor_model(left_out: LeaveOneOut | None) -> str:
     equal.
     """
     return NO_BETTER if left_out is not None and left_out.skill <= 0 else ""
+
+
+def judge_skill(skill: float | None) -> str:
+    """Say how well a model predicts held-out results: good, useful, poor or unknown."""
+    if skill is None or math.isnan(skill):
+        return "unknown"
+    return "good" if skill >= GOOD else "useful" if skill >= USEFUL else "poor"
 
 
 def describe_contradiction(policy: Policy, noise: float | None, scale: Scale) -> str:

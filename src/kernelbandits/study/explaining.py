@@ -148,11 +148,14 @@ class Reasons:
         if note.get("pending"):
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
-        if "drawn" in note:
-            cost = f", at cost {note['cost']:.4g}" if "cost" in note else ""
-            pool = f"cheaper half of the {self.noun}s" if cost else f"{self.noun}s"
+        if "alone" in note:
             return (
-                f"Drawn at random from the {pool} without a result{cost}, as one choice in five "
+                f"It leads all others by a single result, which may be a slip or luck: it is "
+                f"measured again before the search goes on. {estimate}."
+            )
+        if "drawn" in note:
+            return (
+                f"Drawn at random from the {self.noun}s without a result, as one choice in five "
                 f"is: a model can be sure of itself and look in the wrong place. {estimate}."
             )
         if "improvement" in note:
@@ -197,13 +200,20 @@ class Reasons:
             return f"no {self.noun} is expected to improve noticeably on {self._best_so_far()}."
         gain = write_gain(self.scale.length(note["improvement"]), self.scale.length(1.0))
         price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
+        drawn = ""
+        if "draw_chance" in note:
+            drawn = (
+                f" It was drawn with probability {format_share(note['draw_chance'])}: the more a "
+                f"{self.noun} is expected to improve, the more often it is drawn."
+            )
         if self._results_of(row)[1]:
-            more = "" if price else f", more than measuring any other {self.noun}"
+            more = "" if price or drawn else f", more than measuring any other {self.noun}"
             return (
                 f"measuring it again is expected to improve the {self.noun} recommended in the end "
-                f"by {gain}{more}{price}."
+                f"by {gain}{more}{price}.{drawn}"
             )
-        return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
+        best = self._best_so_far()
+        return f"measuring it is expected to improve on {best} by {gain}{price}.{drawn}"
 
     def _best_so_far(self) -> str:
         """Name the measured row of the best estimate."""

@@ -16,6 +16,7 @@ from kernelbandits.formatting import format_count, format_near, format_number
 from kernelbandits.insight import FittedModel, LeaveOneOut, PartialDependence, fitted_model
 from kernelbandits.insight.left_out import (
     FEWEST_POINTS,
+    USEFUL,
     LeftOut,
     find_outliers,
     predict_left_out,
@@ -23,16 +24,16 @@ from kernelbandits.insight.left_out import (
 from kernelbandits.insight.model import model_of_answers
 from kernelbandits.insight.variance_shares import share_variance
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.cautions import GOOD, judge_skill
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
 from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
 from kernelbandits.study.values import Readable, Row
+from kernelbandits.study.words import STANDS_ALONE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-GOOD, USEFUL = 0.7, 0.3
-"""Shares of the variance from which predictions are called good, and useful."""
 FEW = 15
 """With fewer candidates measured, chance alone can make predictions look useful: of shuffled
 results, which nothing can predict, every other table of 8 had a skill above 0.3, and none of 15 in
@@ -177,6 +178,7 @@ def check_model(answers: Answers) -> Check:
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
         *isolated[:MOST_NAMED],
+        describe_lone_lead(answers),
         describe_columns(verdict, columns, answers.candidates.column_noun),
         describe_noise(answers, noise, replicated),
     ]
@@ -199,12 +201,6 @@ def check_model(answers: Answers) -> Check:
 def is_noise_known(answers: Answers, skill: float | None) -> bool:
     """Tell whether the noise is given, or fitted to results that differ, and not only assumed."""
     return skill is not None or answers.driver.policy.fits is None
-
-
-def judge_skill(skill: float | None) -> str:
-    if skill is None:
-        return "unknown"
-    return "good" if skill >= GOOD else "useful" if skill >= USEFUL else "poor"
 
 
 # ---------------------------------------------------------------------- held-out results
@@ -292,6 +288,15 @@ def list_far_results(answers: Answers, named: Collection[int]) -> list[str]:
                 "wrong (study correct)."
             )
     return found
+
+
+def describe_lone_lead(answers: Answers) -> str:
+    """Say that the recommended row leads by a single result; "" if it does not."""
+    arm = answers.recommended_arm
+    if arm is None or not answers.stands_alone(arm):
+        return ""
+    name = answers.name(arm)
+    return f"{name[0].upper()}{name[1:]} has the best estimate, but {STANDS_ALONE}."
 
 
 def count_more(outliers: int) -> str:

@@ -8,20 +8,16 @@ from typing import Any
 
 from kernelbandits.checks import TheoryWarning
 from kernelbandits.formatting import format_share
+from kernelbandits.insight.tolerance import ENOUGH
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import BATCH
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Stop
+from kernelbandits.study.words import STANDS_ALONE
 from kernelbandits.theory import Band, confidence_band
 from kernelbandits.theory.bands import format_rounded_up
 
-ENOUGH = 0.95
-"""The probability of being within the tolerance that is enough to stop. An expected loss within the
-tolerance is not: a row that loses nothing in most cases, and much in the others, has one too. Who
-asks again after every few results stops at the first yes, which is more often wrong than one answer
-alone: on 14 real tables the first yes at 0.9 was right in 75 to 94 % of the studies, at 0.95 in 91
-to 100 %, by tolerance and noise (docs/decisions/0012)."""
 NAMED = 10
 """Rows are listed by number if there are at most this many."""
 
@@ -121,8 +117,8 @@ def describe_candidates(answers: Answers, band: Band) -> str:
 def stop_by_improvement(answers: Answers, arm: int) -> Stop:
     """Say how probable a loss within the tolerance is, and what is lost on average.
 
-    The answer is yes if that is probable enough (`ENOUGH`), unless the one result of the row is so
-    far from all others that it may be a slip.
+    The answer is yes if that is probable enough (`ENOUGH`), unless the row leads by a single result
+    or the model predicts poorly.
     """
     left, settings = answers.improvement(arm), answers.state.settings
     name, noun = answers.name(arm), answers.candidates.noun
@@ -152,16 +148,16 @@ def judge_probability(
 ) -> tuple[str, str]:
     """Return "Yes" or "Not yet", and what a yes still needs.
 
-    That the lead of the row may be luck is in the probability already.
+    That the lead of the row may be luck is in the probability already, and so are rows that the
+    model may misjudge (`LeaveOneOut.trust`).
     """
     if chance < ENOUGH:
-        drawn = " Candidates without a result count as drawn from the results so far."
-        hat = drawn if answers.caution else ""
-        return "Not yet", f" A yes needs {format_share(ENOUGH)}.{hat}"
+        return "Not yet", f" A yes needs {format_share(ENOUGH)}."
     if answers.stands_alone(arm):
+        return "Not yet", f" {STANDS_ALONE.capitalize()}."
+    if not answers.all_measured and not answers.predicts:
         return "Not yet", (
-            " It was measured once, and its result is far from all others: measure it again, or "
-            "correct it if it was mistyped."
+            " A yes needs a model that predicts held-out results, and this one does so poorly."
         )
     if answers.improvement(arm) > tolerance:
         return "Yes", " That is nothing in most cases, and much in a few."

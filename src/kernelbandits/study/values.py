@@ -16,6 +16,7 @@ from kernelbandits.formatting import (
 )
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.study.words import (
+    STANDS_ALONE,
     describe_candidate,
     describe_stored,
     describe_told,
@@ -247,7 +248,7 @@ class Best(Readable):
     """Whether it was measured once, and another measured row is better with a probability of at
     least a third."""
     stands_alone: bool = False
-    """Whether it was measured once, with a result so far from all others that it may be a slip."""
+    """Whether it leads all others by a single result, which may be luck or a slip."""
 
     @property
     def sentence(self) -> str:
@@ -281,10 +282,7 @@ class Best(Readable):
     def luck(self) -> str:
         """What to do about a single result that may be luck or a slip, after "measured once"."""
         if self.stands_alone:
-            return (
-                ": its result is far from all others; measure it again, or correct it if it was "
-                "mistyped"
-            )
+            return f": {STANDS_ALONE}"
         return ": its result may be luck; measure it again to be sure" if self.may_be_luck else ""
 
 

@@ -383,6 +383,11 @@ def describe_step(events: Sequence[Event]) -> str:
     return "; ".join([*shown, *more])
 
 
+STANDS_ALONE = (
+    "it leads by a single result, which may be luck or a slip: measure it again, or correct it if "
+    "it was mistyped"
+)
+"""What is said of a row that `stands_alone`."""
 AFTER_UNDO = {
     "told": "The trial has no result now.",
     "missing": "The trial is pending again.",

@@ -21,6 +21,11 @@ FITTED = (
 RULES = {
     "design": "belonged to an initial design",
     "drawn": "were drawn at random from those without a result, as one in five is",
+    "alone": "were measured again because they led all others by a single result",
+    "draw_chance": "were drawn with a probability in proportion to the fourth power of their "
+    f"expected improvement at the time, {FITTED}",
+    "draw_chance for its cost": "were drawn with a probability in proportion to the fourth power "
+    f"of their expected improvement for their cost at the time, {FITTED}",
     "improvement": f"had the largest expected improvement at the time, {FITTED}",
     "improvement for its cost": "had the largest expected improvement for their cost at the time, "
     f"{FITTED}",
@@ -95,11 +100,11 @@ def how_chosen(asked: Event | None, only_auto: bool) -> str:
     note = asked.body.get("note", {})
     if note.get("first"):
         return "design"
-    if only_auto and "drawn" in note:
-        return "drawn"
     # Other policies write the same words into their notes and mean rules of their own by them.
-    rule = next((rule for rule in ("improvement", "gain") if only_auto and rule in note), "policy")
-    return "improvement for its cost" if rule == "improvement" and "cost" in note else rule
+    rules = ("drawn", "alone", "draw_chance", "improvement", "gain") if only_auto else ()
+    rule = next((rule for rule in rules if rule in note), "policy")
+    priced = "cost" in note and f"{rule} for its cost" in RULES
+    return f"{rule} for its cost" if priced else rule
 
 
 def describe_choices(study: Study, chosen: Counter[str]) -> str:
