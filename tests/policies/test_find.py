@@ -12,7 +12,7 @@ import kernelbandits as kb
 from kernelbandits.calibration import Prior
 from kernelbandits.calibration.sides import domain_blocks, domain_sides
 from kernelbandits.policies.acquisition import log_expected_improvement
-from kernelbandits.policies.auto import IGNORED
+from kernelbandits.policies.auto import IGNORED, draw_by_worth
 
 GRID = np.stack(np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9)), -1).reshape(-1, 2)
 
@@ -38,7 +38,7 @@ class TestWhatIsPlayed:
         play(policy, values, 20)
         assert policy.recommend() == values.argmax()
 
-    def test_arms_are_drawn_by_the_fourth_power_of_the_mean_improvement_of_the_members(self):
+    def test_arms_are_drawn_by_the_20th_power_of_the_mean_improvement_of_the_members(self):
         """By the definition: what one reward adds to the best estimate of a member, averaged."""
         values = bowl(GRID)
         policy = kb.Auto(kb.Arms(GRID), goal="find", seed=1, noise=0.0)
@@ -53,7 +53,7 @@ class TestWhatIsPlayed:
             total += np.exp(log_expected_improvement(posterior.means[i], step, best))
         # Without noise nothing is gained by playing an arm again.
         chances = np.zeros(len(GRID))
-        chances[fresh] = (total[fresh] / total[fresh].max()) ** 4
+        chances[fresh] = (total[fresh] / total[fresh].max()) ** 20
         chances /= chances.sum()
         choices = [policy.ask(t, kb.Streams(5)) for t in range(1, 2001)]
         counts = np.bincount([choice.arm for choice in choices], minlength=len(GRID))
@@ -338,12 +338,26 @@ class TestInCaseTheModelMisleads:
             assert len({choice.arm for choice in choices}) == 1 or policy is earning
 
     def test_arms_that_are_told_apart_by_nothing_have_the_same_chance(self):
-        """As from a hat: the values are permuted, so no model can be of use."""
+        """As from a hat, and none twice."""
+        found = [draw_by_worth(np.full(50, -3.0), u) for u in (np.arange(50) + 0.5) / 50]
+        assert found == [(arm, pytest.approx(1 / 50)) for arm in range(50)]
+        # The values are permuted, so no model can be of use.
         values = np.random.default_rng(8).permutation(bowl(GRID))
-        policy = kb.Auto(kb.Arms(GRID), goal="find", seed=1)
-        arms = play(policy, values, 40)
-        assert len(set(arms)) >= 38
-        assert policy.ask().note["draw_chance"] < 0.2
+        assert len(set(play(kb.Auto(kb.Arms(GRID), goal="find", seed=1), values, 40))) >= 38
+
+    def test_the_first_three_arms_come_from_a_hat(self):
+        """Each of 81 arms is the first, second and third about equally often, none twice."""
+        counts, games = np.zeros((3, len(GRID))), 400
+        for seed in range(games):
+            policy = kb.Auto(kb.Arms(GRID), goal="find", seed=seed)
+            arms = play(policy, bowl(GRID), 3)
+            assert len(set(arms)) == 3
+            counts[[0, 1, 2], arms] += 1
+        # Chi-square with 80 degrees of freedom has mean 80 and standard deviation sqrt(160).
+        expected = games / len(GRID)
+        squares = ((counts - expected) ** 2 / expected).sum(1)
+        assert (np.abs(squares - 80) < 4 * math.sqrt(160)).all()
+        assert policy.ask().note.get("first") is None
 
     def test_about_a_fifth_of_the_points_of_a_box_is_drawn(self):
         policy = kb.Auto(kb.Box((0.0,), (1.0,)), goal="find", noise=0.5)

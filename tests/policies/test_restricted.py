@@ -159,7 +159,7 @@ def test_a_schedule_that_looks_at_the_history_sees_all_arms():
 def test_the_opening_is_that_among_these_arms_alone(first):
     arms, spans, tried = [0, 3, 7, 8, 12, 19], np.ptp(POINTS, axis=0), []
     for t in range(1, 5):
-        made = kb.Auto(POINTS, opening=first)
+        made = kb.Auto(POINTS, goal="earn", opening=first)
         choice = made.ask(t, kb.Streams(3), arms=arms, pending=[made.choice(arm) for arm in tried])
         alone = ArmList(POINTS[arms], None)
         place = design_location(alone, POINTS[tried], spans, t, kb.Streams(3), first).arm

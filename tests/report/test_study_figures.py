@@ -918,7 +918,7 @@ def test_the_methods_paragraph_counts_by_how_each_trial_was_chosen(tmp_path):
     assert "10 measurements were made, of which 1 failed" in text
     assert f"{repeated} repeated a candidate that had a result" in text
     assert f"{initial} belonged to an initial design" in text
-    assert f"{drawn} were drawn with a probability in proportion to the fourth power" in text
+    assert f"{drawn} were drawn with a probability in proportion to the 20th power" in text
     assert "3 came from choices by hand" in text
 
 

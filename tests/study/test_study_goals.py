@@ -685,7 +685,7 @@ def test_of_normal_results_hardly_any_is_called_unusual():
 
 
 def test_a_budget_smaller_than_the_initial_design_is_said_and_played(tmp_path, table):
-    with pytest.warns(kb.DataNotice, match="1 measurement planned, and the initial design has 2"):
+    with pytest.warns(kb.DataNotice, match="1 measurement planned, and the initial design has 3"):
         study = kb.Study.create(tmp_path / "a.db", GRID, rounds=1)
     play(study, 3)
     assert study.best() is not None

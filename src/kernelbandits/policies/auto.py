@@ -79,8 +79,8 @@ from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
 GOALS = ("find", "earn")
-FIRST = {"find": 2, "earn": 3}
-"""How many choices the initial design has, by goal; on a box find takes two more than columns."""
+FIRST = 3
+"""How many choices the initial design has; on a box find takes two more than there are columns."""
 MEMBERS = 8
 """How many plausible scales are averaged over on arms, ..."""
 BOX_MEMBERS = 4
@@ -97,8 +97,9 @@ GROWTH = 1.2
 NOISY = 1e-3
 """On a box, from this noise variance on, in squared spreads of the rewards, the noise counts as
 real: a function without noise has less of it once some rewards are known."""
-POWER = 4.0
-"""An arm is drawn with a probability in proportion to this power of what it is expected to add."""
+POWER = 20.0
+"""An arm is drawn with a probability in proportion to this power of what it is expected to add. One
+that adds a tenth less than the best is drawn an eighth as often as that one."""
 LISTED = 2000
 """The points of a space with no more than this many are listed and drawn like arms."""
 IGNORED = 0.2
@@ -122,18 +123,19 @@ class Auto(IndexPolicy):
     """A policy that fits all scales to the rewards: nothing has to be given.
 
     There are two goals. To *find* the best answer when the budget ends, it draws an arm (or a point
-    of a space with at most 2000 points) with a probability in proportion to the fourth power of
-    what it is expected to add to the best estimate. On a box it plays what is expected to add most,
-    and if there is noise, in one round of five a point at random, in case the model misleads. A
-    place that leads all others by a single reward is played again first. To *earn* a large total
-    while measuring, it plays the greatest mean + horizon * gain: the estimate, and what one reward
-    is expected to teach for the rounds to come (`acquisition.Lookahead`). With a `width` or an
+    of a space with at most 2000 points) with a probability in proportion to the 20th power of what
+    it is expected to add to the best estimate. On a box it plays what is expected to add most, and
+    if there is noise, in one round of five a point at random, in case the model misleads. A place
+    that leads all others by a single reward is played again first. To *earn* a large total while
+    measuring, it plays the greatest mean + horizon * gain: the estimate, and what one reward is
+    expected to teach for the rounds to come (`acquisition.Lookahead`). With a `width` or an
     `exploration` law, and where costs differ, it plays the paper's index, mean + w_t width_t sd.
-    The first choices are an initial design. Then lengthscales, signal and noise of a kernel are
-    fitted to the rewards: eight plausible sets of them, over which the posterior is averaged. They
-    are fitted again at geometrically spaced numbers of rewards, by `tell` only (`learner`). Notes
-    are in the units of the rewards. Of more than 100 000 arms it looks at a working set of 20 000,
-    which is chosen again at each fit (`working_set`).
+    The first choices are an initial design, with the goal find three arms at random. Then
+    lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets of
+    them, over which the posterior is averaged. They are fitted again at geometrically spaced
+    numbers of rewards, by `tell` only (`learner`). Notes are in the units of the rewards. Of more
+    than 100 000 arms it looks at a working set of 20 000, which is chosen again at each fit
+    (`working_set`).
 
     Parameters
     ----------
@@ -308,8 +310,8 @@ class Auto(IndexPolicy):
         less often.
         """
         if self.goal == "find" and not self.finite:
-            return max(FIRST["find"], len(self.learner.fitter.blocks) + 2)
-        return FIRST[self.goal]
+            return len(self.learner.fitter.blocks) + 2
+        return FIRST
 
     # ------------------------------------------------------------------ asking
 
@@ -425,7 +427,7 @@ class Auto(IndexPolicy):
                 return self._draw_arm(now)
             if is_listed(now.place):
                 return self._draw_point(now)
-            location = self._draw_untried(now) if self._ignores_model(now) else None
+            location = self._draw_untried(now.place, now) if self._ignores_model(now) else None
             if location is not None:
                 return self._choose_location(location, now, {"drawn": IGNORED})
         choice = super().choose(now)
@@ -460,13 +462,13 @@ class Auto(IndexPolicy):
         )
 
     def _draw_arm(self, now: Round) -> Choice:
-        """Draw an arm, with a probability in proportion to the fourth power of what it adds.
+        """Draw an arm, with a probability in proportion to the 20th power of what it adds.
 
         A model can predict most rewards well and still look in the wrong place: rows about 0.7 on
         which it agrees with itself, and a few about 1 elsewhere. Its own evidence does not show
         that. Drawn so, arms that are expected to add about the same all have their turn, as from a
-        hat where the model tells nothing apart. Where one is expected to add much more than all
-        others, it is chosen nearly always (docs/decisions/0029).
+        hat where the model tells nothing apart. Where one is expected to add noticeably more than
+        all others, it is chosen nearly always (docs/decisions/0029).
         """
         acquisition, mean = self._score_improvement(now), self.posterior.mean
         numbers = now.place.numbers if isinstance(now.place, ArmList) else None
@@ -561,10 +563,10 @@ class Auto(IndexPolicy):
             return None
         return location if (location.row == point).all() else None
 
-    def _draw_untried(self, now: Round) -> Location | None:
-        """Draw a point that was not tried; None if the points drawn were all tried."""
+    def _draw_untried(self, place: Place, now: Round) -> Location | None:
+        """Draw a location that was not tried; None if those drawn were all tried."""
         tried = {*row_keys(self._tried_points(now))}
-        offers = draw_locations(now.place, now.t, now.randomness)
+        offers = draw_locations(place, now.t, now.randomness)
         fresh = (one for one in offers if row_keys(one.row[None])[0] not in tried)
         return next(fresh, None)
 
@@ -681,10 +683,17 @@ class Auto(IndexPolicy):
         return self._choice_at(location, now, note)
 
     def _choose_initial(self, now: Round) -> Choice:
-        """Return a choice of the initial design; where costs count, one that costs little."""
+        """Return a choice of the initial design; where costs count, one that costs little.
+
+        With the goal find, arms come from a hat. Arms far from each other lie at the edge of the
+        table, and where the edge is poor they find less than a hat does (docs/decisions/0029).
+        """
         place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
-        tried, sides = self._tried_points(now), self._own_sides(place)
-        location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
+        hat = self.goal == "find" and self.finite and self.opening == "random"
+        location = self._draw_untried(place, now) if hat and now.place.context is None else None
+        if location is None:
+            tried, sides = self._tried_points(now), self._own_sides(place)
+            location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
         return self._choose_location(location, now, {"first": 1.0})
 
     def _choose_location(self, location: Location, now: Round, reason: dict[str, float]) -> Choice:

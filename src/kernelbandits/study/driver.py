@@ -360,7 +360,7 @@ class Driver:
             return []
         return [
             f"{format_count(rounds, 'measurement')} planned, and the initial design has {size}: "
-            "all of them will be spread out, and none is chosen by the results of others"
+            "none of them will be chosen by the results of others"
         ]
 
     def estimates(self) -> tuple[Array, Array]:

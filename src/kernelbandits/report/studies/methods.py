@@ -22,9 +22,9 @@ RULES = {
     "design": "belonged to an initial design",
     "drawn": "were drawn at random from those without a result, as one in five is",
     "alone": "were measured again because they led all others by a single result",
-    "draw_chance": "were drawn with a probability in proportion to the fourth power of their "
+    "draw_chance": "were drawn with a probability in proportion to the 20th power of their "
     f"expected improvement at the time, {FITTED}",
-    "draw_chance for its cost": "were drawn with a probability in proportion to the fourth power "
+    "draw_chance for its cost": "were drawn with a probability in proportion to the 20th power "
     f"of their expected improvement for their cost at the time, {FITTED}",
     "improvement": f"had the largest expected improvement at the time, {FITTED}",
     "improvement for its cost": "had the largest expected improvement for their cost at the time, "
