@@ -212,7 +212,7 @@ class LegendAbove:
     def height(self) -> float:
         """The inches of all lines, with half a line around them."""
         lines = len(self.heading.splitlines()) + -(-len(self.labels) // self.across)
-        return line_height(self.letters) * (lines + 1)
+        return line_height(self.letters) * (lines + 0.5)
 
     def draw(self, figure: Figure, source: Axes) -> None:
         """Draw the names and strokes of a panel."""

@@ -36,7 +36,7 @@ WIDE, NARROW, MANY_COLUMNS = 0.5, 0.34, 20
 MAP_MARGINS = Margins(left=3.2, below=1.35, above=0.75)
 READING_MARGINS = Margins(left=1.8, below=1.6, above=0.75)
 """Readings have longer names than settings, and claims without problems shorter ones."""
-RIDGES = "solid: ridge 1, dotted: ridge R²\n(IGP-UCB, GP-TS: 1 + 2/T)"
+RIDGES = "solid: ridge 1, dotted: ridge R²\nIGP-UCB, GP-TS: ridge 1 + 2/T"
 VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not tested": "–"}
 
 
