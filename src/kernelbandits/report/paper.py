@@ -77,7 +77,10 @@ OPEN_SETTINGS = (
     "has the paper's 1/2), the realised information gain, ridge 1 (IGP-UCB and GP-TS have their "
     "own ridge 1 + 2/T, BPE and REDS R², SupKernelUCB 1) and random ties."
 )
-MAP_SENTENCE = " The sensitivity map shows where other values change a verdict."
+MAP_SENTENCE = (
+    " The sensitivity map shows where other values change a verdict. In its columns with ridge R² "
+    "the paper's algorithms have the same ridge as BPE and REDS."
+)
 NORMS = (
     "The theory needs a reward function whose RKHS norm is at most D. Every function with these "
     "rewards on the arms has at least the norm shown here (a certified lower bound, at lengthscale "
