@@ -30,6 +30,7 @@ from kernelbandits.analysis.guarantees import (
     valid_width,
 )
 from kernelbandits.apps.cli import app
+from kernelbandits.canvas import names_across
 from kernelbandits.experiment import Contender, run_experiment
 from kernelbandits.experiment.curves import log_spaced_rounds
 from kernelbandits.policies import DMMUCB, GenericGP
@@ -40,7 +41,6 @@ from kernelbandits.report.figures.theory import (
     draw_regrets,
     how_vacuous,
     line_handles,
-    names_across,
 )
 from kernelbandits.theory.ucb_bounds import ucb_bound
 
@@ -426,8 +426,8 @@ def test_only_bounds_are_not_solid(losing):
 
 
 def test_names_of_the_legend_have_room():
-    assert names_across(["short"] * 9, 4.4) == 3
-    assert names_across(["x" * 80], 4.4) == 1
+    assert names_across(["short"] * 9, 4.4, 9.5) == 3
+    assert names_across(["x" * 80], 4.4, 9.5) == 1
     assert all(0.75 + 0.08 * len(line.get_label()) <= 4.5 for line in line_handles(lower=True))
 
 

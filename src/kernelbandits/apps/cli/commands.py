@@ -75,7 +75,7 @@ Dask = Annotated[
 
 PAPER_HELP = """Reproduce the paper's experiments and check its claims.
 
-The results are the regret figure with its five panels (PNG, SVG), summary.csv, rounds.npz,
+The results are the regret figure with a panel for each problem (PNG, SVG), summary.csv, rounds.npz,
 claims.md and report.html, which holds everything on one page. If the command is interrupted, repeat
 it: it goes on where it stopped.
 

@@ -13,6 +13,7 @@ from kernelbandits.canvas import (
     Margins,
     draw_panels,
     marker_of,
+    names_across,
     plain_ticks,
     save,
     shorten_label,
@@ -39,12 +40,10 @@ CEILING: dict[str, Any] = {
 }
 DOTTED = (0, (1, 1.5))
 DASHED: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (4, 3))}
-DASH, LINE = 4.0, 0.21
-"""Points of a dash, inches of a line of the legend."""
+DASH, LINE, LETTERS = 4.0, 0.21, 9.5
+"""Points of a dash; inches of a line of the legend, and points of its letters."""
 LEGEND = 0.35
 """The share of the panel of bounds below which its legend stands."""
-HANDLE, LETTER = 0.75, 0.08
-"""Inches that a name of the legend takes for its stroke, and for each letter."""
 BOUNDS: Mapping[str, dict[str, Any]] = {
     "printed": {"color": "#999999", "lw": 1.2, "ls": (0, (4, 3))},
     "repaired": {"color": PALETTE[1], "lw": 1.6},
@@ -60,7 +59,7 @@ def guarantee_figure(
 ) -> str:
     """Draw for each problem the regrets with their bounds, and below them the log-determinants."""
     columns = min(3, len(panels))
-    blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns)
+    blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns, LETTERS)
     lower = any(item.least is not None for found in panels.values() for item in found)
     policies, lines = policy_handles(labels), line_handles(lower)
     margins = Margins(
@@ -79,17 +78,16 @@ def guarantee_figure(
             draw_regrets(grid[2 * row, column], drawn, labels)
             draw_log_dets(grid[2 * row + 1, column], drawn, labels)
             grid[2 * row, column].set_title(title)
-        top: Any = {"loc": "upper left", "frameon": False, "fontsize": 9.5, "borderaxespad": 0.2}
+        top: Any = {
+            "loc": "upper left",
+            "frameon": False,
+            "fontsize": LETTERS,
+            "borderaxespad": 0.2,
+        }
         figure.legend(handles=policies, ncols=across, bbox_to_anchor=(0, 1), **top)
         below = 1 - LINE * -(-len(policies) // across) / size[1]
         figure.legend(handles=lines, bbox_to_anchor=(0, below), **top)
         return save(figure, path)
-
-
-def names_across(labels: Sequence[str], width: float) -> int:
-    """Return how many names fit side by side into a legend of that many inches."""
-    longest = max((len(shorten_label(label)) for label in labels), default=1)
-    return max(1, int(width / (HANDLE + LETTER * longest)))
 
 
 def solid_style(labels: Sequence[str], label: str) -> dict[str, Any]:
