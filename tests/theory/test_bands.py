@@ -591,7 +591,8 @@ def test_rewards_that_fit_are_not_called_a_contradiction(method):
 def band_of(candidates, regrets, delta=0.1, n=50, **more):
     full = np.full(n, 1.0)
     full[: len(regrets)] = regrets
-    return Band(-np.ones(n), np.ones(n), full, np.array(candidates), "amm", delta, 0.1, 1.0, **more)
+    told = 0.0, "amm", delta, 0.1, 1.0
+    return Band(-np.ones(n), np.ones(n), full, np.array(candidates), *told, **more)
 
 
 def test_the_sentence_says_which_arms_may_be_best_and_what_one_of_them_loses():
