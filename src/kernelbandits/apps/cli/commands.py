@@ -317,8 +317,8 @@ def run(
         bool,
         typer.Option(
             "--theory",
-            help="Show proved bounds and regret certificates beside the regrets, in report.html and "
-            "theory.csv.",
+            help="Show proved bounds and regret certificates beside the regrets, in report.html "
+            "and theory.csv.",
         ),
     ] = False,
     output: Annotated[
