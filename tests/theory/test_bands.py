@@ -667,6 +667,13 @@ def test_the_certificate_is_nothing_before_the_first_reward_and_where_one_arm_is
         assert confidence_band(alone, 1.0, 1.0, method=method).regret_certificate <= 1e-6
 
 
+def test_a_posterior_on_a_box_is_refused_with_what_to_do():
+    posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), 0.1)
+    posterior.update([0.5], 0.3)
+    with pytest.raises(ValueError, match=r"not one over the box; tell the rewards to a kb\."):
+        confidence_band(posterior, 0.1, 1.0)
+
+
 def test_a_contradiction_leaves_only_what_holds_without_data():
     posterior = learnt(kb.posterior.ArmPosterior(kb.Linear(), np.eye(9), 0.01), range(9), [0.6] * 9)
     with pytest.warns(kb.checks.TheoryWarning):

@@ -30,6 +30,9 @@ ROUNDING = 1e-9
 """A certificate exceeded by less than this share of it is not."""
 
 
+NO_SCALES = "it is told no R and D, and no other policies are told the same ones"
+
+
 @dataclass(frozen=True)
 class Certificates:
     """Upper bounds of the regret, which hold in all rounds at once with probability 1 - delta."""
@@ -89,7 +92,7 @@ def certify_runs(
     if isinstance(cell.problem, Drifting):
         return "the problem changes from round to round"
     if scales is None:
-        return "no R and D are given that are the same for all"
+        return NO_SCALES
     values = []
     for seed, instance, arms in zip(cell.seeds, instances, result.arms, strict=True):
         rewards = replay_rewards(instance, arms, seed)

@@ -24,10 +24,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, TheoryWarning
-from kernelbandits.posterior import (
-    Posterior,
-    Spectrum,
-)
+from kernelbandits.posterior import PointPosterior, Posterior, Spectrum
 from kernelbandits.theory.duality import Dual, noise_radius
 
 METHODS = ("auto", "cmm", "amm", "whitehouse")
@@ -267,6 +264,14 @@ def check_posterior(posterior: Any) -> None:
     The proof needs rewards of weight one, a fixed f, and a ridge that does not depend on the
     rewards.
     """
+    on_box = "a posterior over a list of arms (a maximum over points of a box is not one over the "
+    on_box += "box; tell the rewards to a kb.posterior.ArmPosterior on the points to be compared)"
+    checks.needs(
+        not isinstance(posterior, PointPosterior),
+        "confidence_band",
+        on_box,
+        type(posterior).__name__,
+    )
     proved = getattr(posterior, "has_bands", False) and posterior.complete
     needed = (
         "a posterior of all rewards, none faded, of an f that does not drift, at a fixed ridge "
