@@ -315,7 +315,7 @@ def test_status_and_explain_say_what_all_results_lost_at_most(tmp_path, capsys):
     hill = -10.0 - 4.0 * np.sin(3 * GRID[:, 0])
     given = {**SURE, "centre": -10.0, "spread": 4.0, "direction": "min", "delta": 0.05}
     study = kb.Study.create(tmp_path / "a.db", GRID, **given)
-    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), GRID)
+    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), GRID, ridge=10 * (0.1 / 2.0) ** 2)
     lost = []
     for row in (3, 17, 3, 28):
         study.tell(row=row, value=float(hill[row]))

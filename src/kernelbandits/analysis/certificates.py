@@ -21,11 +21,10 @@ from kernelbandits.posterior import RowPosterior
 from kernelbandits.problems import Drifting, Instance
 from kernelbandits.streams import Streams
 from kernelbandits.theory import confidence_band
+from kernelbandits.theory.bands import narrow_ridge
 
 DELTA = 0.05
 """The probability with which a certificate may fail in some round."""
-RIDGE = 10.0
-"""The ridge in units of R^2 / D^2. From 3 to 30 certificates were about the least."""
 ROUNDING = 1e-9
 """A certificate exceeded by less than this share of it is not."""
 
@@ -121,7 +120,8 @@ def certify_run(
 ) -> list[float]:
     """Return the certificate after each of these rounds."""
     n = len(instance.domain)
-    posterior = RowPosterior(kernel, instance.domain, RIDGE * (noise_scale / norm_bound) ** 2)
+    ridge = narrow_ridge(noise_scale, norm_bound, n)
+    posterior = RowPosterior(kernel, instance.domain, ridge)
     values = []
     for t in rounds:
         counts = np.bincount(arms[:t], minlength=n)

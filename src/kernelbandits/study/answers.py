@@ -87,8 +87,8 @@ class Answers:
         return (
             f"With probability at least {1 - self.band.delta:.6g} the {results} {until} lost at "
             f"most {format_rounded_up(lost)} ({self.state.settings.target}) in all, compared with "
-            "the best row every time, whoever chose the rows; this needs a true noise_scale and "
-            "norm_bound."
+            "the best row every time. That holds whoever chose the rows, if noise_scale and "
+            "norm_bound are true."
         )
 
     @cached_property

@@ -6,9 +6,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.checks import TheoryWarning
+from kernelbandits.policies import Policy
+from kernelbandits.posterior import RowPosterior
 from kernelbandits.study.batches import BATCH
 from kernelbandits.study.settings import AUTO
 from kernelbandits.theory import Band, confidence_band
+from kernelbandits.theory.bands import check_posterior, narrow_ridge
 
 if TYPE_CHECKING:
     from kernelbandits.study.answers import Answers
@@ -17,28 +20,44 @@ if TYPE_CHECKING:
 def proved_band(answers: Answers) -> Band | None:
     """Return the confidence band, if R, D, centre and spread were fixed before the first result.
 
-    None if the theory does not apply: with auto, or where results failed or were changed.
+    Its ridge follows from R and D, so that it was fixed too; that of the policy often gives a much
+    wider band. None if the theory does not apply: with auto, or where results failed or were
+    changed.
     """
-    settings = answers.driver.policy.settings
-    if not answers.driver.policy.finite:
+    policy = answers.driver.policy
+    if not policy.finite:
         return None
-    given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
+    noise: Any = policy.settings.get("noise_scale")
+    norm: Any = policy.settings.get("norm_bound")
     every = len(answers.allowed_arms) == len(answers.driver.rows)
     if (
         answers.state.settings.policy == AUTO
         or broken_premises(answers)
-        or None in given
+        or None in (noise, norm)
         or not every
     ):
         return None
     try:
+        posterior = rewards_posterior(policy, noise, norm)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TheoryWarning)
-            return confidence_band(
-                answers.driver.policy.posterior, given[0], given[1], answers.state.settings.delta
-            )
+            return confidence_band(posterior, noise, norm, answers.state.settings.delta)
     except ValueError:
         return None
+
+
+def rewards_posterior(policy: Policy, noise_scale: float, norm_bound: float) -> RowPosterior:
+    """Return the posterior of the policy's rewards at the ridge of bands.
+
+    A policy that forgets or truncates rewards is refused.
+    """
+    learnt = policy.posterior
+    check_posterior(learnt)
+    ridge = narrow_ridge(noise_scale, norm_bound, len(learnt.points))
+    posterior = RowPosterior(learnt.kernel, policy.domain, ridge)
+    if learnt.events:
+        posterior.learn(learnt.counts, learnt.tally.sums)
+    return posterior
 
 
 def broken_premises(answers: Answers) -> list[str]:

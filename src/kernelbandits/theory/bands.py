@@ -30,6 +30,10 @@ from kernelbandits.theory.duality import Dual, noise_radius
 METHODS = ("auto", "cmm", "amm", "whitehouse")
 LARGEST_EXACT = 1_000_000
 """`auto` uses the exact set up to this product of arms and distinct arms played: about 0.3 s."""
+FEW_ARMS = 1000
+"""Up to so many arms, nearly all bands are exact sets."""
+LEAST_RIDGE = 1e-8
+"""The least ridge of `narrow_ridge`; smaller ones cost digits and gain nothing."""
 PAIRS = 1_000_000
 """At most this many pairs of arms are compared.
 
@@ -220,6 +224,16 @@ def confidence_band(
         return band
     regret = confidence_set.bound_regret(*found)
     return Band(*found, regret, chosen, chance, noise, norm)
+
+
+def narrow_ridge(noise_scale: float, norm_bound: float, arms: int) -> float:
+    """Return a ridge at which bands were narrow in trials; it is fixed before the first reward.
+
+    It is 10 R^2 / D^2 for the exact set. For many arms, where the exact set takes too long, it is
+    100 R^2 / D^2: at a small ridge the ellipsoid of "amm" is wide on arms that were never played.
+    """
+    factor = 10.0 if arms <= FEW_ARMS else 100.0
+    return max(LEAST_RIDGE, factor * (noise_scale / norm_bound) ** 2)
 
 
 def derive_bounds(confidence_set: ConfidenceSet, prior_limit: Array) -> Bounds | None:

@@ -29,7 +29,7 @@ from kernelbandits.problems import (
 from kernelbandits.problems.base import problem_generator
 from kernelbandits.streams import Streams
 from kernelbandits.theory import confidence_band
-from kernelbandits.theory.bands import ConfidenceSet
+from kernelbandits.theory.bands import ConfidenceSet, narrow_ridge
 from kernelbandits.verification.scenarios import function_of_norm
 from kernelbandits.verification.statements import (
     FALSE_ALARM,
@@ -52,8 +52,6 @@ NORM_BOUND, ARMS = 1.0, 12
 ROUNDS, EVERY, OPPONENT_ROUNDS = 100, 5, 60
 QUIET, LOUD = 0.2, 1.0
 """R, for policies and for the opponent."""
-RIDGE = 10.0
-"""The ridge in units of R^2 / D^2."""
 PAIR = Arms(np.eye(2))
 METHODS = ("whitehouse", "amm", "cmm")
 ROUNDING = 1e-9
@@ -66,7 +64,7 @@ def check_certificate(effort: Effort) -> Iterator[CheckedStatement]:
 
 
 @dataclass(frozen=True)
-class Told:
+class CertificateCase:
     """What a certificate is told."""
 
     noise_scale: float
@@ -96,8 +94,9 @@ def policy_exceeds(name: str, seed: int) -> bool:
     scales = {"noise_scale": QUIET, "norm_bound": NORM_BOUND, "horizon": ROUNDS}
     settings = shared_settings(policy_entry(name), scales)
     rule = policy(name, instance.domain, kernel, **settings)
-    posterior = ArmPosterior(kernel, instance.domain, RIDGE * (QUIET / NORM_BOUND) ** 2)
-    told, exceeded = Told(QUIET, DELTA), False
+    ridge = narrow_ridge(QUIET, NORM_BOUND, ARMS)
+    posterior = ArmPosterior(kernel, instance.domain, ridge)
+    told, exceeded = CertificateCase(QUIET, DELTA), False
     for t in range(1, ROUNDS + 1):
         choice = rule.ask(t, streams)
         arm = int(choice.arm or 0)
@@ -136,8 +135,8 @@ def opponent_exceeds(seed: int) -> list[bool]:
     noise, rng = NOISES[seed % 3](LOUD), problem_generator(streams)
     direction = rng.standard_normal(2)
     instance = Instance("opponent", PAIR, NORM_BOUND * direction / np.linalg.norm(direction), noise)
-    posterior = ArmPosterior(Linear(), PAIR, RIDGE * (LOUD / NORM_BOUND) ** 2)
-    wide, usual = Told(LOUD, WIDE_DELTA), Told(LOUD, DELTA)
+    posterior = ArmPosterior(Linear(), PAIR, narrow_ridge(LOUD, NORM_BOUND, len(PAIR)))
+    wide, usual = CertificateCase(LOUD, WIDE_DELTA), CertificateCase(LOUD, DELTA)
     exceeded = [False] * 3
     for t in range(1, OPPONENT_ROUNDS + 1):
         arm = nearest_arm(posterior, instance)
