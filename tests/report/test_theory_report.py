@@ -358,7 +358,7 @@ def test_the_csv_holds_the_same_numbers_unrounded(page, found):
 
 
 def test_a_premise_that_fails_stands_in_the_csv():
-    proved = ProvedBounds(np.array([1.0]), np.array([2.0]), None)
+    proved = ProvedBounds(np.array([1.0]), np.array([2.0]), None, np.ones((1, 1)), 0.05)
     one = np.array([1.0])
     row = Guarantee("it", np.array([1]), one, one, np.array([1]), one, 1.0, proved)
     frame = guarantee_frame({"p": [row]}, {"p": {"it": ["R is false"]}})
@@ -522,7 +522,7 @@ def test_where_r_or_d_is_false_the_bounds_are_said_not_to_apply():
         "no: its premises fail",
         "no: vacuous, above 2DT",
     )
-    small = ProvedBounds(np.array([1.0]), np.array([2.0]), None)
+    small = ProvedBounds(np.array([1.0]), np.array([2.0]), None, np.ones((1, 1)), 0.05)
     informative = replace(rows[0], proved=small)
     assert informative.answer(premises_fail=True) == "no: its premises fail"
     assert informative.answer(premises_fail=False) == "yes"

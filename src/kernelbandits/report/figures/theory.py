@@ -39,6 +39,7 @@ CEILING: dict[str, Any] = {
     "ms": 5,
 }
 DOTTED = (0, (1, 1.5))
+CERTIFICATE: dict[str, Any] = {"lw": 1.2, "ls": (0, (7, 2, 1, 2, 1, 2))}
 DASHED: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (4, 3))}
 DASH, LINE, LETTERS = 4.0, 0.21, 9.5
 """Points of a dash; inches of a line of the legend, and points of its letters."""
@@ -103,6 +104,9 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
         axis.plot(item.rounds, item.regret, **solid_style(labels, item.policy))
         if item.least is not None:
             draw_least(axis, item, item.least, style_of(labels, item.policy)["color"])
+        if item.certified is not None:
+            colour = style_of(labels, item.policy)["color"]
+            axis.plot(item.horizons, item.certified[0], color=colour, **CERTIFICATE)
     bounded = {
         item.policy: (item, item.proved) for item in found if not isinstance(item.proved, str)
     }
@@ -161,8 +165,10 @@ def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
 def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
     axis.set_axis_on()
     for item in found:
+        if not item.ridge:
+            continue
         axis.plot(item.rounds, item.log_det, **solid_style(labels, item.policy))
-    for item in {item.ridge: item for item in found}.values():
+    for item in {item.ridge: item for item in found if item.ridge}.values():
         axis.plot(item.horizons, 2 * item.gain, **CEILING)
     axis.set_xscale("log")
     axis.set_ylim(0, None)
@@ -186,6 +192,9 @@ def line_handles(lower: bool) -> list[Any]:
 
     bound = Line2D([], [], **DASHED, label="above: min(bound, 2DT), in the policy's colour")
     trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, which no regret exceeds")
+    certificate = Line2D(
+        [], [], color=DASHED["color"], **CERTIFICATE, label="above: certified regret"
+    )
     least = Line2D(
         [],
         [],
@@ -195,7 +204,7 @@ def line_handles(lower: bool) -> list[Any]:
         label="above: least regret at T that is proved",
     )
     ceiling = Line2D([], [], **CEILING, label="below: 2γ, which no policy exceeds")
-    return [bound, trivial, *([least] if lower else []), ceiling]
+    return [bound, certificate, trivial, *([least] if lower else []), ceiling]
 
 
 def calculation_figure(found: Calculation, path: Path) -> str:
