@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
     from kernelbandits.theory.designer import DesignedLaw, bound_factor, design
     from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
+    from kernelbandits.theory.gaps import GapBound
     from kernelbandits.theory.high_probability import HighProbabilityBound
     from kernelbandits.theory.information import InformationGain, growth, information_gain
     from kernelbandits.theory.law_constants import Constants, constants
@@ -29,6 +30,7 @@ HOMES = {
     "bounds": ("RegretBound", "first_useful", "regret_bound"),
     "designer": ("DesignedLaw", "bound_factor", "design"),
     "gains": ("GAINS", "GreedyGain", "analytic_gain", "gain_term"),
+    "gaps": ("GapBound",),
     "high_probability": ("HighProbabilityBound",),
     "information": ("InformationGain", "growth", "information_gain"),
     "law_constants": ("Constants", "constants"),
@@ -45,6 +47,7 @@ __all__ = [
     "Band",
     "Constants",
     "DesignedLaw",
+    "GapBound",
     "GreedyGain",
     "HighProbabilityBound",
     "InformationGain",
