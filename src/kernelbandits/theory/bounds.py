@@ -335,6 +335,12 @@ def regret_bound(
         plain = moments.drop_certificate()
         if chosen == "gap":
             return gap_bound(plain, setting, least, checks.positive("regret_bound", "gap", gap))
+        checks.needs(
+            chosen != "orthonormal" or least in (0, largest),
+            "regret_bound",
+            "smallest = largest (or not given) with form 'orthonormal'",
+            (smallest, largest),
+        )
         told = premises_of(chosen, setting)
         return played_bound(
             plain, setting, least, orthonormal=chosen == "orthonormal", premises=told
