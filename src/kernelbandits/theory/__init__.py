@@ -11,7 +11,12 @@ from kernelbandits import runtime
 if TYPE_CHECKING:
     from kernelbandits.theory.as_played import PlayedBound, effective_level
     from kernelbandits.theory.bands import Band, confidence_band
-    from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
+    from kernelbandits.theory.bounds import (
+        RegretBound,
+        first_useful,
+        largest_useful_noise,
+        regret_bound,
+    )
     from kernelbandits.theory.designer import DesignedLaw, bound_factor, design
     from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
     from kernelbandits.theory.gaps import GapBound
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 HOMES = {
     "as_played": ("PlayedBound", "effective_level"),
     "bands": ("Band", "confidence_band"),
-    "bounds": ("RegretBound", "first_useful", "regret_bound"),
+    "bounds": ("RegretBound", "first_useful", "largest_useful_noise", "regret_bound"),
     "designer": ("DesignedLaw", "bound_factor", "design"),
     "gains": ("GAINS", "GreedyGain", "analytic_gain", "gain_term"),
     "gaps": ("GapBound",),
@@ -68,6 +73,7 @@ __all__ = [
     "gain_term",
     "growth",
     "information_gain",
+    "largest_useful_noise",
     "linear_gain",
     "rate_text",
     "regret_bound",

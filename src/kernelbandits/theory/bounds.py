@@ -321,30 +321,7 @@ def regret_bound(
         failure = checks.inside("regret_bound", "delta", 0.05 if delta is None else delta)
         return high_probability_bound(LawMoments.of(exploration, rounds), setting, failure, least)
     if chosen != "repaired":
-        moments = LawMoments.of(exploration, rounds)
-        checks.needs(
-            not moments.realised,
-            "regret_bound",
-            "a law or schedule for an expected regret (a list of laws that were chosen from the "
-            'past differs from run to run: form="high_probability")',
-            "a list of laws",
-        )
-        if chosen == "as_played":
-            return played_bound(moments, setting, least)
-        # The own proof of an adaptive schedule is for the plain setting.
-        plain = moments.drop_certificate()
-        if chosen == "gap":
-            return gap_bound(plain, setting, least, checks.positive("regret_bound", "gap", gap))
-        checks.needs(
-            chosen != "orthonormal" or least in (0, largest),
-            "regret_bound",
-            "smallest = largest (or not given) with form 'orthonormal'",
-            (smallest, largest),
-        )
-        told = premises_of(chosen, setting)
-        return played_bound(
-            plain, setting, least, orthonormal=chosen == "orthonormal", premises=told
-        )
+        return expected_bound(chosen, LawMoments.of(exploration, rounds), setting, least, gap)
     found = constants_at(exploration, rounds)
     bounds = (
         printed_bound(found, setting),
@@ -352,6 +329,38 @@ def regret_bound(
         tight_bound(found, setting),
     )
     return RegretBound(*bounds, setting.trivial, setting.delta, found, gain, largest)
+
+
+def expected_bound(
+    form: str, moments: LawMoments, setting: TheorySetting, smallest: float, gap: float | None
+) -> PlayedBound | GapBound:
+    """Return the bound of the expected regret for the rule as it is played, by its form."""
+    checks.needs(
+        not moments.realised,
+        "regret_bound",
+        "a law or schedule for an expected regret (a list of laws that were chosen from the "
+        'past differs from run to run: form="high_probability")',
+        "a list of laws",
+    )
+    if form == "as_played":
+        return played_bound(moments, setting, smallest)
+    # The own proof of an adaptive schedule is for the plain setting.
+    plain = moments.drop_certificate()
+    if form == "gap":
+        return gap_bound(plain, setting, smallest, checks.positive("regret_bound", "gap", gap))
+    premises, orthonormal = premises_of(form, setting), form == "orthonormal"
+    checks.needs(
+        not orthonormal or smallest in (0, setting.largest),
+        "regret_bound",
+        "smallest = largest (or not given) with form 'orthonormal'",
+        (smallest, setting.largest),
+    )
+    found = played_bound(plain, setting, smallest, orthonormal=orthonormal, premises=premises)
+    if not orthonormal:
+        return found
+    # There the own proof holds as well, and either bound may be the smaller one.
+    own = played_bound(moments, setting, smallest, premises=premises)
+    return min(found, own, key=lambda bound: min(bound.as_played, bound.mean_square))
 
 
 def own_inputs(form: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -469,8 +478,37 @@ def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -
     return high
 
 
-def is_vacuous_at(bound_at: Callable[[int], Any], horizon: int) -> bool:
-    """Tell whether the bound at this T is vacuous."""
-    bound = bound_at(horizon)
+def is_vacuous_at(bound_at: Callable[[Any], Any], place: float) -> bool:
+    """Tell whether the bound at this T, or at this R, is vacuous."""
+    bound = bound_at(place)
     checks.needs(hasattr(bound, "vacuous"), "first_useful", "a function T -> RegretBound", bound)
     return bool(bound.vacuous)
+
+
+def largest_useful_noise(bound_at: Callable[[float], Any], noise_scale: float) -> float | None:
+    """Return the largest R up to `noise_scale` at which the bound is below 2 D T, to 0.1 %.
+
+    The search bisects. The bound at the R that is returned is informative; one at a larger R may be
+    only if the bound does not grow with R. The result is None if no R is small enough, not even 0,
+    and 0 if none above a millionth of `noise_scale` is.
+
+    Examples
+    --------
+    >>> from kernelbandits import PointMass
+    >>> def bound_at(R):
+    ...     return regret_bound(PointMass(1), 1000, 20.0, noise_scale=R, norm_bound=1)
+    >>> bound_at(1.0).vacuous, round(largest_useful_noise(bound_at, 1.0), 3)
+    (True, 0.388)
+    """
+    high = checks.scale("largest_useful_noise", "noise_scale", noise_scale)
+    if not is_vacuous_at(bound_at, high):
+        return high
+    if is_vacuous_at(bound_at, 0.0):
+        return None
+    low = 1e-6 * high
+    if is_vacuous_at(bound_at, low):
+        return 0.0
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_vacuous_at(bound_at, middle) else (middle, high)
+    return low
