@@ -498,7 +498,7 @@ def largest_useful_noise(bound_at: Callable[[float], Any], noise_scale: float) -
     >>> def bound_at(R):
     ...     return regret_bound(PointMass(1), 1000, 20.0, noise_scale=R, norm_bound=1)
     >>> bound_at(1.0).vacuous, round(largest_useful_noise(bound_at, 1.0), 3)
-    (True, 0.388)
+    (True, 0.425)
     """
     high = checks.scale("largest_useful_noise", "noise_scale", noise_scale)
     if not is_vacuous_at(bound_at, high):
