@@ -71,6 +71,15 @@ def test_the_greedy_bound_is_close_to_the_certificate_of_the_relaxation():
     )
 
 
+def test_the_width_of_gp_ucb_uses_the_certificate_where_it_is_the_smallest_bound():
+    """At ridge 0.01 and t = 10 it is 5 ln 101; G / (1 - 1/e) would give a width of 1026."""
+    points = np.random.default_rng(0).random((50, 2))
+    told = {"noise_scale": 0.1, "norm_bound": 1.0, "schedule": "rkhs", "gain": "greedy"}
+    width = kb.GPUCB(points, kb.RBF(0.2), **told).width_at(10)
+    assert width == pytest.approx(math.sqrt(2 + 300 * 5 * math.log(101) * math.log(100) ** 3))
+    assert round(width) == 822
+
+
 def test_on_basis_arms_the_greedy_value_is_exact_with_pulls_spread_evenly():
     for ridge, t in ((1.02, 3), (0.25, 4), (1.0, 11)):
         counts = [t // 3 + (i < t % 3) for i in range(3)]
