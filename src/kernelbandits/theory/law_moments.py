@@ -114,7 +114,7 @@ class LawMoments:
         return bool((self.moments[:, 2] == 0).all())
 
     @cached_property
-    def chances(self) -> Array:
+    def smallest_chances(self) -> Array:
         """The smallest probability of a value of each law; 0 for a law that is not discrete."""
         found = np.concatenate([least_chances(law) for law in self.laws])
         return np.asarray(np.minimum(found, self.least_of_histories))
@@ -122,7 +122,7 @@ class LawMoments:
     @property
     def least_chance(self) -> float:
         """q: the smallest probability of a value of a weight; 0 for a continuous law."""
-        return float(self.chances.min())
+        return float(self.smallest_chances.min())
 
     def chances_above(self, threshold: float) -> Array:
         """Return P(w >= b) of each law; b <= 1 counts as 1."""
@@ -145,7 +145,7 @@ class LawMoments:
         with np.errstate(all="ignore"):
             first = size + excess / above
             second = square + 2 * product / above + excess_square / above**2
-            found = float(((share**2 + 2 * share * first + second) / self.chances).max())
+            found = float(((share**2 + 2 * share * first + second) / self.smallest_chances).max())
         return found if math.isfinite(found) else math.inf
 
     def expected_maximum(self, share: float, threshold: float) -> float:
