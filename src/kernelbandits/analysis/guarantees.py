@@ -11,8 +11,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from kernelbandits.experiment.premises import (
     check_norm,
     check_rule,
 )
+from kernelbandits.exploration import Exploration, Law, Step
+from kernelbandits.formatting import format_rounded
 from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.doubling import DOUBLING
@@ -46,11 +49,14 @@ from kernelbandits.theory import (
     Constants,
     InformationGain,
     LawMoments,
+    PlayedBound,
     growth,
     information_gain,
+    largest_useful_noise,
     regret_bound,
     ucb_bound,
 )
+from kernelbandits.theory.caps import is_orthonormal
 from kernelbandits.widths import Width
 
 if TYPE_CHECKING:
@@ -67,6 +73,8 @@ The band needs a reward of norm <= D and R-sub-Gaussian noise.
 """
 FAILED_PREMISES = "its premises fail"
 NONE_COMPUTED = "none is computed for it"
+FARTHEST, FEW = 12, 300
+"""Decades of T in which a useful bound is searched, and the largest number of arms for that."""
 
 
 Gains = Sequence[InformationGain]
@@ -89,6 +97,8 @@ class ProvedBounds:
     """Bounds of the regret of each seed, (seeds, horizons); not of its expectation."""
     failure: float
     """The probability with which a likely bound may fail."""
+    needed: str = ""
+    """If the last bound is vacuous: the R/D or the T that would change it, on the first arms."""
 
     @property
     def value(self) -> Array:
@@ -151,7 +161,7 @@ class Guarantee:
         if isinstance(self.proved, str):
             return f"no bound: {self.proved}"
         if self.proved.share >= 1:
-            return "no: vacuous, above 2DT"
+            return "; ".join(filter(None, ("no: vacuous, above 2DT", self.proved.needed)))
         return f"no: {FAILED_PREMISES}" if premises_fail else "yes"
 
 
@@ -313,7 +323,63 @@ def proved_bounds(
     bound, trivial, printed, _ = np.mean(found, axis=0).T
     failure = DELTA if laws else rules[0].settings["delta"]
     likely = np.array(found)[:, :, 3]
-    return ProvedBounds(bound, trivial, printed if laws else None, likely, float(failure))
+    proved = ProvedBounds(bound, trivial, printed if laws else None, likely, float(failure))
+    if proved.share < 1:
+        return proved
+    return replace(proved, needed=describe_need(cell, instances[0], rules[0], gains[0], laws))
+
+
+@dataclass(frozen=True)
+class TriedBound:
+    """Whether the bound of a rule is vacuous for another R or T."""
+
+    vacuous: bool
+
+
+def describe_need(
+    cell: Cell, instance: Instance, rule: Any, gains: Gains, laws: Sequence[LawMoments]
+) -> str:
+    """Say which R/D would make the last bound informative at this T, or else which T would."""
+
+    def bound_at(noise_scale: float) -> TriedBound:
+        changed = {name: rule.settings[name] for name in ("ridge",) if takes(cell, name)}
+        told = {**cell.contender.settings, **changed, "noise_scale": noise_scale}
+        other = replace(cell.contender, settings=told).build(instance, cell.kernel)
+        return try_bound(other, gains[-1], laws[-1:])
+
+    try:
+        least = largest_useful_noise(bound_at, rule.settings["noise_scale"])
+    except ValueError:
+        # A rule may refuse R = 0.
+        return ""
+    if least:
+        return f"{describe_ratio(least, rule.settings['norm_bound'])} would do"
+    return f"no R is small enough{describe_needed_rounds(rule, gains[-1])}"
+
+
+def describe_ratio(noise_scale: float, norm_bound: float) -> str:
+    return f"R/D ≤ {format_rounded(noise_scale / norm_bound, 3, ROUND_FLOOR)}"
+
+
+def takes(cell: Cell, setting: str) -> bool:
+    return setting in cell.contender.entry.parameters
+
+
+def try_bound(rule: Any, gain: InformationGain, laws: Sequence[LawMoments]) -> TriedBound:
+    proved, trivial, *_ = next(bounds(rule, [gain], laws))
+    return TriedBound(proved >= trivial)
+
+
+def describe_needed_rounds(rule: Any, last: InformationGain) -> str:
+    """Name the first power of ten beyond T at which the bound is informative, where it is cheap."""
+    single = not rule.is_generic or isinstance(Exploration.of(rule.exploration).source, (Law, Step))
+    if not single or len(rule.domain) > FEW:
+        return ", more rounds are needed"
+    later = [10**k for k in range(1, FARTHEST + 1) if 10**k > last.horizon]
+    for gain in growth(rule.posterior.kernel, rule.domain, later, last.ridge):
+        if not try_bound(rule, gain, moments_of(rule, [gain])).vacuous:
+            return f", T = {gain.horizon:,} would do"
+    return f", and no power of ten up to 10^{FARTHEST} for T"
 
 
 def check_kernel(rule: Policy, kernel: Kernel) -> None:
@@ -341,12 +407,13 @@ def bounds(
     told["largest"] = float(rule.posterior.prior.max())
     if rule.is_generic:
         told["noise_scale"] = rule.settings["noise_scale"]
-        least = float(rule.posterior.prior.min())
+        told["smallest"] = float(rule.posterior.prior.min())
+        form = played_form(rule)
         for law, gain in zip(laws, gains, strict=True):
             found = regret_bound(law.constants, gain.horizon, gain, **told)
-            played = regret_bound(law, gain.horizon, gain, form="as_played", smallest=least, **told)
+            played = regret_bound(law, gain.horizon, gain, form=form, **told)
             proved = min(found.tight, found.repaired, played.as_played, played.mean_square)
-            both = told | {"delta": DELTA, "played_delta": told["delta"], "smallest": least}
+            both = told | {"delta": DELTA, "played_delta": told["delta"]}
             likely = regret_bound(law, gain.horizon, gain, form="high_probability", **both)
             yield proved, found.trivial, found.printed, likely.value
         return
@@ -355,6 +422,12 @@ def bounds(
         ucb = ucb_bound(greatest_width(width, gain), gain.horizon, gain, **told)
         in_band = ucb.regret - ucb.delta * ucb.trivial
         yield ucb.regret, ucb.trivial, np.nan, min(ucb.trivial, in_band)
+
+
+def played_form(rule: Any) -> Literal["as_played", "orthonormal"]:
+    """Return the form of the bound as played: orthonormal arms have a smaller one."""
+    apart = is_orthonormal(as_kernel(rule.posterior.kernel), rule.domain)
+    return "orthonormal" if apart else "as_played"
 
 
 def valid_width(rule: Any) -> Width:
@@ -451,8 +524,8 @@ class LawBounds:
 
     policy: str
     constants: Constants
-    multiples: tuple[tuple[float, float], ...]
-    """(as printed, as proved for the rule as played) on each problem"""
+    multiples: tuple[tuple[float, float, str], ...]
+    """(as printed, as proved for the rule as played, what R/D is needed) on each problem"""
 
 
 def law_bounds(results: Results, labels: Iterable[str]) -> list[LawBounds]:
@@ -475,14 +548,26 @@ def bounds_of_law(cells: Sequence[Cell]) -> LawBounds:
     return LawBounds(cells[0].contender.label, law.constants, multiples)
 
 
-def law_multiples(rule: Any, law: LawMoments, horizon: int) -> tuple[float, float]:
-    """Return two bounds in multiples of 2 D T: as printed, and as played at the rule's delta."""
+def law_multiples(rule: Any, law: LawMoments, horizon: int) -> tuple[float, float, str]:
+    """Return two bounds in multiples of 2 D T, as printed and as played at the rule's delta.
+
+    The text says which R/D makes the second one informative, where it is vacuous.
+    """
     gain = information_gain(rule.posterior.kernel, rule.domain, horizon, rule.posterior.ridge)
     names = ("noise_scale", "norm_bound", "ridge", "delta")
     told = {name: rule.settings[name] for name in names}
-    prior = rule.posterior.prior
+    prior, form = rule.posterior.prior, played_form(rule)
     told["largest"] = float(prior.max())
+
+    def bound_at(noise_scale: float) -> PlayedBound:
+        changed = told | {"noise_scale": noise_scale, "smallest": float(prior.min())}
+        return regret_bound(law, horizon, gain, form=form, **changed)
+
     printed = regret_bound(law.constants, horizon, gain, **told).printed
-    least = float(prior.min())
-    played = regret_bound(law, horizon, gain, form="as_played", smallest=least, **told)
-    return printed / played.trivial, min(played.as_played, played.mean_square) / played.trivial
+    played = bound_at(told["noise_scale"])
+    needed = ""
+    if played.vacuous:
+        least = largest_useful_noise(bound_at, told["noise_scale"])
+        needed = describe_ratio(least, told["norm_bound"]) if least else "more rounds"
+    proved = min(played.as_played, played.mean_square) / played.trivial
+    return printed / played.trivial, proved, needed

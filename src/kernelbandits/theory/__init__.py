@@ -11,9 +11,15 @@ from kernelbandits import runtime
 if TYPE_CHECKING:
     from kernelbandits.theory.as_played import PlayedBound, effective_level
     from kernelbandits.theory.bands import Band, confidence_band
-    from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
+    from kernelbandits.theory.bounds import (
+        RegretBound,
+        first_useful,
+        largest_useful_noise,
+        regret_bound,
+    )
     from kernelbandits.theory.designer import DesignedLaw, bound_factor, design
     from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
+    from kernelbandits.theory.gaps import GapBound
     from kernelbandits.theory.high_probability import HighProbabilityBound
     from kernelbandits.theory.information import InformationGain, growth, information_gain
     from kernelbandits.theory.law_constants import Constants, constants
@@ -26,9 +32,10 @@ if TYPE_CHECKING:
 HOMES = {
     "as_played": ("PlayedBound", "effective_level"),
     "bands": ("Band", "confidence_band"),
-    "bounds": ("RegretBound", "first_useful", "regret_bound"),
+    "bounds": ("RegretBound", "first_useful", "largest_useful_noise", "regret_bound"),
     "designer": ("DesignedLaw", "bound_factor", "design"),
     "gains": ("GAINS", "GreedyGain", "analytic_gain", "gain_term"),
+    "gaps": ("GapBound",),
     "high_probability": ("HighProbabilityBound",),
     "information": ("InformationGain", "growth", "information_gain"),
     "law_constants": ("Constants", "constants"),
@@ -45,6 +52,7 @@ __all__ = [
     "Band",
     "Constants",
     "DesignedLaw",
+    "GapBound",
     "GreedyGain",
     "HighProbabilityBound",
     "InformationGain",
@@ -65,6 +73,7 @@ __all__ = [
     "gain_term",
     "growth",
     "information_gain",
+    "largest_useful_noise",
     "linear_gain",
     "rate_text",
     "regret_bound",
