@@ -57,6 +57,7 @@ OWN_FORM: set[str] = {
     "gp-ts",
     "evill",
     "pims",
+    "gp-eims",
     "bkb",
     "tv-gp-ucb",
     "streaming-ucb",

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 import definitions
 import kernelbandits as kb
@@ -248,6 +248,83 @@ def test_a_gp_ucb_needs_a_lengthscale_on_a_box():
     assert policy.posterior.events == 4
 
 
+@pytest.mark.parametrize(("seed", "kernel"), [(0, "RBF(0.25)"), (1, "Matern(0.3)")])
+@pytest.mark.parametrize("noise_scale", [R, 0.01])
+def test_lb_gp_ucb_balances_drops_and_adds_lengthscales(seed, kernel, noise_scale):
+    """With a small noise lengthscales are dropped."""
+    bandit, ridge, power, first, horizon = reference_bandit(seed, kernel), 0.6, 0.9, 2, 120
+    scale, formula = (1.5, definitions.rbf) if kernel[0] == "R" else (1.5, definitions.matern)
+    given = kb.RBF(scale) if kernel[0] == "R" else kb.Matern(scale)
+    policy = kb.policy(
+        "lb-gp-ucb", bandit.instance.domain, given, noise_scale=noise_scale, norm_bound=0.2,
+        shrinkage=power, candidates=first, ridge=ridge, delta=DELTA, ties="lowest",
+    )  # fmt: skip
+    active, added, log, dropped = [0], 1, [], []
+
+    def gain(n):
+        if kernel[0] == "R":
+            return math.log(n) ** 3
+        return n ** (2 / 7) * math.log(n) ** (5 / 7)
+
+    def suspected(i, n):
+        """With lengthscale theta and norm B: sqrt(n) (B sqrt(gain) + gain / theta^d)."""
+        theta, norm = math.exp(-i / 2), math.exp(i / 2) * 0.2
+        return math.sqrt(n) * (norm * math.sqrt(gain(n) / theta**2) + gain(n) / theta**2)
+
+    def confidence(i, arms, rewards):
+        gram = formula(scale * math.exp(-i / 2))(bandit.points, bandit.points)
+        known = definitions.posterior(gram, arms, rewards, ridge)
+        noise = noise_scale / math.sqrt(ridge)
+        width = 0.2 * math.exp(i / 2) + noise * math.sqrt(2 * math.log(2 / DELTA) + known.log_det)
+        return known.mean, width * known.sd
+
+    def after(t, arms, rewards):
+        """What round t - 1 taught."""
+        nonlocal active, added
+        mine = {j: [s for s, (k, _) in enumerate(log) if k == j] for j in active}
+        if all(mine.values()):
+            xi = 2 * noise_scale**2 * math.log(added * math.pi**2 * (t - 1) ** 2 / (3 * DELTA))
+            low = {j: rewards[s].mean() - math.sqrt(xi / len(s)) for j, s in mine.items()}
+            high = {
+                j: rewards[s].mean() + math.sqrt(xi / len(s))
+                + 2 * np.mean([log[k][1] for k in s]) for j, s in mine.items()
+            }  # fmt: skip
+            dropped.extend(j for j in active if high[j] < max(low.values()))
+            active = [j for j in active if high[j] >= max(low.values())]
+        g = max(math.exp(first / 2), (t - 1) ** power)
+        if math.exp(-added / 2) >= 1 / g * (1 - 1e-12):
+            active, added = [*active, added], added + 1
+
+    def rule(t, arms, rewards):
+        if log:
+            after(t, arms, rewards)
+        i = min(active, key=lambda j: (suspected(j, 1 + sum(k == j for k, _ in log)), j))
+        mean, reach = confidence(i, arms, rewards)
+        arm = best_arm(mean + reach, None)
+        log.append((i, reach[arm]))
+        return arm
+
+    check_rounds(policy, bandit, rule, horizon)
+    assert added > 7
+    assert bool(dropped) == (noise_scale == 0.01)
+
+
+def test_lb_gp_ucb_counts_a_late_reward_for_the_lengthscale_that_chose_it():
+    arms, settings = np.linspace(0, 1, 6)[:, None], SCALES
+    policy = kb.policies.LBGPUCB(arms, kb.RBF(0.5), **settings)
+    for t in range(1, 30):
+        policy.tell(policy.ask(t, kb.Streams(0)), 0.1)
+    chosen = policy.batch(4, 30, kb.Streams(0))
+    steps = {choice.note["candidate"] for choice in chosen}
+    assert len(steps) == 1
+    before = {one.steps: one.plays for one in policy.candidates}
+    for choice in chosen:
+        policy.tell(choice, 0.1)
+    after = {one.steps: one.plays for one in policy.candidates}
+    assert {i for i in after if after[i] != before.get(i, 0)} == steps
+    assert sum(after.values()) == sum(before.values()) + 4
+
+
 # ---------------------------------------------------------------- random arms, draws, information
 
 
@@ -329,7 +406,58 @@ def test_pims_plays_the_most_probable_to_exceed_the_maximum_of_a_draw():
     check_rounds(policy, bandit, rule)
 
 
-@pytest.mark.parametrize("rule", [kb.policies.EVILL, kb.policies.PIMS])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_gp_eims_plays_the_greatest_expected_improvement_on_the_maximum_of_a_draw(seed):
+    bandit = reference_bandit(seed)
+    policy = kb.policy(
+        "gp-eims", bandit.instance.domain, bandit.kernel, noise_scale=R, ties="lowest"
+    )
+    root = prior_root(bandit.gram)
+
+    def rule(t, arms, rewards):
+        normals = bandit.streams.normal("sample", t, 40)
+        known = definitions.posterior(bandit.gram, arms, rewards, R**2)
+        draw = known.mean + definitions.sample_deviation(
+            bandit.gram, arms, R**2, root @ normals[:20], normals[20:]
+        )
+        z = (known.mean - draw.max()) / known.sd
+        density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+        return best_arm(known.sd * (density + z * ndtr(z)), None)
+
+    check_rounds(policy, bandit, rule)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_feature_perturbation_plays_the_best_of_the_perturbed_features(seed):
+    """Features x + c |x| / |theta| z with one z for all arms; here z has the weight along theta."""
+    bandit, ridge = reference_bandit(seed, "linear"), 0.6
+    x, streams = bandit.points, bandit.streams
+    policy = kb.policy(
+        "feature-perturbation", bandit.instance.domain, kb.Linear(), **SCALES, horizon=T,
+        ridge=ridge, delta=DELTA, ties="lowest",
+    )  # fmt: skip
+
+    def rule(t, arms, rewards):
+        gram = ridge * np.eye(2) + x[arms].T @ x[arms]
+        theta = np.linalg.solve(gram, x[arms].T @ rewards)
+        log_det = np.linalg.slogdet(gram / ridge)[1]
+        noise = R * math.sqrt(2 * math.log(4 * T / DELTA) + log_det)
+        sizes = np.sqrt(np.einsum("ij,jk,ik->i", x, np.linalg.inv(gram), x))
+        length = np.linalg.norm(theta)
+        along = theta / length if length else np.zeros(2)
+        weight = ndtri(streams.uniform("weight", t))
+        # What stands across theta changes no value.
+        z = weight * along + 1.7 * np.array([-along[1], along[0]])
+        c = math.sqrt(ridge) * D + noise
+        if not length:
+            return best_arm(weight * sizes, None)
+        perturbed = x + c * sizes[:, None] / length * z
+        return best_arm(perturbed @ theta, None)
+
+    check_rounds(policy, bandit, rule)
+
+
+@pytest.mark.parametrize("rule", [kb.policies.EVILL, kb.policies.PIMS, kb.policies.GPEIMS])
 def test_a_joint_draw_over_too_many_arms_is_refused(rule):
     settings = SCALES if rule is kb.policies.EVILL else {"noise_scale": R}
     wanted = f"{rule.__name__} needs joint draws over at most 2000 arms, got '2001 arms'"

@@ -8,6 +8,7 @@ from kernelbandits.policies.acquisition import Acquisition as Acquisition
 from kernelbandits.policies.acquisition import MixtureAcquisition as MixtureAcquisition
 from kernelbandits.policies.acquisition import UpperConfidence as UpperConfidence
 from kernelbandits.policies.auto import Auto as Auto
+from kernelbandits.policies.balancing import LBGPUCB as LBGPUCB
 from kernelbandits.policies.base import Policy as Policy
 from kernelbandits.policies.baselines import Greedy as Greedy
 from kernelbandits.policies.baselines import UniformRandom as UniformRandom
@@ -59,10 +60,12 @@ from kernelbandits.policies.optimization import OptimizationTrial as Optimizatio
 from kernelbandits.policies.optimization import Outcome as Outcome
 from kernelbandits.policies.partition import PiGPUCB as PiGPUCB
 from kernelbandits.policies.posterior_draws import EVILL as EVILL
+from kernelbandits.policies.posterior_draws import GPEIMS as GPEIMS
 from kernelbandits.policies.posterior_draws import PIMS as PIMS
 from kernelbandits.policies.random_queries import ExploitPlus as ExploitPlus
 from kernelbandits.policies.random_queries import GPUCBPlus as GPUCBPlus
 from kernelbandits.policies.randomised_ucb import IRGPUCB as IRGPUCB
+from kernelbandits.policies.randomised_ucb import FeaturePerturbation as FeaturePerturbation
 from kernelbandits.policies.randomised_ucb import RandUCB as RandUCB
 from kernelbandits.policies.round import Round as Round
 from kernelbandits.policies.sup_kernel_ucb import KernelUCB as KernelUCB

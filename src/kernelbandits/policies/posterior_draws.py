@@ -1,14 +1,17 @@
-"""Rules that draw a function from the posterior and are no Thompson sampling: EVILL and PIMS."""
+"""Rules that draw a function from the posterior and are no Thompson sampling."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from kernelbandits import checks, widths
 from kernelbandits.domains import Arms
 from kernelbandits.policies.about import CONFIDENCE, IMPROVEMENT, About
-from kernelbandits.policies.acquisition import LogProbabilityOfImprovement
+from kernelbandits.policies.acquisition import (
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+)
 from kernelbandits.policies.base import Form, Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.improvement import view_without_width
@@ -135,6 +138,11 @@ class PIMS(GPTS):
         ours="ridge R^2, no less than 1e-8",
     )
     weighs_costs = False
+    improvement: ClassVar[type[LogProbabilityOfImprovement] | type[LogExpectedImprovement]] = (
+        LogProbabilityOfImprovement
+    )
+    """The maximum of the draw -> the score of what is better than it."""
+    rule = "probability of exceeding the maximum of a posterior draw"
 
     def __init__(
         self,
@@ -146,15 +154,14 @@ class PIMS(GPTS):
         grid: int | None = None,
         features: int = 256,
     ) -> None:
-        ridge = noise_ridge("PIMS", noise_scale)
+        ridge = noise_ridge(type(self).__name__, noise_scale)
         place = grid_of(domain, grid)
         # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
         form = joint_form(type(self).__name__)
         Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=form)
         self._check_kernel()
         self.width = widths.kernel_ucb(1.0, 1.0)
-        rule = "probability of exceeding the maximum of a posterior draw"
-        self.settings |= {"noise_scale": noise_scale, "gain": "none", "exploration": rule}
+        self.settings |= {"noise_scale": noise_scale, "gain": "none", "exploration": self.rule}
         set_draws(self, features)
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
@@ -165,15 +172,15 @@ class PIMS(GPTS):
         return view_without_width(self, pending)
 
     def choose(self, now: Round) -> Choice:
-        """Play the greatest probability to exceed the maximum of the draw."""
+        """Play the greatest improvement on the maximum of the draw."""
         tie = now.draw_tie()
         best = self.highest_value(now, tie)
-        acquisition = LogProbabilityOfImprovement(best)
+        acquisition = self.improvement(best)
         if not self.finite:
             surface = self._surface(acquisition, now.posterior, now.place)
             location = self._search(surface, now.place, self.ties, tie)
             return self._choice_at(location, now, {"best": best})
-        scores = acquisition.score_mixture(self.posterior.mean, now.sd)
+        scores = acquisition.score(self.posterior.means, now.sd[None])
         arm = now.best_arm(scores, self.posterior.mean, tie)
         return self._choice_of_arm(arm, now.sd, now, {"best": best})
 
@@ -186,6 +193,47 @@ class PIMS(GPTS):
         deviation = now.posterior.deviation(self.root @ normals[:n], normals[n:])
         sample = self.posterior.mean + deviation
         return float(sample[now.place.greatest(sample)])
+
+
+class GPEIMS(PIMS):
+    """Play the greatest expected improvement on the maximum of a function drawn from the posterior.
+
+    Draw f_t ~ GP(mean, cov) at ridge R^2, and play the greatest E[max(f(x) - max f_t, 0)]. It is
+    `PIMS` with the size of the improvement in place of its probability.
+
+    Parameters
+    ----------
+    noise_scale
+        R, the standard deviation of the noise.
+    grid
+        On a box: play exactly on a cover of this many points instead.
+    features
+        On a box: how many random features a path has.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.GPEIMS(arms, kb.RBF(0.3), noise_scale=0.1)
+    >>> for t in range(1, 31):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
+    """
+
+    about = About(
+        name="gp-eims",
+        title="GP-EIMS",
+        family=IMPROVEMENT,
+        paper="Takeno, Inatsu, Karasuyama & Takeuchi, Regret analysis of posterior sampling-based "
+        "expected improvement for Bayesian optimization, 2025",
+        guarantee="sublinear expected regret for f ~ GP(0, k) and normal noise (paper)",
+        ours="ridge R^2, no less than 1e-8; the logarithm is maximised, which has the same "
+        "maximiser",
+    )
+    improvement = LogExpectedImprovement
+    rule = "expected improvement on the maximum of a posterior draw"
 
 
 def joint_form(owner: str) -> Form:
