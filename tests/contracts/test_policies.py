@@ -62,6 +62,9 @@ OWN_FORM: set[str] = {
     "tv-gp-ucb",
     "streaming-ucb",
     "wgp-ucb",
+    "va-gp-ucb",
+    "va-mvr",
+    "va-pe",
 }
 """Those whose posterior has a form of its own, which a pool cannot replace."""
 

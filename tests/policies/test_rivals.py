@@ -325,6 +325,77 @@ def test_lb_gp_ucb_counts_a_late_reward_for_the_lengthscale_that_chose_it():
     assert sum(after.values()) == sum(before.values()) + 4
 
 
+# ---------------------------------------------------------------- noise that differs
+
+
+def known_variances(bandit, t):
+    """The standard errors of t rewards; every third one is not told."""
+    sems = 0.02 + 0.2 * bandit.streams.uniforms("weight", t)
+    return [None if s % 3 == 2 else float(sem) for s, sem in enumerate(sems)]
+
+
+def heteroscedastic_posterior(gram, arms, rewards, variances):
+    """mean = k' (K + Sigma)^-1 y, and L = log det(I + Sigma^-1/2 K Sigma^-1/2)."""
+    played, cross = gram[np.ix_(arms, arms)], gram[arms]
+    weights = np.linalg.solve(played + np.diag(variances), cross)
+    variance = np.diag(gram) - np.einsum("ij,ij->j", cross, weights)
+    scaled = played / np.sqrt(np.outer(variances, variances))
+    log_det = np.linalg.slogdet(np.eye(len(arms)) + scaled)[1]
+    return weights.T @ rewards, np.sqrt(np.maximum(variance, 0)), log_det
+
+
+@pytest.mark.parametrize("name", ["va-gp-ucb", "va-mvr", "va-pe"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_rule_for_known_variances_follows_its_definition(name, seed):
+    bandit, horizon = reference_bandit(seed), 100
+    settings = {"va-mvr": {}, "va-gp-ucb": {"norm_bound": D, "delta": DELTA}}.get(
+        name, {"norm_bound": D, "delta": DELTA, "horizon": horizon, "first_batch": 3}
+    )
+    policy = kb.policy(
+        name, bandit.instance.domain, bandit.kernel, noise_scale=R, ties="lowest", **settings
+    )
+    sems, arms, rewards = known_variances(bandit, horizon), [], []
+    variances = [R**2 if sem is None else sem**2 for sem in sems]
+    start, length, alive = 0, 3, np.arange(20)
+    normals = bandit.streams.uniforms("noise", horizon)
+    for t in range(horizon):
+        if name == "va-pe" and t == start + length:
+            mean, sd, _ = heteroscedastic_posterior(
+                bandit.gram, arms[start:], np.array(rewards[start:]), variances[start:t]
+            )
+            claims = 20 * (1 + math.log2(horizon))
+            reach = (D + math.sqrt(2 * math.log(2 * claims / DELTA))) * sd[alive]
+            kept = mean[alive] + reach >= (mean[alive] - reach).max()
+            start, length, alive = t, 2 * length, alive[kept]
+        mean, sd, log_det = heteroscedastic_posterior(
+            bandit.gram, arms[start:], np.array(rewards[start:]), variances[start:t]
+        )
+        index = sd
+        if name == "va-gp-ucb":
+            index = mean + (D + math.sqrt(2 * math.log(1 / DELTA) + log_det)) * sd
+        arm = int(alive[best_arm(index[alive], None)])
+        choice = policy.ask(t + 1, bandit.streams)
+        assert choice.arm == arm, t
+        reward = float(bandit.instance.values[arm] + math.sqrt(variances[t]) * ndtri(normals[t]))
+        sem = sems[t]
+        policy.tell(choice, reward if sem is None else kb.calibration.Measurement(reward, sem))
+        arms.append(arm)
+        rewards.append(reward)
+    assert len(set(arms)) > 3
+    assert len(alive) < 20 or name != "va-pe"
+
+
+def test_va_gp_ucb_with_equal_variances_is_whitehouses_rule_at_the_ridge_of_the_noise():
+    bandit = reference_bandit(0)
+    left, right = (
+        rule(bandit.instance.domain, bandit.kernel, **SCALES, delta=DELTA, **more)
+        for rule, more in ((kb.policies.VAGPUCB, {}), (kb.WhitehouseUCB, {"ridge": R**2}))
+    )
+    for now in rounds(left, bandit.instance, 40, bandit.streams):
+        right.tell(now.choice, now.reward)
+        np.testing.assert_allclose(left.index(now.t + 1), right.index(now.t + 1), atol=1e-9)
+
+
 # ---------------------------------------------------------------- random arms, draws, information
 
 

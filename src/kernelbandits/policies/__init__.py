@@ -73,3 +73,6 @@ from kernelbandits.policies.sup_kernel_ucb import SupKernelUCB as SupKernelUCB
 from kernelbandits.policies.thompson import GPTS as GPTS
 from kernelbandits.policies.tree import AdaptiveTree as AdaptiveTree
 from kernelbandits.policies.unknown_variance import StreamingUCB as StreamingUCB
+from kernelbandits.policies.variance_aware import VAGPUCB as VAGPUCB
+from kernelbandits.policies.variance_aware import VAMVR as VAMVR
+from kernelbandits.policies.variance_aware import VAPE as VAPE

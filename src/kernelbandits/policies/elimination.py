@@ -55,15 +55,18 @@ class Elimination(Policy):
         arms = len(self.domain)
         # The bound must hold for every arm after every batch: delta is shared by that many claims.
         claims = arms * len(lengths)
-        self.width = widths.fixed_design(
-            noise_scale, norm_bound, self.posterior.ridge, chance, claims
-        )
-        self._scale = checks.number(type(self).__name__, "width", self.width(1, 0.0))
+        ridge = self.posterior.ridge
+        self._set_width(widths.fixed_design(noise_scale, norm_bound, ridge, chance, claims))
         self.lengths = lengths
         self._ends = tuple(accumulate(lengths[:-1]))
         self.survivors = np.arange(arms)
         self.batch_posterior = self.posterior
-        self.settings |= {"width": self.width.rule, "lengths": list(lengths), "gain": "none"}
+        self.settings |= {"lengths": list(lengths), "gain": "none"}
+
+    def _set_width(self, width: Width) -> None:
+        self.width = width
+        self._scale = checks.number(type(self).__name__, "width", width(1, 0.0))
+        self.settings["width"] = width.rule
 
     @property
     def number(self) -> int:
