@@ -325,6 +325,68 @@ def test_lb_gp_ucb_counts_a_late_reward_for_the_lengthscale_that_chose_it():
     assert sum(after.values()) == sum(before.values()) + 4
 
 
+# ---------------------------------------------------------------- late rewards
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_bpe_delay_drops_arms_by_the_rewards_that_have_come(seed):
+    """Played round by round with late rewards, beside a plain account of the batches."""
+    bandit, horizon, noise = reference_bandit(seed), 150, 0.1
+    mean_delay, xi, b = 6.0, 3.0, 0.5
+    policy = kb.policies.BPEDelay(
+        bandit.instance.domain, bandit.kernel, noise_scale=noise, norm_bound=D, horizon=horizon,
+        delta=DELTA, mean_delay=mean_delay, delay_scale=xi, delay_tail=b, ridge=0.05, ties="lowest",
+    )  # fmt: skip
+    lengths, q = [], 1
+    while sum(lengths) < horizon:
+        q = math.ceil(math.sqrt(horizon * q))
+        doubt = math.log(3 * (sum(lengths) + q) / (2 * DELTA))
+        u = mean_delay + min(math.sqrt(2 * xi**2 * doubt), 2 * b * doubt)
+        lengths.append(q + u)
+    whole = [int(length) for length in lengths]
+    whole[-1] = horizon - sum(whole[:-1])
+    assert list(policy.lengths) == whole
+    width = D + noise / math.sqrt(0.05) * math.sqrt(2 * math.log(2 * 20 * len(whole) / DELTA))
+    delays = np.floor(-8 * np.log(bandit.streams.uniforms("weight", horizon))).astype(int)
+    normals = bandit.streams.uniforms("noise", horizon)
+    alive, start, ends, late = np.arange(20), 0, list(np.cumsum(whole)), 0
+    arms, rewards, waiting = [], [], []
+    for t in range(horizon):
+        if t in ends:
+            come = [s for s in range(start, t) if s + delays[s] < t]
+            late += t - start - len(come)
+            known = definitions.posterior(
+                bandit.gram, [arms[s] for s in come], np.array([rewards[s] for s in come]), 0.05
+            )
+            low, high = known.mean - width * known.sd, known.mean + width * known.sd
+            alive, start = alive[high[alive] >= low[alive].max()], t
+        sd = definitions.posterior(bandit.gram, arms[start:], np.zeros(t - start), 0.05).sd
+        arm = int(alive[best_arm(sd[alive], None)])
+        choice = policy.ask(t + 1, bandit.streams, pending=[one for _, one, _ in waiting])
+        assert choice.arm == arm, t
+        arms.append(arm)
+        rewards.append(float(bandit.instance.values[arm] + noise * ndtri(normals[t])))
+        waiting.append((t + delays[t], choice, rewards[-1]))
+        for due in [one for one in waiting if one[0] <= t]:
+            policy.tell(due[1], due[2])
+        waiting = [one for one in waiting if one[0] > t]
+    assert late > 10
+    assert len(alive) < 20
+
+
+def test_bpe_delay_without_delays_is_bpe():
+    bandit = reference_bandit(0)
+    given = {"noise_scale": 0.2, "norm_bound": D, "horizon": 90}
+    bpe, delayed = (
+        kb.policy(name, bandit.instance.domain, bandit.kernel, **given)
+        for name in ("bpe", "bpe-delay")
+    )
+    for now in rounds(bpe, bandit.instance, 90, bandit.streams):
+        choice = delayed.ask(now.t, bandit.streams)
+        assert choice.arm == now.choice.arm
+        delayed.tell(choice, now.reward)
+
+
 # ---------------------------------------------------------------- noise that differs
 
 

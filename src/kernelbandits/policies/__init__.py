@@ -18,6 +18,7 @@ from kernelbandits.policies.choice import Choice as Choice
 from kernelbandits.policies.confidence import GPUCB as GPUCB
 from kernelbandits.policies.confidence import IGPUCB as IGPUCB
 from kernelbandits.policies.confidence import WhitehouseUCB as WhitehouseUCB
+from kernelbandits.policies.delayed import BPEDelay as BPEDelay
 from kernelbandits.policies.discounted import WGPUCB as WGPUCB
 from kernelbandits.policies.drifting import RGPUCB as RGPUCB
 from kernelbandits.policies.drifting import TVGPUCB as TVGPUCB

@@ -119,16 +119,16 @@ class Elimination(Policy):
         if self.batch_posterior is not self.posterior:
             self.batch_posterior.update(arm, reward)
         if ends:
-            self.survivors = self._eliminate()
+            self.survivors = self._eliminate(self.batch_posterior)
             if not self.reuse_data:
                 kernel, ridge = as_trusted(self.posterior.kernel), self.posterior.ridge
                 self.batch_posterior = PartialPosterior(
                     kernel, self.domain.points, ridge, self.survivors
                 )
 
-    def _eliminate(self) -> Indices:
+    def _eliminate(self, posterior: Posterior | PartialPosterior) -> Indices:
         """Return the survivors with mean + width sd >= max (mean - width sd)."""
-        mean, sd = self._batch_estimates(self.survivors)
+        mean, sd = posterior.estimates(self.survivors)
         reach = self._scale * sd
         kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
         return kept

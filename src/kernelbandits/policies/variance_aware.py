@@ -212,7 +212,8 @@ class VAPE(VarianceAware, Elimination):
             self.batch_posterior.record(arm, reward, weight)
         if following is not None:
             self.batch_posterior.fit()
-            self.survivors, self.batch_posterior = self._eliminate(), following
+            self.survivors = self._eliminate(self.batch_posterior)
+            self.batch_posterior = following
 
     def _begin_batch(self) -> RefitPosterior:
         """Return the posterior of a batch without rewards, with the kernels computed so far."""
