@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kernelbandits.theory.information import InformationGain, growth, information_gain
     from kernelbandits.theory.law_constants import Constants, constants
     from kernelbandits.theory.law_moments import LawMoments
+    from kernelbandits.theory.noise_free import NoiseFreeBound, noise_free_bound
     from kernelbandits.theory.paper_theorems import Theorem, linear_gain, theorems
     from kernelbandits.theory.rates import gain_exponent, rate_text
     from kernelbandits.theory.sublinearity import Sublinear, sublinear
@@ -33,6 +34,7 @@ HOMES = {
     "information": ("InformationGain", "growth", "information_gain"),
     "law_constants": ("Constants", "constants"),
     "law_moments": ("LawMoments",),
+    "noise_free": ("NoiseFreeBound", "noise_free_bound"),
     "paper_theorems": ("Theorem", "linear_gain", "theorems"),
     "rates": ("gain_exponent", "rate_text"),
     "sublinearity": ("Sublinear", "sublinear"),
@@ -49,6 +51,7 @@ __all__ = [
     "HighProbabilityBound",
     "InformationGain",
     "LawMoments",
+    "NoiseFreeBound",
     "PlayedBound",
     "RegretBound",
     "Sublinear",
@@ -66,6 +69,7 @@ __all__ = [
     "growth",
     "information_gain",
     "linear_gain",
+    "noise_free_bound",
     "rate_text",
     "regret_bound",
     "sublinear",
