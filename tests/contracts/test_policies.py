@@ -62,6 +62,7 @@ OWN_FORM: set[str] = {
     "tv-gp-ucb",
     "streaming-ucb",
     "wgp-ucb",
+    "ata-gp-ucb",
     "va-gp-ucb",
     "va-mvr",
     "va-pe",

@@ -325,6 +325,54 @@ def test_lb_gp_ucb_counts_a_late_reward_for_the_lengthscale_that_chose_it():
     assert sum(after.values()) == sum(before.values()) + 4
 
 
+# ---------------------------------------------------------------- heavy tails
+
+
+@pytest.mark.parametrize(("seed", "excess"), [(0, 1.0), (1, 0.5)])
+def test_ata_gp_ucb_truncates_in_the_features_of_its_dictionary(seed, excess):
+    """By the formulas of its paper and code, with a dictionary drawn in every round."""
+    bandit, ridge, accuracy, v = reference_bandit(seed), 0.6, 1.5, 2.0
+    gram, horizon, cut = bandit.gram, 80, []
+    policy = kb.policies.ATAGPUCB(
+        bandit.instance.domain, bandit.kernel, **SCALES, horizon=horizon, excess=excess,
+        moment_bound=v, accuracy=accuracy, seed=7, ridge=ridge, ties="lowest",
+    )  # fmt: skip
+    q = math.log(horizon) / accuracy**2
+    mean, variance, width = np.zeros(20), gram.diagonal() / ridge, D
+    arms, rewards, sizes = [], [], []
+    tails = np.tan(math.pi * (bandit.streams.uniforms("noise", horizon) - 0.5))
+    for t in range(1, horizon + 1):
+        index = mean + width * np.sqrt(ridge * variance)
+        choice = policy.ask(t, bandit.streams)
+        assert choice.arm == best_arm(index, None), t
+        arms.append(choice.arm)
+        rewards.append(float(bandit.instance.values[choice.arm] + 0.3 * tails[t - 1]))
+        policy.tell(choice, rewards[-1])
+        played = np.unique(arms)
+        draws = kb.Streams(7).generator(t).random(len(played))
+        chosen = played[draws < np.minimum(q * variance[played], 1)]
+        m = len(chosen)
+        values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
+        phi = (vectors / np.sqrt(values)) @ vectors.T @ gram[chosen]
+        values, vectors = np.linalg.eigh(ridge * np.eye(m) + phi[:, arms] @ phi[:, arms].T)
+        root = (vectors / np.sqrt(values)) @ vectors.T
+        log, order = math.log((m + 1) * horizon), 1 + excess
+        growth = t ** ((1 - excess) / (2 * order))
+        b = growth * (v / log) ** (1 / order)
+        parts = root @ phi[:, arms] * np.array(rewards)
+        cut.append((np.abs(parts) > b).any())
+        mean = phi.T @ root @ np.where(np.abs(parts) <= b, parts, 0.0).sum(1)
+        left = gram.diagonal() - (phi**2).sum(0)
+        variance = left / ridge + ((root @ phi) ** 2).sum(0)
+        beta = D * math.sqrt(ridge) + math.sqrt(m) * v ** (1 / order) * growth * log ** (
+            excess / order
+        )
+        width = beta / math.sqrt(ridge)
+        sizes.append(m)
+    assert any(cut)
+    assert max(sizes) > len(played) / 2 > min(sizes)
+
+
 # ---------------------------------------------------------------- late rewards
 
 

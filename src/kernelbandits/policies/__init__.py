@@ -32,6 +32,7 @@ from kernelbandits.policies.generic import SimpleCategorical as SimpleCategorica
 from kernelbandits.policies.generic import SimpleGaussian as SimpleGaussian
 from kernelbandits.policies.generic import SimpleMixture as SimpleMixture
 from kernelbandits.policies.generic import SimpleUCB as SimpleUCB
+from kernelbandits.policies.heavy_tails import ATAGPUCB as ATAGPUCB
 from kernelbandits.policies.heavy_tails import TGPUCB as TGPUCB
 from kernelbandits.policies.improvement import ExpectedImprovement as ExpectedImprovement
 from kernelbandits.policies.improvement import ProbabilityOfImprovement as ProbabilityOfImprovement

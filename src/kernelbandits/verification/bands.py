@@ -398,6 +398,7 @@ NO_BAND: Mapping[str, str] = {
     "pims": "bounds the expected maximum, not f",
     "va-gp-ucb": "Whitehouse's band, every noise divided by its scale",
     "va-mvr": "MVR's band, every noise divided by its scale",
+    "ata-gp-ucb": "the constants of its experiments, for which nothing is proved",
     "bpe-delay": "BPE's band of each batch",
     "va-pe": "a band of each batch for a fixed design, as BPE's",
     "gp-eims": "bounds the expected maximum, not f",
