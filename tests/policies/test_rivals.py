@@ -267,9 +267,9 @@ def test_lb_gp_ucb_balances_drops_and_adds_lengthscales(seed, kernel, noise_scal
         return n ** (2 / 7) * math.log(n) ** (5 / 7)
 
     def suspected(i, n):
-        """With lengthscale theta and norm B: sqrt(n) (B sqrt(gain) + gain / theta^d)."""
-        theta, norm = math.exp(-i / 2), math.exp(i / 2) * 0.2
-        return math.sqrt(n) * (norm * math.sqrt(gain(n) / theta**2) + gain(n) / theta**2)
+        """With lengthscale theta, norm B and gamma = gain / theta^d: sqrt(n) (B sqrt(gamma) + R gamma)."""
+        gamma, norm = gain(n) / math.exp(-i / 2) ** 2, math.exp(i / 2) * 0.2
+        return math.sqrt(n) * (norm * math.sqrt(gamma) + noise_scale * gamma)
 
     def confidence(i, arms, rewards):
         gram = formula(scale * math.exp(-i / 2))(bandit.points, bandit.points)

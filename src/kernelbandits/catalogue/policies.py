@@ -45,7 +45,6 @@ NOT_IMPLEMENTED: Mapping[str, str] = {
     "multi-scale zero-order optimization of smooth functions in an RKHS, 2022",
     "Shekhar & Javidi's rule": "Shekhar & Javidi, "
     "instance-dependent regret analysis of kernelized bandits, 2022",
-    "ATA-GP-UCB": "Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
     "EIC": "Hu, Wang, Dai, Low & Ng, adjusted expected improvement for cumulative regret "
     "minimization in noisy Bayesian optimization, 2025",
     "PE-GP-UCB": "Ziomek, Adachi & Osborne, "

@@ -51,7 +51,7 @@ class LBGPUCB(Policy):
     round t the rule is played by the lengthscale of the least bound R_i(n_i + 1), n_i the rounds
     that were played by it,
 
-    R_i(n) = e^i sqrt(n) (D sqrt(r(n)) + r(n)),   r(n) = n^e ln(n)^q,
+    R_i(n) = e^i sqrt(n) (D sqrt(r(n)) + R r(n)),   r(n) = n^e ln(n)^q,
 
     r the rate of the information gain: ln(n)^(d + 1) for the RBF kernel. Its width is S(delta / 2)
     with the norm e^(i/2) D. After the round a lengthscale is dropped if
@@ -84,7 +84,7 @@ class LBGPUCB(Policy):
     ...     choice = policy.ask(t, kb.Streams(0))
     ...     policy.tell(choice, reward=float(choice.x[0]))
     >>> policy.recommend(), [candidate.plays for candidate in policy.candidates][:3]
-    (2, [16, 7, 3])
+    (2, [18, 6, 3])
     """
 
     about = About(
@@ -97,7 +97,8 @@ class LBGPUCB(Policy):
         "right lengthscale, if f has norm at most e^(i/2) D at some of the lengthscales (RBF, "
         "Matern; paper)",
         ours="the signs of the tests for dropping and adding follow the proof and the authors' "
-        "code, not the printed algorithm; the self-normalised width at ridge 1; lengthscales in "
+        "code, not the printed algorithm; R in the regret bound, which the paper gives up to a "
+        "factor; the self-normalised width at ridge 1; lengthscales in "
         "units of the first one; a reward counts for the lengthscale that chose it, with the sd "
         "when it comes; ln(n)^(d + 1) for a kernel of unknown rate",
     )
@@ -155,10 +156,11 @@ class LBGPUCB(Policy):
         return bounds.index(min(bounds))
 
     def _regret_bound(self, steps: int, rounds: int) -> float:
-        """Return R_i(n) = e^i sqrt(n) (D sqrt(r(n)) + r(n)), up to a factor."""
+        """Return R_i(n) = e^i sqrt(n) (D sqrt(r(n)) + R r(n)), up to a factor."""
         exponent, power = self._rate
         gain = float(rounds**exponent * math.log(rounds) ** power)
-        return math.exp(steps) * math.sqrt(rounds) * (self.norm_bound * math.sqrt(gain) + gain)
+        size = self.norm_bound * math.sqrt(gain) + self.noise_scale * gain
+        return math.exp(steps) * math.sqrt(rounds) * size
 
     def _make_candidate(self, steps: int) -> Candidate:
         norm = self.norm_bound * math.exp(steps / 2)

@@ -37,7 +37,7 @@ class TruncatedPosterior(SketchedPosterior):
     ... )
     >>> for reward in (1.0, 100.0):
     ...     posterior.update(2, reward)
-    >>> posterior.mean[2].round(3)
+    >>> round(float(posterior.mean[2]), 3)
     0.333
     """
 
