@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kernelbandits.theory.information import InformationGain, growth, information_gain
     from kernelbandits.theory.law_constants import Constants, constants
     from kernelbandits.theory.law_moments import LawMoments
+    from kernelbandits.theory.noise_free import NoiseFreeBound, noise_free_bound
     from kernelbandits.theory.paper_theorems import Theorem, linear_gain, theorems
     from kernelbandits.theory.rates import gain_exponent, rate_text
     from kernelbandits.theory.sublinearity import Sublinear, sublinear
@@ -40,6 +41,7 @@ HOMES = {
     "information": ("InformationGain", "growth", "information_gain"),
     "law_constants": ("Constants", "constants"),
     "law_moments": ("LawMoments",),
+    "noise_free": ("NoiseFreeBound", "noise_free_bound"),
     "paper_theorems": ("Theorem", "linear_gain", "theorems"),
     "rates": ("gain_exponent", "rate_text"),
     "sublinearity": ("Sublinear", "sublinear"),
@@ -57,6 +59,7 @@ __all__ = [
     "HighProbabilityBound",
     "InformationGain",
     "LawMoments",
+    "NoiseFreeBound",
     "PlayedBound",
     "RegretBound",
     "Sublinear",
@@ -75,6 +78,7 @@ __all__ = [
     "information_gain",
     "largest_useful_noise",
     "linear_gain",
+    "noise_free_bound",
     "rate_text",
     "regret_bound",
     "sublinear",
