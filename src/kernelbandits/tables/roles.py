@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -332,27 +332,30 @@ def check_words(table: Table, name: str) -> None:
         raise ValueError(f"{origin(table).source} needs yes or no {where}, got {words[i]!r}")
 
 
-def remark_table(table: Table, roles: Roles) -> Iterator[str]:
-    """Yield what is worth knowing about a table that was taken as it came."""
+def remark_table(table: Table, roles: Roles, described: Collection[str] = ()) -> Iterator[str]:
+    """Yield what is worth knowing about a table that was taken as it came.
+
+    described: columns of text of whose values more is known than their names.
+    """
     yield from origin(table).notices
     for name in roles.chosen:
-        remark = remark_text if column_kind(table, name) == TEXT else remark_codes
-        yield from remark(table, name)
+        if column_kind(table, name) == TEXT:
+            yield from remark_text(table, name, name in described)
+        else:
+            yield from remark_codes(table, name)
     yield from remark_header(table)
     yield from remark_decimals(table)
     yield from remark_totals(table)
 
 
-def remark_text(table: Table, name: str) -> Iterator[str]:
+def remark_text(table: Table, name: str, described: bool) -> Iterator[str]:
     """Yield remarks on a column that is read as text, and on what else may be meant by it."""
     values = list(dict.fromkeys(column_texts(table, name)))
     if len(values) == 1:
         return
     shown = ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
-    yield (
-        f"column {name!r} is text with {len(values)} different values ({shown}); "
-        "any two of them are equally far apart"
-    )
+    equal = "" if described else "; any two of them are equally far apart"
+    yield f"column {name!r} is text with {len(values)} different values ({shown}){equal}"
     parsed = column_numbers(table, name)
     numbers = len(np.unique(parsed[~np.isnan(parsed)]))
     if numbers:
