@@ -699,7 +699,11 @@ def read_candidates(
     if table is None:
         table = array_table(source, columns)
     checks.needs(len(table) > 0, origin(table).source, "at least one row", 0)
-    roles = find_roles(table, columns, target, cost, allowed, notices, label)
+    needed = "describe as a mapping from columns to tables of descriptors"
+    known = describe is None or isinstance(describe, Mapping)
+    checks.needs(known, origin(table).source, needed, type(describe).__name__)
+    described = dict(describe or {})
+    roles = find_roles(table, columns, target, cost, allowed, notices, label, described)
     check_roles(table, roles)
     scales = scaling.name_scales(table.columns, origin(table).source, log, linear, notices)
     scaling.check_scales(table, roles, scales)
@@ -728,9 +732,9 @@ def read_candidates(
         log=tuple(name for name in roles.chosen if name in logs),
         ranges={name: found.range(name) for name in found.chosen if name not in found.categories},
     )
-    described, remarks = describe_values(scaled, describe or {}, origin(table).source)
-    scaled = replace(scaled, descriptors=described)
-    notices += [*remark_table(table, roles, described), *remarks]
+    descriptors, remarks = describe_values(scaled, described, origin(table).source)
+    scaled = replace(scaled, descriptors=descriptors)
+    notices += [*remark_table(table, roles, descriptors), *remarks]
     notices += remark_candidates(scaled, decided)
     for name, values in different.items():
         scale = LOG if name in scaled.log else scaling.LINEAR
@@ -742,7 +746,6 @@ def describe_values(
     candidates: Candidates, given: Mapping[str, Any], owner: str
 ) -> tuple[dict[str, Descriptors], list[str]]:
     """Return the descriptors of the values of some columns, and what is to be said of them."""
-    checks.needs(isinstance(given, Mapping), owner, "describe as a mapping of columns", given)
     found: dict[str, Descriptors] = {}
     notices: list[str] = []
     for wanted, source in given.items():

@@ -176,7 +176,7 @@ class Study:
             "linear": linear,
             "worksheet": worksheet,
             "label": label,
-            "describe": describe or None,
+            "describe": describe,
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
         place = read_place(candidates, [one.name for one in measured], options)

@@ -48,7 +48,7 @@ class Descriptors:
 
     >>> acids = Descriptors(("acetic", "formic", "citric"), {"pKa": [4.76, 3.75, 3.13]})
     >>> acids.likeness(["formic", "citric", "unknown"]).round(2).tolist()
-    [[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    [[1.0, 0.75, 0.0], [0.75, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
     values: tuple[str, ...]

@@ -229,7 +229,8 @@ def create(
     measured = read_target(target, direction)
     where = read_place(source)
     given["columns"] = read_names("--columns", columns)
-    given["describe"] = read_assignments("create", "--describe", given.get("describe") or ())
+    if given.get("describe"):
+        given["describe"] = read_assignments("create", "--describe", given["describe"])
     if own:
         given["settings"] = own
     with Study.create(place, where, **measured, **given, or_open=or_open) as study:

@@ -228,10 +228,11 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
             candidates = frame_of(body.rows)
         else:
             candidates = keep(body.csv, body.name)
-        settings["describe"] = {
-            name: keep(table, name) if isinstance(table, str) else frame_of(table)
-            for name, table in (body.describe or {}).items()
-        }
+        if body.describe is not None:
+            settings["describe"] = {
+                name: keep(table, name) if isinstance(table, str) else frame_of(table)
+                for name, table in body.describe.items()
+            }
         study = lab.library.create(body.name, candidates, **settings)
     return answer({"name": body.name, "notices": [*notices, *study.candidates.notices]}, 201)
 
