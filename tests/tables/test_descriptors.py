@@ -14,6 +14,7 @@ import pytest
 
 import kernelbandits as kb
 from commands import document, said, study_with_warnings
+from kernelbandits.calibration.sides import domain_sides
 from kernelbandits.checks import StudyConflict
 from kernelbandits.study.candidates import read_candidates, stored_candidates
 from kernelbandits.tables.descriptors import Descriptors
@@ -96,10 +97,17 @@ def test_a_value_that_the_file_does_not_know_is_compared_by_name_alone():
     np.testing.assert_allclose(apart[unknown], named[unknown], atol=1e-15)
     # All the rest is as without descriptors: one column, of one lengthscale, as long as before.
     assert described.blocks == plain.blocks
-    np.testing.assert_array_equal(
-        kb.Auto(described.domain()).learner.fitter.sides(kb.Auto(described.domain()).rewards),
-        kb.Auto(plain.domain()).learner.fitter.sides(kb.Auto(plain.domain()).rewards),
-    )
+    np.testing.assert_allclose(domain_sides(described.domain()), domain_sides(plain.domain()))
+
+
+def test_values_that_are_all_alike_are_not_spread_over_the_whole_unit():
+    table = REACTIONS[REACTIONS["ligand"].isin(["XPhos", "SPhos"])]
+    found = read_candidates(table, describe={"ligand": LIGANDS})
+    likeness = likeness_by_definition(LIGANDS, "XPhos", "SPhos")
+    apart = distances(found.coordinates("ligand"))[0, 1]
+    assert apart == pytest.approx(math.sqrt(1 - likeness), abs=1e-7)
+    # A lengthscale is a share of the distance 1 of two names, not of the largest one here.
+    np.testing.assert_allclose(domain_sides(found.domain()), 1.0)
 
 
 def test_without_descriptors_the_points_are_those_of_names():
@@ -334,6 +342,9 @@ def test_a_request_has_descriptors_as_text_or_rows(page, files):
         answer = program.post("/api/studies", json=sent)
         assert answer.status_code == 201, answer.text
         assert any("2 descriptors" in one for one in answer.json()["notices"])
+    stored = program.get("/api/studies/b/candidates").json()["describe"]["ligand"]
+    assert stored["values"] == list(LIGANDS["ligand"])
+    assert stored["columns"]["cone (deg)"] == list(LIGANDS["cone (deg)"])
     # A text is never the name of a file of the server.
     sent = body | {"name": "c", "describe": {"ligand": str(files / "ligands.csv")}}
     answer = program.post("/api/studies", json=sent)

@@ -173,7 +173,7 @@ class Candidates(Place):
             },
             "named_by": self.named_by,
             "lines": write_lines(self.lines),
-            DESCRIBE: {name: found.body for name, found in self.descriptors.items()},
+            DESCRIBE: self._describe_values(),
             SIMILARITY: self.by_similarity,
         }
 
@@ -483,7 +483,16 @@ class Candidates(Place):
         return [cells[row] for row in rows]
 
     def document(self) -> dict[str, Any]:
-        return {"columns": self.chosen, "labels": self.labels, "table": self.lists}
+        return {
+            "columns": self.chosen,
+            "labels": self.labels,
+            "table": self.lists,
+            DESCRIBE: self._describe_values(),
+        }
+
+    def _describe_values(self) -> dict[str, Any]:
+        """Return the descriptors of values by column, as JSON has them."""
+        return {name: found.body for name, found in self.descriptors.items()}
 
     def summarise(self) -> dict[str, Any]:
         return {

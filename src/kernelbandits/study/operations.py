@@ -51,11 +51,13 @@ class EstimateTable(TypedDict):
 
 
 class PlaceDocument(TypedDict, total=False):
-    """The columns that describe a candidate, those that name it, and all cells; or a space."""
+    """The columns that describe a candidate, those that name it, all cells, and the descriptors of
+    values by column; or a space."""
 
     columns: list[str]
     labels: list[str]
     table: dict[str, list[Any]]
+    describe: dict[str, Any]
     space: dict[str, Any]
 
 
