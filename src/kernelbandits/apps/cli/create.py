@@ -103,7 +103,7 @@ Examples:
 --log hours --linear T
 
     kernelbandits study create coupling.db --candidates reactions.csv --target yield \
---describe ligand=ligands.csv --describe solvent=solvents.csv
+--describe ligand=ligands.csv
 
     kernelbandits study create films.db --candidates films.csv --target stability --noise 0.02 \
 --rounds 40
