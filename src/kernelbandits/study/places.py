@@ -97,8 +97,11 @@ def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]
     space = find_space(candidates)
     if space is None:
         return read_candidates(candidates, target=names, **options)
-    table_only = "a table of candidates, whose columns describe can name"
-    checks.needs(options.get("describe") is None, "Study", table_only, "a space")
+    if options.get("describe") is not None:
+        raise ValueError(
+            "describe needs a table of candidates, got a space; the points of a small space can be "
+            "listed as a table"
+        )
     for name, given in options.items():
         needed = f"no {name} for a space, whose variables say it themselves"
         checks.needs(given is None, "Study", needed, given)

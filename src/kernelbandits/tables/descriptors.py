@@ -18,7 +18,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.formatting import format_count, format_names
+from kernelbandits.formatting import format_count
 from kernelbandits.tables.headers import find, numbers_rows
 from kernelbandits.tables.scaling import scale_to_unit
 from kernelbandits.tables.sources import read_table
@@ -156,14 +156,15 @@ def read_descriptors(name: str, source: Any, used: Sequence[str]) -> tuple[Descr
     check_equal(table, values, columns)
     size = len(kept) * len(columns)
     known = [value for value in used if value in values]
-    checks.needs(
-        len(known) > 1,
-        about,
-        f"descriptors of at least two values of column {name!r} in its column {naming!r}",
-        f"{known[0]!r} only" if known else f"none of {format_names(list(used)[:LISTED])}",
-    )
-    needed = f"a descriptor that differs between the values of {name!r}"
-    checks.needs(len(columns) > 0, about, needed, format_names(notices) if notices else "none")
+    if len(known) < 2:
+        got = f"{known[0]!r} only" if known else f"none of {list_some(used)}"
+        raise ValueError(
+            f"{about} needs descriptors of at least two values of column {name!r}, got {got} in "
+            f"its column {naming!r}"
+        )
+    if not columns:
+        got = f"none: {'; '.join(notices)}" if notices else "no column beside the values"
+        raise ValueError(f"{about} needs a descriptor that differs between values, got {got}")
     checks.needs(size <= MOST_CELLS, about, f"at most {MOST_CELLS} cells of descriptors", size)
     found = Descriptors(
         tuple(values[i] for i in kept),
