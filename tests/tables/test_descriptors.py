@@ -183,8 +183,12 @@ def test_the_model_predicts_values_by_their_descriptors(tmp_path):
         ),
         (
             {"frame": LIGANDS.assign(ligand=["XPhos", "XPhos", "PPh3", "dppf", "BINAP"])},
-            "the same descriptors wherever a value comes, got 'cone (deg)' 256.0 in row 0 and "
-            "240.0 in row 1 for 'XPhos'",
+            "the same descriptors wherever a value comes, got 256.0 in row 0 and 240.0 in row 1, "
+            "column 'cone (deg)'",
+        ),
+        (
+            {"frame": pd.DataFrame({"ligand": ["XPhos", "SPhos", "XPhos"], "size": [1, 1, 2]})},
+            "wherever a value comes, got 1.0 in row 0 and 2.0 in row 2, column 'size'",
         ),
         (
             {"frame": LIGANDS[["ligand"]].assign(size=1.0)},

@@ -26,6 +26,7 @@ from kernelbandits.tables.table import (
     LARGEST,
     NUMBERS,
     Table,
+    cell_place,
     column_kind,
     origin,
     read_numbers,
@@ -100,9 +101,9 @@ class Descriptors:
         coordinate, which is 0.
         """
         likeness = self.likeness(values)
-        _, first = np.unique(likeness, axis=0, return_index=True)
+        _, first, group = np.unique(likeness, axis=0, return_index=True, return_inverse=True)
         kept = np.sort(first)
-        same = likeness[:, kept].argmax(1)
+        same = np.searchsorted(kept, first[group.reshape(-1)])
         different = likeness[np.ix_(kept, kept)] * (1 - OWN_SHARE) + OWN_SHARE * np.eye(len(kept))
         points = np.zeros((len(values), len(values)))
         points[:, kept] = np.linalg.cholesky(different)[same]
@@ -142,20 +143,24 @@ def read_descriptors(name: str, source: Any, used: Sequence[str]) -> tuple[Descr
     checks.needs(len(table) > 0, about, "at least one row", 0)
     naming = find(table.columns, name) or table.columns[0]
     values, notices = read_texts(table, naming), []
-    kept = list_different(values)
-    columns: dict[str, list[Any]] = {}
+    first: dict[str, int] = {}
+    for i, value in enumerate(values):
+        first.setdefault(value, i)
+    columns: dict[str, Sequence[Any]] = {}
     for column in table.columns:
         if column == naming:
             continue
         cells = read_descriptor(table, column)
-        why = find_fault(column, [cells[i] for i in kept])
+        different = tuple(cells[i] for i in first.values())
+        why = "only numbers the rows" if numbers_rows(column) else find_fault(different)
+        if not numbers_rows(column):
+            check_equal(table, column, cells, [first[value] for value in values])
         if why:
             notices.append(f"descriptor {column!r} of {name!r} {why} and is left out")
         else:
-            columns[column] = cells
-    check_equal(table, values, columns)
-    size = len(kept) * len(columns)
-    known = [value for value in used if value in values]
+            columns[column] = different
+    size = len(first) * len(columns)
+    known = [value for value in used if value in first]
     if len(known) < 2:
         got = f"{known[0]!r} only" if known else f"none of {list_some(used)}"
         raise ValueError(
@@ -166,10 +171,7 @@ def read_descriptors(name: str, source: Any, used: Sequence[str]) -> tuple[Descr
         got = f"none: {'; '.join(notices)}" if notices else "no column beside the values"
         raise ValueError(f"{about} needs a descriptor that differs between values, got {got}")
     checks.needs(size <= MOST_CELLS, about, f"at most {MOST_CELLS} cells of descriptors", size)
-    found = Descriptors(
-        tuple(values[i] for i in kept),
-        {column: tuple(cells[i] for i in kept) for column, cells in columns.items()},
-    )
+    found = Descriptors(tuple(first), columns)
     return found, [*notices, *remark_descriptors(name, found, used)]
 
 
@@ -189,37 +191,23 @@ def read_descriptor(table: Table, column: str) -> list[Any]:
         raise ValueError(f"{error}; correct it, or leave the row or the column out") from None
 
 
-def find_fault(column: str, cells: Sequence[Any]) -> str:
-    """Return why a column says nothing about which values are alike; "" if it does."""
+def find_fault(cells: Sequence[Any]) -> str:
+    """Return why the cells of different values do not say which are alike; "" if they do."""
     if len(set(cells)) == 1:
         return "has the same value in every row"
-    if numbers_rows(column):
-        return "only numbers the rows"
     if isinstance(cells[0], str) and len(set(cells)) == len(cells):
         return "is text that is never the same twice"
     return ""
 
 
-def list_different(values: Sequence[str]) -> list[int]:
-    """Return the first row of each value."""
-    first: dict[str, int] = {}
-    for i, value in enumerate(values):
-        first.setdefault(value, i)
-    return list(first.values())
-
-
-def check_equal(table: Table, values: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a value that has different descriptors in two rows."""
-    first: dict[str, int] = {}
-    for i, value in enumerate(values):
-        k = first.setdefault(value, i)
-        for column, cells in columns.items():
-            if cells[i] != cells[k]:
-                raise ValueError(
-                    f"{origin(table).source} needs the same descriptors wherever a value comes, "
-                    f"got {column!r} {cells[k]} in {row_place(table, k)} and {cells[i]} in "
-                    f"{row_place(table, i)} for {value!r}"
-                )
+def check_equal(table: Table, column: str, cells: Sequence[Any], first: Sequence[int]) -> None:
+    """Refuse a cell that differs from that of the first row with the same value."""
+    for i, k in enumerate(first):
+        if cells[i] != cells[k]:
+            raise ValueError(
+                f"{origin(table).source} needs the same descriptors wherever a value comes, got "
+                f"{cells[k]} in {row_place(table, k)} and {cells[i]} {cell_place(table, i, column)}"
+            )
 
 
 def remark_descriptors(name: str, found: Descriptors, used: Iterable[str]) -> Iterator[str]:
