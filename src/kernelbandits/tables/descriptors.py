@@ -142,23 +142,11 @@ def read_descriptors(name: str, source: Any, used: Sequence[str]) -> tuple[Descr
     about = origin(table).source
     checks.needs(len(table) > 0, about, "at least one row", 0)
     naming = find(table.columns, name) or table.columns[0]
-    values, notices = read_texts(table, naming), []
+    values = read_texts(table, naming)
     first: dict[str, int] = {}
     for i, value in enumerate(values):
         first.setdefault(value, i)
-    columns: dict[str, Sequence[Any]] = {}
-    for column in table.columns:
-        if column == naming:
-            continue
-        cells = read_descriptor(table, column)
-        different = tuple(cells[i] for i in first.values())
-        why = "only numbers the rows" if numbers_rows(column) else find_fault(different)
-        if not numbers_rows(column):
-            check_equal(table, column, cells, [first[value] for value in values])
-        if why:
-            notices.append(f"descriptor {column!r} of {name!r} {why} and is left out")
-        else:
-            columns[column] = different
+    columns, notices = choose_descriptors(table, name, naming, [first[value] for value in values])
     size = len(first) * len(columns)
     known = [value for value in used if value in first]
     if len(known) < 2:
@@ -171,8 +159,34 @@ def read_descriptors(name: str, source: Any, used: Sequence[str]) -> tuple[Descr
         got = f"none: {'; '.join(notices)}" if notices else "no column beside the values"
         raise ValueError(f"{about} needs a descriptor that differs between values, got {got}")
     checks.needs(size <= MOST_CELLS, about, f"at most {MOST_CELLS} cells of descriptors", size)
-    found = Descriptors(tuple(first), columns)
+    cells = {column: [cells[i] for i in first.values()] for column, cells in columns.items()}
+    found = Descriptors(tuple(first), cells)
     return found, [*notices, *remark_descriptors(name, found, used)]
+
+
+def choose_descriptors(
+    table: Table, name: str, naming: str, first: Sequence[int]
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the cells of the columns that say which values are alike, and why others do not.
+
+    first: for each row the first one with the same value, which must have the same descriptors.
+    """
+    columns: dict[str, list[Any]] = {}
+    notices: list[str] = []
+    for column in table.columns:
+        if column == naming:
+            continue
+        cells = read_descriptor(table, column)
+        if numbers_rows(column):
+            fault = "only numbers the rows"
+        else:
+            check_equal(table, column, cells, first)
+            fault = find_fault([cells[i] for i in sorted(set(first))])
+        if fault:
+            notices.append(f"descriptor {column!r} of {name!r} {fault} and is left out")
+        else:
+            columns[column] = cells
+    return columns, notices
 
 
 def describing_sheet(name: str) -> str:
