@@ -128,19 +128,29 @@ def sample_deviation(
 
 
 def greedy_gains(gram: Array, ridge: float, rounds: int) -> list[float]:
-    """G_t / (1 - 1/e) for t = 0..rounds, G_t = (1/2) log det(I + K / ridge).
+    """Upper bounds of gamma_t for t = 0..rounds from greedy points, by `bound_from_points`.
 
-    K is over t points, each the one with the largest variance after those before it.
+    Each point is the one with the largest variance after those before it.
     """
     arms: list[int] = []
     for _ in range(rounds):
         known = posterior_from_counts(gram, arms, np.zeros(len(arms)), ridge)
         arms.append(int(known.cov.diagonal().argmax()))
-    halves = [
-        posterior_from_counts(gram, arms[:t], np.zeros(t), ridge).log_det / 2
-        for t in range(rounds + 1)
-    ]
-    return [half / (1 - math.exp(-1)) for half in halves]
+    return [bound_from_points(gram, arms[:t], ridge) for t in range(rounds + 1)]
+
+
+def bound_from_points(gram: Array, arms: list[int], ridge: float) -> float:
+    """The least of four bounds of gamma_t; G = (1/2) log det(I + K / ridge) of t greedy points.
+
+    G / (1 - 1/e),  (t/2) ln(1 + max k / ridge),  (n/2) ln(1 + t max k / (n ridge)),
+    and the tangent of the concave gain at these points, at its highest corner.
+    """
+    t, top = len(arms), float(gram.diagonal().max()) / ridge
+    known = posterior_from_counts(gram, arms, np.zeros(t), ridge)
+    slopes, gain = known.cov.diagonal() / ridge / 2, known.log_det / 2
+    tangent = gain + t * slopes.max() - slopes[arms].sum() if t else 0.0
+    ranks = len(gram) / 2 * math.log1p(t * top / len(gram))
+    return float(min(gain / (1 - math.exp(-1)), tangent, t / 2 * math.log1p(top), ranks))
 
 
 # Confidence widths

@@ -22,6 +22,16 @@ def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys)
     assert capsys.readouterr().out.strip()
 
 
+def test_the_adaptive_design_breaks_the_radius_far_more_often_than_1_by_t(capsys):
+    example = runpy.run_path(str(ROOT / "examples" / "adaptive_design.py"), run_name="example")
+    example["show_failures"]((100, 1000), runs=4000)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["100", "1000"]
+    # 0.018 and 0.013, of 4000 runs each; 1/t is 0.01 and 0.001.
+    assert abs(float(rows[0][1]) - 0.018) < 4 * (0.018 / 4000) ** 0.5
+    assert abs(float(rows[1][1]) - 0.0128) < 4 * (0.0128 / 4000) ** 0.5
+
+
 @pytest.mark.thorough
 def test_an_example_runs_as_a_process_of_its_own(tmp_path):
     done = subprocess.run(

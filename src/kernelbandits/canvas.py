@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "H",
 FORMATS = ("png", "svg", "pdf")
 LONGEST = 36
 """Characters of a name that are shown."""
+LINE_HEIGHT = 1.7
+"""The height of a line of a legend, in heights of its letters."""
+HANDLE, LETTER = 5.7, 0.61
+"""What a name of a legend takes for its stroke, and for each letter, in heights of its letters."""
 PLAIN_TICKS = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 2, 5)]
 METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
@@ -162,6 +167,66 @@ def grid_of(panels: int) -> tuple[int, int]:
     """Return numbers of rows and columns: three panels a row, but two where four make a square."""
     columns = 2 if panels == 4 else min(3, panels)
     return -(-panels // columns), columns
+
+
+def legend_goes_above(panels: int) -> bool:
+    """Tell whether the panels fill the figure only if the legend does not stand among them."""
+    rows, columns = grid_of(panels + 1)
+    alone = grid_of(panels)
+    return rows * columns > panels + 1 and alone[0] * alone[1] == panels
+
+
+def line_height(letters: float) -> float:
+    """Return the inches of a line of a legend with letters of so many points."""
+    return LINE_HEIGHT * letters / 72
+
+
+def names_across(labels: Sequence[str], width: float, letters: float) -> int:
+    """Return how many names fit side by side into a legend of that many inches."""
+    longest = max((len(shorten_label(label)) for label in labels), default=1)
+    return max(1, int(width * 72 / letters / (HANDLE + LETTER * longest)))
+
+
+@dataclass(frozen=True)
+class LegendAbove:
+    """A legend above all panels of a figure, as many names in a line as its width takes."""
+
+    labels: Sequence[str]
+    title: str
+    width: float
+    """Inches."""
+    letters: float
+    """Points."""
+
+    @property
+    def across(self) -> int:
+        return min(len(self.labels), names_across(self.labels, self.width, self.letters))
+
+    @property
+    def heading(self) -> str:
+        """The title in lines of the figure's width."""
+        letters = max(1, int(self.width * 72 / self.letters / LETTER))
+        return textwrap.fill("; ".join(self.title.splitlines()), letters)
+
+    @property
+    def height(self) -> float:
+        """The inches of all lines, with half a line around them."""
+        lines = len(self.heading.splitlines()) + -(-len(self.labels) // self.across)
+        return line_height(self.letters) * (lines + 0.5)
+
+    def draw(self, figure: Figure, source: Axes) -> None:
+        """Draw the names and strokes of a panel."""
+        handles, labels = source.get_legend_handles_labels()
+        figure.legend(
+            handles,
+            [shorten_label(label) for label in labels],
+            title=self.heading,
+            ncols=self.across,
+            loc="upper center",
+            frameon=False,
+            fontsize=self.letters,
+            title_fontsize=self.letters,
+        )
 
 
 def draw_legend(axis: Axes, source: Axes, title: str, letters: float = 10.0) -> None:

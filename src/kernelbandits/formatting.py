@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from decimal import Context
 from typing import Any
 from urllib.parse import unquote
 
@@ -53,6 +54,18 @@ def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str
         return f"{number:.{digits}g}"
     whole = 10**digits <= abs(number) < LARGEST_GROUPED
     return f"{number:,.0f}" if whole else f"{number:,.{digits}g}"
+
+
+def format_rounded(value: float, digits: int, rounding: str) -> str:
+    """Write a number with so many digits, rounded as `decimal` names it, such as ROUND_FLOOR.
+
+    A limit stays true only if it is rounded to its safe side.
+
+    >>> from decimal import ROUND_CEILING, ROUND_FLOOR
+    >>> format_rounded(0.38791, 3, ROUND_FLOOR), format_rounded(0.38791, 2, ROUND_CEILING)
+    ('0.387', '0.39')
+    """
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal_from_float(value)):g}"
 
 
 def format_estimate(value: float, sd: float) -> str:

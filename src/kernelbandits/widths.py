@@ -142,7 +142,7 @@ def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float
 
 
 def fixed_design(
-    noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: int
+    noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: float
 ) -> Width:
     """Return the width for arms that were chosen without their rewards.
 
@@ -155,7 +155,8 @@ def fixed_design(
         2 * math.log(2 * claims / delta)
     )
     return Width(
-        f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims}", EqualTerms((width, 0.0, 0.0))
+        f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims:.10g}",
+        EqualTerms((width, 0.0, 0.0)),
     )
 
 

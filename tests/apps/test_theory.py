@@ -304,6 +304,31 @@ def test_an_adaptive_law_keeps_the_bound_of_ucb_on_arms_and_not_on_a_box():
     assert on_arms < on_box / 2
 
 
+def test_a_vacuous_bound_says_which_noise_would_make_it_informative():
+    """R/D by bisection on the same formula: informative there, and not at a little more."""
+    arguments = ("--law", "bernoulli:0.5", "--horizon", "1000", "--gain", "20", "--norm-bound", "2")
+    text, found = said(*arguments), document(*arguments)
+    ratio = float(re.search(r"informative if R/D <= ([\d.e-]+); here R/D = 0.5", text)[1])
+    least = found["useful_noise_scale"]
+    assert ratio <= least / 2 < 1.01 * ratio
+    for factor, vacuous in ((1.0, False), (1.002, True)):
+        told = document(*arguments, "--noise-scale", str(least * factor))
+        assert (told["bounds"]["vacuous"] and told["as_played"]["vacuous"]) == vacuous
+    few = ("--law", "gaussian:0,1", "--horizon", "50", "--gain", "20")
+    assert "At T = 50 and with the gain given no R is small enough" in said(*few)
+    assert document(*few)["useful_noise_scale"] is None
+
+
+def test_orthonormal_arms_have_their_own_bound():
+    arguments = ("--law", "point-mass:1", "--problem", "lower-bound:d=3,horizon=2000")
+    found = document(*arguments, "--kernel", "linear", "--horizon", "100000", "--noise-scale", "5")
+    assert found["as_played"]["premises"] == ", k(x, x) = 1 and k(x, x') = 0 for any two arms"
+    told = {"noise_scale": 5.0, "norm_bound": 1.0, "smallest": 1.0}
+    gain = found["information_gain"]["upper"]
+    plain = theory.regret_bound(kb.PointMass(1), 10**5, gain, form="as_played", **told)
+    assert found["least"]["value"] < 0.8 * plain.value
+
+
 @pytest.mark.thorough
 def test_a_useful_horizon_is_useful_and_none_is_named_where_none_was_found():
     arms = kb.problem("hartmann6").instance(kb.Streams(0)).domain
@@ -325,7 +350,7 @@ def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be(monkeypatc
         Calculation(
             kb.Step(kb.Bernoulli(1), kb.Bernoulli(0.5), 9), 100, kb.RBF(0.2), arms, "arms"
         ).decades
-        == 9
+        == 12
     )
     monkeypatch.setattr(calculation, "NEAR", 4)
     found = Calculation(kb.Decay(0.1, 1.0, 0.0), 100, kb.RBF(0.2), arms, "arms")

@@ -46,6 +46,7 @@ FILES = {
     "empty.csv": "",
     "allowed.csv": "x,ok\n1,yes\n2,no\n3,yes\n4,no\n",
     "more.csv": "name,Cs,hours,solvent,cost\nB1,0.95,1,DMF,2\nB2,0.97,1,water,2\n",
+    "solvents.csv": "solvent,polarity,kind\nDMF,6.4,aprotic\nwater,10.2,protic\n",
     "space.toml": "[variables]\nheat = [20.0, 90.0]\n",
     "multi.csv": "trial,stab,eff\n2,0.6,9\n3,0.4,15\n",
 }
@@ -216,6 +217,8 @@ json status t8.db
 json create t9.db --candidates films.csv --target y --columns Cs --columns hours --log hours
 json status t9.db
 json create t10.db --candidates films.csv --target y --columns Cs --linear solvent
+json create described.db --candidates films.csv --target y --describe solvent=solvents.csv
+text create refused.db --candidates films.csv --target y --describe hours=solvents.csv
 json status t10.db
 json create t11.db --candidates films.csv
 json status t11.db

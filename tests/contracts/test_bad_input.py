@@ -258,8 +258,14 @@ def test_identical_rewards_divide_nothing_by_zero(name, reward, build):
     assert np.isfinite(policy.posterior.mean).all()
 
 
-LEARNT = {"tgp-ucb": 0.0, "tv-gp-ucb": math.sqrt(0.99)}
-"""Of a large reward: nothing where it is truncated, less where it is a round old."""
+LEARNT = {
+    "tgp-ucb": 0.0,
+    "ata-gp-ucb": 0.0,
+    "tv-gp-ucb": math.sqrt(0.99),
+    "lb-gp-ucb": 0.5 + 1 / (1 + math.exp(-2 / 3)),
+}
+"""Of a large reward: nothing where it is truncated, less where it is a round old; the mean of the
+kernels k and e^(2/3) k where a shorter lengthscale has come in."""
 
 
 @pytest.mark.parametrize("name", KERNELLED)

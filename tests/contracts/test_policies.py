@@ -57,10 +57,15 @@ OWN_FORM: set[str] = {
     "gp-ts",
     "evill",
     "pims",
+    "gp-eims",
     "bkb",
     "tv-gp-ucb",
     "streaming-ucb",
     "wgp-ucb",
+    "ata-gp-ucb",
+    "va-gp-ucb",
+    "va-mvr",
+    "va-pe",
 }
 """Those whose posterior has a form of its own, which a pool cannot replace."""
 

@@ -43,8 +43,11 @@ SEARCHING = (
     "random",
     "ec-gp-ucb",
     "a-gp-ucb",
+    "lb-gp-ucb",
+    "feature-perturbation",
     "evill",
     "pims",
+    "gp-eims",
     "kernel-epsilon-greedy",
 )
 every_search = pytest.mark.parametrize("name", SEARCHING)

@@ -190,6 +190,36 @@ def test_the_figure_and_the_summary_say_how_many_seeds_end_above_zero(results, t
         assert f">{above}/{len(cell.seeds)}<" in text
 
 
+@pytest.mark.parametrize("kind", ["regret", "simple"])
+@pytest.mark.parametrize("size", [None, (6.3, 5.0), "least"])
+def test_four_panels_fill_the_figure_and_their_legend_stands_above(tmp_path, kind, size):
+    names = ["branin", "ackley4", "hartmann6", "holder-table"]
+    four = run_experiment(names, ["random", "simple-ucb"], horizon=3, seeds=2)
+    if size == "least":
+        with pytest.raises(ValueError, match="a size of at least") as refused:
+            four.plot(tmp_path / "none.svg", kind=kind, size=(1.0, 1.0))
+        words = re.search(r"at least (\S+) x (\S+) inches", str(refused.value))
+        size = float(words[1]), float(words[2])
+    drawn = []
+
+    def measure(figure, path, formats):
+        figure.canvas.draw()
+        drawn.extend(axis.get_title() for axis in figure.axes if axis.axison)
+        assert len(figure.axes) == 4
+        (legend,) = figure.legends
+        box, whole = legend.get_window_extent(), figure.bbox.padded(1)
+        assert [text.get_text() for text in legend.get_texts()] == list(four.labels)
+        assert box.y0 >= max(axis.title.get_window_extent().y1 for axis in figure.axes) - 1
+        assert whole.x0 <= box.x0
+        assert box.x1 <= whole.x1
+        assert box.y1 <= whole.y1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelbandits.experiment.curves.save", measure)
+        four.plot(tmp_path / "four.svg", kind=kind, size=size)
+    assert len(drawn) == 4
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("size", [None, (6.3, 4), "least"])
 @pytest.mark.parametrize("policies", [12, 30])

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbandits as kb
+from kernelbandits.catalogue import POLICIES
 
 BOX = kb.Box((0.0, 0.0), (1.0, 1.0))
 POINTS = np.random.default_rng(3).random((40, 2))
@@ -333,3 +334,9 @@ def test_a_batch_has_a_whole_number_of_rounds(n):
     for t in (0, -1, 1.5, None):
         with pytest.raises(ValueError, match="needs a round t >= 1, got"):
             ucb(BOX).batch(1, t, kb.Streams(1))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_whole_batch_may_be_asked_for_before_the_first_reward(name, build, cloud):
+    chosen = build(name, cloud).batch(3, 1, kb.Streams(0))
+    assert all(choice.arm in range(len(cloud)) for choice in chosen)

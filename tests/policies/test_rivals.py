@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 import definitions
 import kernelbandits as kb
@@ -248,6 +248,264 @@ def test_a_gp_ucb_needs_a_lengthscale_on_a_box():
     assert policy.posterior.events == 4
 
 
+@pytest.mark.parametrize(("seed", "kernel"), [(0, "RBF(0.25)"), (1, "Matern(0.3)")])
+@pytest.mark.parametrize("noise_scale", [R, 0.01])
+def test_lb_gp_ucb_balances_drops_and_adds_lengthscales(seed, kernel, noise_scale):
+    """With a small noise lengthscales are dropped."""
+    bandit, ridge, power, first, horizon = reference_bandit(seed, kernel), 0.6, 0.9, 2, 120
+    scale, formula = (1.5, definitions.rbf) if kernel[0] == "R" else (1.5, definitions.matern)
+    given = kb.RBF(scale) if kernel[0] == "R" else kb.Matern(scale)
+    policy = kb.policy(
+        "lb-gp-ucb", bandit.instance.domain, given, noise_scale=noise_scale, norm_bound=0.2,
+        shrinkage=power, candidates=first, ridge=ridge, delta=DELTA, ties="lowest",
+    )  # fmt: skip
+    active, added, log, dropped = [0], 1, [], []
+
+    def gain(n):
+        if kernel[0] == "R":
+            return math.log(n) ** 3
+        return n ** (2 / 7) * math.log(n) ** (5 / 7)
+
+    def suspected(i, n):
+        """With lengthscale theta, norm B and gamma = gain / theta^d: sqrt(n) (B sqrt(gamma) + R gamma)."""
+        gamma, norm = gain(n) / math.exp(-i / 2) ** 2, math.exp(i / 2) * 0.2
+        return math.sqrt(n) * (norm * math.sqrt(gamma) + noise_scale * gamma)
+
+    def confidence(i, arms, rewards):
+        gram = formula(scale * math.exp(-i / 2))(bandit.points, bandit.points)
+        known = definitions.posterior(gram, arms, rewards, ridge)
+        noise = noise_scale / math.sqrt(ridge)
+        width = 0.2 * math.exp(i / 2) + noise * math.sqrt(2 * math.log(2 / DELTA) + known.log_det)
+        return known.mean, width * known.sd
+
+    def after(t, arms, rewards):
+        """What round t - 1 taught."""
+        nonlocal active, added
+        mine = {j: [s for s, (k, _) in enumerate(log) if k == j] for j in active}
+        if all(mine.values()):
+            xi = 2 * noise_scale**2 * math.log(added * math.pi**2 * (t - 1) ** 2 / (3 * DELTA))
+            low = {j: rewards[s].mean() - math.sqrt(xi / len(s)) for j, s in mine.items()}
+            high = {
+                j: rewards[s].mean() + math.sqrt(xi / len(s))
+                + 2 * np.mean([log[k][1] for k in s]) for j, s in mine.items()
+            }  # fmt: skip
+            dropped.extend(j for j in active if high[j] < max(low.values()))
+            active = [j for j in active if high[j] >= max(low.values())]
+        g = max(math.exp(first / 2), (t - 1) ** power)
+        if math.exp(-added / 2) >= 1 / g * (1 - 1e-12):
+            active, added = [*active, added], added + 1
+
+    def rule(t, arms, rewards):
+        if log:
+            after(t, arms, rewards)
+        i = min(active, key=lambda j: (suspected(j, 1 + sum(k == j for k, _ in log)), j))
+        mean, reach = confidence(i, arms, rewards)
+        arm = best_arm(mean + reach, None)
+        log.append((i, reach[arm]))
+        return arm
+
+    check_rounds(policy, bandit, rule, horizon)
+    assert added > 7
+    assert bool(dropped) == (noise_scale == 0.01)
+
+
+def test_lb_gp_ucb_counts_a_late_reward_for_the_lengthscale_that_chose_it():
+    arms, settings = np.linspace(0, 1, 6)[:, None], SCALES
+    policy = kb.policies.LBGPUCB(arms, kb.RBF(0.5), **settings)
+    for t in range(1, 30):
+        policy.tell(policy.ask(t, kb.Streams(0)), 0.1)
+    chosen = policy.batch(4, 30, kb.Streams(0))
+    steps = {choice.note["candidate"] for choice in chosen}
+    assert len(steps) == 1
+    before = {one.steps: one.plays for one in policy.candidates}
+    for choice in chosen:
+        policy.tell(choice, 0.1)
+    after = {one.steps: one.plays for one in policy.candidates}
+    assert {i for i in after if after[i] != before.get(i, 0)} == steps
+    assert sum(after.values()) == sum(before.values()) + 4
+
+
+# ---------------------------------------------------------------- heavy tails
+
+
+@pytest.mark.parametrize(("seed", "excess"), [(0, 1.0), (1, 0.5)])
+def test_ata_gp_ucb_truncates_in_the_features_of_its_dictionary(seed, excess):
+    """By the formulas of its paper and code, with a dictionary drawn in every round."""
+    bandit, ridge, accuracy, v = reference_bandit(seed), 0.6, 1.5, 2.0
+    gram, horizon, cut = bandit.gram, 80, []
+    policy = kb.policies.ATAGPUCB(
+        bandit.instance.domain, bandit.kernel, **SCALES, horizon=horizon, excess=excess,
+        moment_bound=v, accuracy=accuracy, seed=7, ridge=ridge, ties="lowest",
+    )  # fmt: skip
+    q = math.log(horizon) / accuracy**2
+    mean, variance, width = np.zeros(20), gram.diagonal() / ridge, D
+    arms, rewards, sizes = [], [], []
+    tails = np.tan(math.pi * (bandit.streams.uniforms("noise", horizon) - 0.5))
+    for t in range(1, horizon + 1):
+        index = mean + width * np.sqrt(ridge * variance)
+        choice = policy.ask(t, bandit.streams)
+        assert choice.arm == best_arm(index, None), t
+        arms.append(choice.arm)
+        rewards.append(float(bandit.instance.values[choice.arm] + 0.3 * tails[t - 1]))
+        policy.tell(choice, rewards[-1])
+        played = np.unique(arms)
+        draws = kb.Streams(7).generator(t).random(len(played))
+        chosen = played[draws < np.minimum(q * variance[played], 1)]
+        m = len(chosen)
+        values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
+        phi = (vectors / np.sqrt(values)) @ vectors.T @ gram[chosen]
+        values, vectors = np.linalg.eigh(ridge * np.eye(m) + phi[:, arms] @ phi[:, arms].T)
+        root = (vectors / np.sqrt(values)) @ vectors.T
+        log, order = math.log((m + 1) * horizon), 1 + excess
+        growth = t ** ((1 - excess) / (2 * order))
+        b = growth * (v / log) ** (1 / order)
+        parts = root @ phi[:, arms] * np.array(rewards)
+        cut.append((np.abs(parts) > b).any())
+        mean = phi.T @ root @ np.where(np.abs(parts) <= b, parts, 0.0).sum(1)
+        left = gram.diagonal() - (phi**2).sum(0)
+        variance = left / ridge + ((root @ phi) ** 2).sum(0)
+        beta = D * math.sqrt(ridge) + math.sqrt(m) * v ** (1 / order) * growth * log ** (
+            excess / order
+        )
+        width = beta / math.sqrt(ridge)
+        sizes.append(m)
+    assert any(cut)
+    assert max(sizes) > len(played) / 2 > min(sizes)
+
+
+# ---------------------------------------------------------------- late rewards
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_bpe_delay_drops_arms_by_the_rewards_that_have_come(seed):
+    """Played round by round with late rewards, beside a plain account of the batches."""
+    bandit, horizon, noise = reference_bandit(seed), 150, 0.1
+    mean_delay, xi, b = 6.0, 3.0, 0.5
+    policy = kb.policies.BPEDelay(
+        bandit.instance.domain, bandit.kernel, noise_scale=noise, norm_bound=D, horizon=horizon,
+        delta=DELTA, mean_delay=mean_delay, delay_scale=xi, delay_tail=b, ridge=0.05, ties="lowest",
+    )  # fmt: skip
+    lengths, q = [], 1
+    while sum(lengths) < horizon:
+        q = math.ceil(math.sqrt(horizon * q))
+        doubt = math.log(3 * (sum(lengths) + q) / (2 * DELTA))
+        u = mean_delay + min(math.sqrt(2 * xi**2 * doubt), 2 * b * doubt)
+        lengths.append(q + u)
+    whole = [int(length) for length in lengths]
+    whole[-1] = horizon - sum(whole[:-1])
+    assert list(policy.lengths) == whole
+    width = D + noise / math.sqrt(0.05) * math.sqrt(2 * math.log(2 * 20 * len(whole) / DELTA))
+    delays = np.floor(-8 * np.log(bandit.streams.uniforms("weight", horizon))).astype(int)
+    normals = bandit.streams.uniforms("noise", horizon)
+    alive, start, ends, late = np.arange(20), 0, list(np.cumsum(whole)), 0
+    arms, rewards, waiting = [], [], []
+    for t in range(horizon):
+        if t in ends:
+            come = [s for s in range(start, t) if s + delays[s] < t]
+            late += t - start - len(come)
+            known = definitions.posterior(
+                bandit.gram, [arms[s] for s in come], np.array([rewards[s] for s in come]), 0.05
+            )
+            low, high = known.mean - width * known.sd, known.mean + width * known.sd
+            alive, start = alive[high[alive] >= low[alive].max()], t
+        sd = definitions.posterior(bandit.gram, arms[start:], np.zeros(t - start), 0.05).sd
+        arm = int(alive[best_arm(sd[alive], None)])
+        choice = policy.ask(t + 1, bandit.streams, pending=[one for _, one, _ in waiting])
+        assert choice.arm == arm, t
+        arms.append(arm)
+        rewards.append(float(bandit.instance.values[arm] + noise * ndtri(normals[t])))
+        waiting.append((t + delays[t], choice, rewards[-1]))
+        for due in [one for one in waiting if one[0] <= t]:
+            policy.tell(due[1], due[2])
+        waiting = [one for one in waiting if one[0] > t]
+    assert late > 10
+    assert len(alive) < 20
+
+
+def test_bpe_delay_without_delays_is_bpe():
+    bandit = reference_bandit(0)
+    given = {"noise_scale": 0.2, "norm_bound": D, "horizon": 90}
+    bpe, delayed = (
+        kb.policy(name, bandit.instance.domain, bandit.kernel, **given)
+        for name in ("bpe", "bpe-delay")
+    )
+    for now in rounds(bpe, bandit.instance, 90, bandit.streams):
+        choice = delayed.ask(now.t, bandit.streams)
+        assert choice.arm == now.choice.arm
+        delayed.tell(choice, now.reward)
+
+
+# ---------------------------------------------------------------- noise that differs
+
+
+def known_variances(bandit, t):
+    """The standard errors of t rewards; every third one is not told."""
+    sems = 0.02 + 0.2 * bandit.streams.uniforms("weight", t)
+    return [None if s % 3 == 2 else float(sem) for s, sem in enumerate(sems)]
+
+
+def heteroscedastic_posterior(gram, arms, rewards, variances):
+    """mean = k' (K + Sigma)^-1 y, and L = log det(I + Sigma^-1/2 K Sigma^-1/2)."""
+    played, cross = gram[np.ix_(arms, arms)], gram[arms]
+    weights = np.linalg.solve(played + np.diag(variances), cross)
+    variance = np.diag(gram) - np.einsum("ij,ij->j", cross, weights)
+    scaled = played / np.sqrt(np.outer(variances, variances))
+    log_det = np.linalg.slogdet(np.eye(len(arms)) + scaled)[1]
+    return weights.T @ rewards, np.sqrt(np.maximum(variance, 0)), log_det
+
+
+@pytest.mark.parametrize("name", ["va-gp-ucb", "va-mvr", "va-pe"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_rule_for_known_variances_follows_its_definition(name, seed):
+    bandit, horizon = reference_bandit(seed), 100
+    settings = {"va-mvr": {}, "va-gp-ucb": {"norm_bound": D, "delta": DELTA}}.get(
+        name, {"norm_bound": D, "delta": DELTA, "horizon": horizon, "first_batch": 3}
+    )
+    policy = kb.policy(
+        name, bandit.instance.domain, bandit.kernel, noise_scale=R, ties="lowest", **settings
+    )
+    sems, arms, rewards = known_variances(bandit, horizon), [], []
+    variances = [R**2 if sem is None else sem**2 for sem in sems]
+    start, length, alive = 0, 3, np.arange(20)
+    normals = bandit.streams.uniforms("noise", horizon)
+    for t in range(horizon):
+        if name == "va-pe" and t == start + length:
+            mean, sd, _ = heteroscedastic_posterior(
+                bandit.gram, arms[start:], np.array(rewards[start:]), variances[start:t]
+            )
+            claims = 20 * (1 + math.log2(horizon))
+            reach = (D + math.sqrt(2 * math.log(2 * claims / DELTA))) * sd[alive]
+            kept = mean[alive] + reach >= (mean[alive] - reach).max()
+            start, length, alive = t, 2 * length, alive[kept]
+        mean, sd, log_det = heteroscedastic_posterior(
+            bandit.gram, arms[start:], np.array(rewards[start:]), variances[start:t]
+        )
+        index = sd
+        if name == "va-gp-ucb":
+            index = mean + (D + math.sqrt(2 * math.log(1 / DELTA) + log_det)) * sd
+        arm = int(alive[best_arm(index[alive], None)])
+        choice = policy.ask(t + 1, bandit.streams)
+        assert choice.arm == arm, t
+        reward = float(bandit.instance.values[arm] + math.sqrt(variances[t]) * ndtri(normals[t]))
+        sem = sems[t]
+        policy.tell(choice, reward if sem is None else kb.calibration.Measurement(reward, sem))
+        arms.append(arm)
+        rewards.append(reward)
+    assert len(set(arms)) > 3
+    assert len(alive) < 20 or name != "va-pe"
+
+
+def test_va_gp_ucb_with_equal_variances_is_whitehouses_rule_at_the_ridge_of_the_noise():
+    bandit = reference_bandit(0)
+    left, right = (
+        rule(bandit.instance.domain, bandit.kernel, **SCALES, delta=DELTA, **more)
+        for rule, more in ((kb.policies.VAGPUCB, {}), (kb.WhitehouseUCB, {"ridge": R**2}))
+    )
+    for now in rounds(left, bandit.instance, 40, bandit.streams):
+        right.tell(now.choice, now.reward)
+        np.testing.assert_allclose(left.index(now.t + 1), right.index(now.t + 1), atol=1e-9)
+
+
 # ---------------------------------------------------------------- random arms, draws, information
 
 
@@ -329,7 +587,58 @@ def test_pims_plays_the_most_probable_to_exceed_the_maximum_of_a_draw():
     check_rounds(policy, bandit, rule)
 
 
-@pytest.mark.parametrize("rule", [kb.policies.EVILL, kb.policies.PIMS])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_gp_eims_plays_the_greatest_expected_improvement_on_the_maximum_of_a_draw(seed):
+    bandit = reference_bandit(seed)
+    policy = kb.policy(
+        "gp-eims", bandit.instance.domain, bandit.kernel, noise_scale=R, ties="lowest"
+    )
+    root = prior_root(bandit.gram)
+
+    def rule(t, arms, rewards):
+        normals = bandit.streams.normal("sample", t, 40)
+        known = definitions.posterior(bandit.gram, arms, rewards, R**2)
+        draw = known.mean + definitions.sample_deviation(
+            bandit.gram, arms, R**2, root @ normals[:20], normals[20:]
+        )
+        z = (known.mean - draw.max()) / known.sd
+        density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+        return best_arm(known.sd * (density + z * ndtr(z)), None)
+
+    check_rounds(policy, bandit, rule)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_feature_perturbation_plays_the_best_of_the_perturbed_features(seed):
+    """Features x + c |x| / |theta| z with one z for all arms; here z has the weight along theta."""
+    bandit, ridge = reference_bandit(seed, "linear"), 0.6
+    x, streams = bandit.points, bandit.streams
+    policy = kb.policy(
+        "feature-perturbation", bandit.instance.domain, kb.Linear(), **SCALES, horizon=T,
+        ridge=ridge, delta=DELTA, ties="lowest",
+    )  # fmt: skip
+
+    def rule(t, arms, rewards):
+        gram = ridge * np.eye(2) + x[arms].T @ x[arms]
+        theta = np.linalg.solve(gram, x[arms].T @ rewards)
+        log_det = np.linalg.slogdet(gram / ridge)[1]
+        noise = R * math.sqrt(2 * math.log(4 * T / DELTA) + log_det)
+        sizes = np.sqrt(np.einsum("ij,jk,ik->i", x, np.linalg.inv(gram), x))
+        length = np.linalg.norm(theta)
+        along = theta / length if length else np.zeros(2)
+        weight = ndtri(streams.uniform("weight", t))
+        # What stands across theta changes no value.
+        z = weight * along + 1.7 * np.array([-along[1], along[0]])
+        c = math.sqrt(ridge) * D + noise
+        if not length:
+            return best_arm(weight * sizes, None)
+        perturbed = x + c * sizes[:, None] / length * z
+        return best_arm(perturbed @ theta, None)
+
+    check_rounds(policy, bandit, rule)
+
+
+@pytest.mark.parametrize("rule", [kb.policies.EVILL, kb.policies.PIMS, kb.policies.GPEIMS])
 def test_a_joint_draw_over_too_many_arms_is_refused(rule):
     settings = SCALES if rule is kb.policies.EVILL else {"noise_scale": R}
     wanted = f"{rule.__name__} needs joint draws over at most 2000 arms, got '2001 arms'"

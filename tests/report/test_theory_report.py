@@ -30,6 +30,7 @@ from kernelbandits.analysis.guarantees import (
     valid_width,
 )
 from kernelbandits.apps.cli import app
+from kernelbandits.canvas import names_across
 from kernelbandits.experiment import Contender, run_experiment
 from kernelbandits.experiment.curves import log_spaced_rounds
 from kernelbandits.policies import DMMUCB, GenericGP
@@ -40,7 +41,6 @@ from kernelbandits.report.figures.theory import (
     draw_regrets,
     how_vacuous,
     line_handles,
-    names_across,
 )
 from kernelbandits.theory.ucb_bounds import ucb_bound
 
@@ -327,10 +327,12 @@ def test_the_section_holds_figure_table_and_numbers(page, found):
     assert "at least" not in part
     verdicts = {name: row[-1] for name, row in by_name.items()}
     for label in BOUNDED:
-        expected = "no: vacuous, above 2DT" if found[label].proved.share >= 1 else "yes"
+        needed = found[label].proved.needed
+        expected = f"no: vacuous, above 2DT; {needed}" if needed else "yes"
         assert verdicts[label] == expected
+        assert bool(needed) == (found[label].proved.share >= 1)
     assert "yes" in verdicts.values()
-    assert "no: vacuous, above 2DT" in verdicts.values()
+    assert any("would do" in verdict for verdict in verdicts.values())
     assert verdicts["GP-TS"] == "no bound: none is computed for it"
     assert by_name["GP-TS"][3:7] == ["–"] * 4
 
@@ -358,7 +360,7 @@ def test_the_csv_holds_the_same_numbers_unrounded(page, found):
 
 
 def test_a_premise_that_fails_stands_in_the_csv():
-    proved = ProvedBounds(np.array([1.0]), np.array([2.0]), None)
+    proved = ProvedBounds(np.array([1.0]), np.array([2.0]), None, np.ones((1, 1)), 0.05)
     one = np.array([1.0])
     row = Guarantee("it", np.array([1]), one, one, np.array([1]), one, 1.0, proved)
     frame = guarantee_frame({"p": [row]}, {"p": {"it": ["R is false"]}})
@@ -426,8 +428,8 @@ def test_only_bounds_are_not_solid(losing):
 
 
 def test_names_of_the_legend_have_room():
-    assert names_across(["short"] * 9, 4.4) == 3
-    assert names_across(["x" * 80], 4.4) == 1
+    assert names_across(["short"] * 9, 4.4, 9.5) == 3
+    assert names_across(["x" * 80], 4.4, 9.5) == 1
     assert all(0.75 + 0.08 * len(line.get_label()) <= 4.5 for line in line_handles(lower=True))
 
 
@@ -518,11 +520,12 @@ def test_where_r_or_d_is_false_the_bounds_are_said_not_to_apply():
     rows = guarantees(results)["branin"]
     text = theory_part(rows, failing)
     assert text.count("the bounds do not apply here") == 2
-    assert rows[0].answer(premises_fail=True) in (
-        "no: its premises fail",
-        "no: vacuous, above 2DT",
+    assert (
+        rows[0]
+        .answer(premises_fail=True)
+        .startswith(("no: its premises fail", "no: vacuous, above 2DT"))
     )
-    small = ProvedBounds(np.array([1.0]), np.array([2.0]), None)
+    small = ProvedBounds(np.array([1.0]), np.array([2.0]), None, np.ones((1, 1)), 0.05)
     informative = replace(rows[0], proved=small)
     assert informative.answer(premises_fail=True) == "no: its premises fail"
     assert informative.answer(premises_fail=False) == "yes"
@@ -564,7 +567,36 @@ def test_constants_of_the_paper_stand_in_its_report(world):
     played = theory.regret_bound(
         kb.Gaussian(0, 1), 60, gain, form="as_played", noise_scale=1, norm_bound=1, smallest=1.0
     )
-    assert gaussian.multiples == ((bound.printed / 120, played.mean_square / 120),)
+    assert gaussian.multiples == ((bound.printed / 120, played.mean_square / 120, "more rounds"),)
+    ((_, multiple, needed),) = ucb.multiples
+    assert multiple > 1
+    ratio = float(needed.removeprefix("R/D ≤ "))
+    for noise, vacuous in ((ratio, False), (1.02 * ratio, True)):
+        told = {"noise_scale": noise, "norm_bound": 1.0, "smallest": 1.0}
+        assert (
+            theory.regret_bound(kb.PointMass(1.0), 60, gain, form="as_played", **told).vacuous
+            == vacuous
+        )
+
+
+def test_a_vacuous_bound_names_the_noise_or_the_rounds_that_it_needs(world):
+    """A run of the policy with R/D as named has an informative bound, one with more has not."""
+
+    def needs(policy, horizon, **told):
+        results = run_experiment(
+            world, [policy], kernel=KERNEL, horizon=horizon, seeds=1, engine="numpy", **told
+        )
+        (row,) = guarantees(results)["rkhs1"]
+        return row.proved
+
+    for policy in ("simple-ucb", "whitehouse-ucb:delta=0.001"):
+        vacuous = needs(policy, 60)
+        ratio = float(re.fullmatch(r"R/D ≤ ([\d.e-]+) would do", vacuous.needed)[1])
+        assert vacuous.share >= 1
+        assert needs(policy, 60, noise_scale=ratio).share < 1
+        assert needs(policy, 60, noise_scale=1.02 * ratio).share >= 1
+    few = needs("simple-gaussian", 20, noise_scale=0.1)
+    assert re.fullmatch(r"no R is small enough, T = [\d,]+ would do", few.needed)
 
 
 def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():

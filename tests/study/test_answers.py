@@ -300,6 +300,76 @@ def test_without_repeats_measured_rows_keep_wide_intervals(tmp_path):
     assert policy.answer_model()[0] is policy.posterior
 
 
+# ---------------------------------------------------------------- the regret so far
+
+
+SURE = {
+    "policy": "simple-ucb",
+    "kernel": kb.RBF(0.3),
+    "settings": {"noise_scale": 0.1, "norm_bound": 2.0},
+}
+
+
+def test_status_and_explain_say_what_all_results_lost_at_most(tmp_path, capsys):
+    """Whoever chose the rows, in the units of the target, as a posterior of the results says."""
+    hill = -10.0 - 4.0 * np.sin(3 * GRID[:, 0])
+    given = {**SURE, "centre": -10.0, "spread": 4.0, "direction": "min", "delta": 0.05}
+    study = kb.Study.create(tmp_path / "a.db", GRID, **given)
+    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), GRID, ridge=10 * (0.1 / 2.0) ** 2)
+    lost = []
+    for row in (3, 17, 3, 28):
+        study.tell(row=row, value=float(hill[row]))
+        posterior.update(row, float(-(hill[row] + 10.0) / 4.0))
+        band = kb.theory.confidence_band(posterior, 0.1, 2.0, 0.05)
+        lost.append(4.0 * band.regret_certificate)
+    study.ask(2)
+    status = study.status()
+    assert status.regret_certificate == pytest.approx(lost[-1], rel=1e-7)
+    assert status.regret_certificate >= 3 * np.mean(hill[[3, 17, 28]] - hill.min())
+    assert status.regret.startswith("With probability at least 0.95 the 4 results so far lost at ")
+    assert status.regret in status.sentence
+    assert read_document(capsys, "status", tmp_path / "a.db")["regret_certificate"] == (
+        status.regret_certificate
+    )
+    app(["study", "status", str(tmp_path / "a.db")], standalone_mode=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "regret so far With probability at least 0.95 the 4 results so far lost" in shown
+    trial = study.status().waiting[0].trial
+    study.tell(row=8, value=float(hill[8]))
+    assert "the 4 results before it lost at most" in study.explain(trial).sentence
+    assert "the 5 results so far" in study.status().regret
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"centre": None, "spread": None},
+        {"policy": "auto", "kernel": None, "settings": {}},
+        {"policy": "gp-ucb", "settings": {"noise_scale": 0.1}},
+    ],
+)
+def test_nothing_is_said_of_the_regret_where_nothing_is_proved(tmp_path, changed):
+    given = {**SURE, "centre": 0.0, "spread": 1.0, **changed}
+    kept = {name: value for name, value in given.items() if value is not None}
+    study = tell_rows(kb.Study.create(tmp_path / "a.db", GRID, **kept), HILL[:6])
+    [one] = study.ask()
+    status = study.status()
+    assert (status.regret, status.regret_certificate) == ("", None)
+    assert "lost at most" not in status.sentence + study.explain(one.trial).sentence
+
+
+def test_failures_and_results_that_no_function_fits_prove_nothing_of_the_regret(tmp_path):
+    given = {**SURE, "centre": 0.0, "spread": 1.0}
+    study = kb.Study.create(tmp_path / "a.db", GRID, **given)
+    assert study.status().regret == ""
+    tell_rows(study, [50.0, -50.0, 50.0, -50.0, 50.0], range(5))
+    assert study.status().regret_certificate is None
+    failed = tell_rows(kb.Study.create(tmp_path / "b.db", GRID, **given), HILL[:6])
+    assert failed.status().regret_certificate is not None
+    failed.tell(row=9, failed=True)
+    assert failed.status().regret_certificate is None
+
+
 # ---------------------------------------------------------------- poor models
 
 

@@ -422,7 +422,8 @@ def test_millions_of_blank_lines_are_refused_by_their_number(table):
 
 @pytest.mark.thorough
 def test_a_million_names_without_features_are_refused_before_memory_is_taken(monkeypatch):
-    monkeypatch.setattr(module, "one_hot", lambda *given: pytest.fail("allocated"))
+    allocate = lambda *given: pytest.fail("allocated")  # noqa: E731
+    monkeypatch.setattr(module.Candidates, "_place_levels", allocate)
     with pytest.raises(
         ValueError,
         match="candidates needs at most 134217728 coordinates in memory, got '20000 rows of 20000'",

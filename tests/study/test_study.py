@@ -569,14 +569,22 @@ def test_cost_needs_a_policy_that_weighs_costs(tmp_path, films):
 def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, films):
     study = kb.Study.create(
         tmp_path / "a.db", films, columns=["Cs", "FA"], policy="whitehouse-ucb", kernel=kb.RBF(1.0), centre=0.5,
-        spread=0.2, tolerance=0.5, settings={"noise_scale": 0.01, "norm_bound": 3.0},
+        spread=0.2, tolerance=0.5, settings={"noise_scale": 0.01, "norm_bound": 18.0},
     )  # fmt: skip
+    # The least norm of a function of Cs and FA with these values is 17.97.
     for number in range(60):
         study.tell(row=number % 20, value=truth(films, number % 20))
     stop = study.status().stop
     assert stop.kind == "theory"
     assert stop.may_stop
     assert "with probability at least 0.9 the best row is" in stop.sentence
+    false = kb.Study.create(
+        tmp_path / "c.db", films, columns=["Cs", "FA"], policy="whitehouse-ucb", kernel=kb.RBF(1.0), centre=0.5,
+        spread=0.2, tolerance=0.5, settings={"noise_scale": 0.01, "norm_bound": 3.0},
+    )  # fmt: skip
+    for number in range(60):
+        false.tell(row=number % 20, value=truth(films, number % 20))
+    assert "the rewards contradict noise_scale 0.01 or norm_bound 3" in false.status().stop.sentence
     fitted = kb.Study.create(
         tmp_path / "b.db",
         films,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ import kernelbandits as kb
 from kernelbandits.catalogue import read_law
 from kernelbandits.exploration.adaptive import ArmChoice, TwoChoices, signal_scale
 from kernelbandits.theory import LawMoments, effective_level, regret_bound
+from kernelbandits.theory import as_played as as_played_module
 from kernelbandits.theory.high_probability import expected_sum, realised_sum
+from kernelbandits.theory.setting import TheorySetting
 from kernelbandits.verification import Effort, as_played
 
 UCB = kb.PointMass(1.0)
@@ -245,6 +248,162 @@ def test_the_two_deviations_are_their_smallest_exponential_bounds(total, log):
 def test_a_wrong_form_or_setting_is_refused(arguments, needed):
     with pytest.raises(ValueError, match=f"regret_bound needs .*{needed}"):
         regret_bound(UCB, 100, 5.0, **SMALL_NOISE, **arguments)
+
+
+# ---------------------------------------------------------------- the consequences
+
+
+def consequence(form, law=UCB, horizon=10**5, gain=10.0, **told):
+    settings = {"noise_scale": 0.05, "norm_bound": 1.0} | told
+    return regret_bound(law, horizon, gain, form=form, **settings)
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ("misspecified", {"error": 0.0}),
+        ("drifting", {"error": 0.0, "block": 10**5}),
+        ("delayed", {"pending": 0.0}),
+    ],
+)
+def test_without_an_error_a_drift_or_a_delay_the_bound_is_that_of_the_rule_as_played(form, told):
+    for law in (UCB, kb.Bernoulli(0.2), kb.Gaussian()):
+        for noise in (0.05, 1.0):
+            same = {"noise_scale": noise, "smallest": 1.0}
+            plain = consequence("as_played", law, **same)
+            found = consequence(form, law, **same, **told)
+            assert (found.as_played, found.mean_square) == (plain.as_played, plain.mean_square)
+
+
+def by_hand(bound, gain=10.0, *, error=0.0, block=10**5, pending=0.0, horizon=10**5):
+    """The bound of UCB with the d that it states: R = 0.05, D = 1, ridge 1, delta = 1/2."""
+    more = error * math.sqrt(block - 1)
+    width = 1 + 0.05 * math.sqrt(2 * gain + 2 * math.log(2)) + more
+    band = math.hypot(1, 0.05 * math.sqrt(2 * gain - 2 * math.log(bound.level))) + more
+    squares = math.ceil(horizon / block) * 2 * gain / math.log(2)
+    bonuses = (band + width) * math.sqrt(math.exp(pending) * horizon * squares)
+    return bonuses + 2 * error * horizon + 2 * horizon * bound.level
+
+
+def test_the_bounds_of_wrong_drifting_and_delayed_models_are_their_formulas():
+    """Written out afresh: the widened width, the blocks under the root, and exp(pending)."""
+    for form, told in (
+        ("misspecified", {"error": 0.01}),
+        ("drifting", {"error": 0.002, "block": 30_000}),
+        ("delayed", {"pending": math.log(3)}),
+    ):
+        bound = consequence(form, **told)
+        assert bound.mean_square == pytest.approx(by_hand(bound, **told), rel=1e-9)
+        assert bound.trivial == pytest.approx(2e5 * (1 + told.get("error", 0)))
+        assert not bound.vacuous
+
+
+def test_each_bound_grows_with_what_it_pays_for():
+    for form, grows in (
+        ("misspecified", [{"error": e} for e in (0.0, 0.001, 0.1)]),
+        ("drifting", [{"error": 0.0, "block": n} for n in (10**5, 10**4, 10**3)]),
+        ("delayed", [{"pending": p} for p in (0.0, 0.5, 3.0)]),
+    ):
+        values = [consequence(form, kb.Bernoulli(0.3), **told).mean_square for told in grows]
+        assert values == sorted(values)
+        assert values[0] < values[-1]
+
+
+def test_late_results_delay_the_growth_of_the_width_that_first_rounds_wait_for():
+    """After n rounds the rule knows of L >= ln(1 + n) all but what is pending."""
+    told = {"noise_scale": 1.0, "smallest": 1.0, "horizon": 10**6}
+    plain, late = consequence("as_played", **told), consequence("delayed", pending=1.0, **told)
+    assert plain.first_rounds > 0
+    level = effective_level(
+        math.log1p(late.first_rounds) - 1.0, noise_scale=1.0, norm_bound=1.0, delta=0.5
+    )
+    assert late.level >= level * (1 - 1e-9)
+
+
+# Orthonormal arms
+
+
+def test_on_orthonormal_arms_large_noise_costs_only_the_rounds_that_are_missed():
+    """R = 10 D, ten arms, UCB: the bound and its leftover 2 D (2 delta sqrt T) written out."""
+    horizon, gain = 10**8, 5 * math.log1p(10**7)
+    told = {"noise_scale": 1.0, "norm_bound": 0.1, "horizon": horizon, "gain": gain}
+    plain, bound = consequence("as_played", **told), consequence("orthonormal", **told)
+    width = 0.1 + math.sqrt(2 * gain + 2 * math.log(2))
+    band = math.hypot(0.1, math.sqrt(2 * gain - 2 * math.log(bound.level)))
+    bonuses = (band + width) * math.sqrt(2 * horizon * gain / math.log(2))
+    whole = bonuses + 0.2 * (horizon * bound.level + as_played_module.missed_rounds(TEN))
+    assert bound.mean_square == pytest.approx(whole, rel=1e-9)
+    assert bound.value < plain.value / 3
+    assert as_played_module.missed_rounds(TEN) == pytest.approx(
+        2 * 0.5 * math.sqrt(horizon), rel=1e-3
+    )
+    assert "of the rounds in which f(x*) exceeds mean + width sd" in bound.sentence
+
+
+TEN = TheorySetting(10**8, 1.0, 1.0, 0.1, 1.0, 1.0, 0.5)
+
+
+@given(st.integers(1, 3000), st.floats(0.05, 1), st.floats(0.05, 5), st.floats(0.1, 3))
+def test_the_missed_rounds_are_at_least_the_sum_of_their_probabilities(T, delta, ridge, largest):
+    """sum_{N < T} delta / sqrt(1 + N k / ridge), and little more."""
+    setting = TheorySetting(T, 1.0, 1.0, 1.0, ridge, largest, delta)
+    total = float((delta / np.sqrt(1 + np.arange(T) * largest / ridge)).sum())
+    found = as_played_module.missed_rounds(setting)
+    assert total <= found * (1 + 1e-12)
+    assert found <= total + delta
+
+
+def test_on_orthonormal_arms_the_bound_is_never_above_that_of_other_arms():
+    for law in (UCB, kb.Bernoulli(0.2), kb.Gaussian(), kb.Certainty()):
+        for noise in (0.01, 0.3, 3.0):
+            told = {"noise_scale": noise, "smallest": 1.0}
+            assert (
+                consequence("orthonormal", law, **told).value
+                <= consequence("as_played", law, **told).value
+            )
+
+
+@pytest.mark.parametrize(
+    ("form", "told", "needed"),
+    [
+        ("misspecified", {}, "error with form 'misspecified', got None"),
+        ("misspecified", {"error": -0.1}, "error >= 0"),
+        ("misspecified", {"error": 0.1, "block": 10}, "no block with form 'misspecified'"),
+        ("drifting", {"error": 0.1}, "block with form 'drifting', got None"),
+        ("drifting", {"error": 0.1, "block": 0}, "block >= 1"),
+        ("drifting", {"error": 0.1, "block": 10**6}, "block <= T = 100000"),
+        ("delayed", {}, "pending with form 'delayed', got None"),
+        ("delayed", {"pending": -1.0}, "pending >= 0"),
+        ("delayed", {"pending": 1e4}, "pending <= 1000"),
+        ("as_played", {"pending": 1.0}, "no pending with form 'as_played'"),
+        ("orthonormal", {"gap": 1.0}, "no gap with form 'orthonormal'"),
+        ("orthonormal", {"smallest": 0.5}, "smallest = largest"),
+    ],
+)
+def test_an_input_of_another_form_or_of_a_wrong_size_is_refused(form, told, needed):
+    with pytest.raises(ValueError, match=re.escape(needed)):
+        consequence(form, **told)
+
+
+def test_the_information_gain_of_a_drifting_problem_is_that_of_a_block():
+    arms = np.eye(3)
+    block, whole = (kb.theory.information_gain(kb.Linear(), arms, T) for T in (500, 10**5))
+    told = {"error": 0.0, "block": 500}
+    assert consequence("drifting", gain=block, **told).information_gain == block.upper
+    with pytest.raises(ValueError, match="a gain at T = 500"):
+        consequence("drifting", gain=whole, **told)
+
+
+def test_the_sentence_of_a_consequence_says_what_it_assumes():
+    assert (
+        "f is within 0.001 of a function of norm D"
+        in consequence("misspecified", error=0.001).sentence
+    )
+    assert (
+        "add at most 0.5 to log det(I + K / ridge)" in consequence("delayed", pending=0.5).sentence
+    )
+    assert "begins anew with each block" in consequence("drifting", error=0.0, block=10**4).sentence
+    assert "k(x, x') = 0 for any two arms" in consequence("orthonormal", noise_scale=0.1).sentence
 
 
 # ---------------------------------------------------------------- chances from the data

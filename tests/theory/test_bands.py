@@ -509,8 +509,20 @@ def test_questions_a_band_cannot_answer_are_refused():
             band.sentence(bad)
 
 
-REFUSED = {"bkb", "streaming-ucb", "wgp-ucb", "tv-gp-ucb", "tgp-ucb", "r-gp-ucb"}
-"""Whose posterior has not learnt every reward as it came, with one weight, at one ridge."""
+REFUSED = {
+    "bkb",
+    "streaming-ucb",
+    "wgp-ucb",
+    "tv-gp-ucb",
+    "tgp-ucb",
+    "ata-gp-ucb",
+    "r-gp-ucb",
+    "lb-gp-ucb",
+    "va-gp-ucb",
+    "va-mvr",
+    "va-pe",
+}
+"""Whose posterior has not learnt every reward as it came, with one weight, one kernel, one ridge."""
 
 
 FIXED_KERNEL = [name for name, entry in POLICIES.items() if entry.takes_kernel]
@@ -588,10 +600,116 @@ def test_rewards_that_fit_are_not_called_a_contradiction(method):
             assert not confidence_band(fitted(seed, 60), 0.3, 1.0, method=method).contradiction
 
 
+# ---------------------------------------------------------------- the regret of all rounds
+
+
+@every_method
+@pytest.mark.parametrize("seed", range(8))
+def test_the_certificate_is_the_largest_regret_in_the_set(seed, method):
+    """By t x t matrices, with the covariance of the whole functional."""
+    truth, posterior, noise, norm = drawn(seed)
+    band = confidence_band(posterior, noise, norm, method=method)
+    rounds, n = posterior.events, len(POINTS)
+    directions = rounds * np.eye(n)[band.candidates] - posterior.counts
+    variances = np.einsum("ij,jk,ik->i", directions, truth.covariance(), directions)
+    most = directions @ truth.mean() + truth.width(method if method != "cmm" else "amm") * np.sqrt(
+        np.maximum(variances, 0.0)
+    )
+    apart = rounds * band.upper[band.candidates] - posterior.counts @ band.lower
+    most = np.minimum(most, apart)
+    if method == "cmm":
+        exact = np.array([truth.greatest(direction) for direction in directions])
+        assert (exact <= most + 1e-4 * rounds * norm).all()
+        most = np.minimum(most, exact)
+    expected = min(most.max(), posterior.counts @ band.regrets)
+    assert band.regret_certificate == pytest.approx(expected, rel=1e-4, abs=1e-6 * rounds * norm)
+    if method != "cmm":
+        assert band.regret_certificate == pytest.approx(expected, rel=1e-7, abs=1e-7 * norm)
+
+
+@pytest.mark.thorough
+@every_method
+@pytest.mark.parametrize("seed", range(8))
+def test_no_function_of_the_set_has_a_larger_regret(seed, method):
+    truth, posterior, noise, norm = drawn(seed)
+    certificate = confidence_band(posterior, noise, norm, method=method).regret_certificate
+    for f in truth.members(np.random.default_rng(seed), 60):
+        assert posterior.counts @ (f.max() - f) <= certificate + 1e-6 * norm * posterior.events
+
+
+@every_method
+def test_certificates_are_nested_and_never_above_what_holds_without_data(method):
+    for seed in range(12):
+        _, posterior, noise, norm = drawn(seed)
+        found = [confidence_band(posterior, noise, norm, method=each) for each in METHODS]
+        values = [band.regret_certificate for band in found]
+        assert values[2] <= values[1] * (1 + 1e-9) <= values[0] * (1 + 2e-9)
+        limit = norm * np.sqrt(posterior.prior)
+        assert values[2] >= 0
+        assert values[0] <= posterior.counts @ (limit + limit.max()) * (1 + 1e-9)
+
+
+def test_all_forms_of_the_posterior_have_the_same_certificate():
+    kernel, points = kb.Linear(), POINTS
+    rows, arms, linear = (
+        fitted(3, 40, kernel, form=form)
+        for form in (
+            kb.posterior.RowPosterior,
+            kb.posterior.ArmPosterior,
+            kb.posterior.LinearPosterior,
+        )
+    )
+    counts = arms.counts.astype(float)
+    expected = arms.covariance(points) @ counts
+    for posterior in (rows, arms, linear):
+        np.testing.assert_allclose(posterior.history_covariance(), expected, atol=1e-10)
+        band = confidence_band(posterior, 0.3, 1.0, method="amm")
+        same_band = confidence_band(arms, 0.3, 1.0, method="amm")
+        assert band.regret_certificate == pytest.approx(same_band.regret_certificate, rel=1e-9)
+
+
+def test_the_certificate_is_nothing_before_the_first_reward_and_where_one_arm_is_all_there_is():
+    assert (
+        confidence_band(kb.posterior.ArmPosterior(kb.RBF(), POINTS), 1, 1).regret_certificate == 0
+    )
+    alone = kb.posterior.ArmPosterior(kb.RBF(), [[0.0]])
+    for reward in (0.3, -0.2):
+        alone.update(0, reward)
+    for method in METHODS:
+        assert confidence_band(alone, 1.0, 1.0, method=method).regret_certificate <= 1e-6
+
+
+def test_a_posterior_on_a_box_is_refused_with_what_to_do():
+    posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), 0.1)
+    posterior.update([0.5], 0.3)
+    with pytest.raises(ValueError, match=r"not one over the box; tell the rewards to a kb\."):
+        confidence_band(posterior, 0.1, 1.0)
+
+
+def test_a_contradiction_leaves_only_what_holds_without_data():
+    posterior = learnt(kb.posterior.ArmPosterior(kb.Linear(), np.eye(9), 0.01), range(9), [0.6] * 9)
+    with pytest.warns(kb.checks.TheoryWarning):
+        band = confidence_band(posterior, 0.01, 1.0, method="cmm")
+    assert band.contradiction
+    assert band.regret_certificate == pytest.approx(2 * 9)
+
+
+def test_a_million_rounds_told_at_once_have_the_certificate_of_their_own_covariance():
+    posterior = kb.posterior.RowPosterior(kb.RBF(0.3), POINTS, ridge=0.1)
+    counts = np.array([10**6, 3, 40, 0, 0, 7, 1, 10**4, 2])
+    f = kb.RBF(0.3)(POINTS, POINTS[:1])[:, 0]
+    posterior.learn(counts, counts * f)
+    cov = posterior.covariance(POINTS)
+    np.testing.assert_allclose(posterior.history_covariance(), cov @ counts, rtol=1e-5, atol=1e-7)
+    regret = counts @ (f.max() - f)
+    assert regret <= confidence_band(posterior, 0.1, 1.1).regret_certificate <= 1.1 * regret
+
+
 def band_of(candidates, regrets, delta=0.1, n=50, **more):
     full = np.full(n, 1.0)
     full[: len(regrets)] = regrets
-    return Band(-np.ones(n), np.ones(n), full, np.array(candidates), "amm", delta, 0.1, 1.0, **more)
+    told = 0.0, "amm", delta, 0.1, 1.0
+    return Band(-np.ones(n), np.ones(n), full, np.array(candidates), *told, **more)
 
 
 def test_the_sentence_says_which_arms_may_be_best_and_what_one_of_them_loses():

@@ -280,9 +280,9 @@ def finite_arms(scenario: Scenario, t: int) -> definitions.WidthFormula:
 
 
 def agnostic(scenario: Scenario, t: int) -> definitions.WidthFormula:
-    """gamma_t is e/(e - 1) times the gain of t plays spread evenly over the arms."""
-    even = np.bincount(np.arange(t) % N, minlength=N)
-    gain = float(np.log1p(even / scenario.noise_scale**2).sum()) / 2 / (1 - math.exp(-1))
+    """gamma_t is bounded from the t plays that are spread evenly over the orthonormal arms."""
+    even = [int(arm) for arm in np.arange(t) % N]
+    gain = definitions.bound_from_points(np.eye(N), even, scenario.noise_scale**2)
     square = 2 * scenario.norm_bound**2 + 300 * gain * math.log(t / 0.1) ** 3
     return lambda log_det: math.sqrt(square)
 

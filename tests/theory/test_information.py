@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+import definitions
 import kernelbandits as kb
 from kernelbandits.theory import gain_exponent, growth, information_gain, rate_text
 from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
@@ -52,7 +53,31 @@ def test_realised_is_at_most_maximal_is_at_most_the_greedy_bound(seed, kernel, r
     assert realised <= exact + 1e-12
     assert greedy.value(4) <= exact + 1e-12
     assert exact <= greedy.bound(4) + 1e-12
-    assert greedy.bound(4) == pytest.approx(greedy.value(4) / (1 - 1 / math.e))
+    assert greedy.bound(4) <= greedy.value(4) / (1 - 1 / math.e)
+    bounds = definitions.greedy_gains(kernel(points, points), ridge, 4)
+    assert [greedy.bound(t) for t in range(5)] == pytest.approx(bounds, rel=1e-9)
+
+
+def test_the_greedy_bound_is_close_to_the_certificate_of_the_relaxation():
+    """G / (1 - 1/e) alone would be 1.58 times the lower bound for every t."""
+    points = np.random.default_rng(0).random((50, 2))
+    greedy = GreedyGain(kb.RBF(0.2), kb.Arms(points), 1.0)
+    for t, factor in ((1, 1.0), (10, 1.0), (100, 1.07), (1000, 1.004)):
+        found = information_gain(kb.RBF(0.2), points, t)
+        assert found.lower - 1e-9 <= greedy.bound(t) <= factor * found.upper + 1e-9
+    assert greedy.bound(10) < 0.65 / (1 - 1 / math.e) * greedy.value(10)
+    np.testing.assert_array_equal(
+        greedy.bound(np.array([10, 1])), [greedy.bound(10), greedy.bound(1)]
+    )
+
+
+def test_the_width_of_gp_ucb_uses_the_certificate_where_it_is_the_smallest_bound():
+    """At ridge 0.01 and t = 10 it is 5 ln 101; G / (1 - 1/e) would give a width of 1026."""
+    points = np.random.default_rng(0).random((50, 2))
+    told = {"noise_scale": 0.1, "norm_bound": 1.0, "schedule": "rkhs", "gain": "greedy"}
+    width = kb.GPUCB(points, kb.RBF(0.2), **told).width_at(10)
+    assert width == pytest.approx(math.sqrt(2 + 300 * 5 * math.log(101) * math.log(100) ** 3))
+    assert round(width) == 822
 
 
 def test_on_basis_arms_the_greedy_value_is_exact_with_pulls_spread_evenly():

@@ -193,7 +193,7 @@ def test_an_elimination_of_the_best_arm_is_noticed(name, monkeypatch):
     monkeypatch.setattr(
         Elimination,
         "_eliminate",
-        lambda self: self.survivors[[self.batch_posterior.mean[self.survivors].argmax()]],
+        lambda self, posterior: self.survivors[[posterior.mean[self.survivors].argmax()]],
     )
     assert not check_band(name, BANDS[name], QUICK).holds
 

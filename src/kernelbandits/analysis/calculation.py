@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.codec import to_json_value
@@ -33,16 +33,17 @@ from kernelbandits.theory import (
     Sublinear,
     Theorem,
     growth,
+    largest_useful_noise,
     regret_bound,
     sublinear,
     theorems,
 )
-from kernelbandits.theory.caps import largest_value, smallest_value
+from kernelbandits.theory.caps import is_orthonormal, largest_value, smallest_value
 
 Found = TypeVar("Found")
 LATE, LONGEST = 10**4, 10**6
 """From LATE on gamma takes seconds on a box; plots against T reach LONGEST at least."""
-FAR, NEAR, FEW = 9, 6, 300
+FAR, NEAR, FEW = 12, 6, 300
 """Decades of T in which a useful bound is searched, and the largest number of arms for that."""
 GIVEN = "as given; nothing certifies it"
 CARRIED = "as printed, carried over from ridge 1; see errata E1-E3"
@@ -154,6 +155,12 @@ class Calculation:
     def smallest(self) -> float:
         """inf k(x, x), or 0 where it is not known"""
         return smallest_value(as_kernel(self.kernel), self.domain)
+
+    @cached_property
+    def form(self) -> Literal["as_played", "orthonormal"]:
+        """The form of the bound as played: orthonormal arms have a smaller one."""
+        apart = is_orthonormal(as_kernel(self.kernel), self.domain)
+        return "orthonormal" if apart else "as_played"
 
     @cached_property
     def bound_as_played(self) -> PlayedBound:
@@ -283,6 +290,17 @@ class Calculation:
         """The bound near the least T at which it is below 2 D T; None if none was found."""
         return None if self.why_not_searched else self.try_answer(self.search)
 
+    @cached_property
+    def useful_noise(self) -> float | None:
+        """The largest R at which the bound at this T is below 2 D T; None if R = 0 is too large."""
+
+        def bound_at(noise_scale: float) -> RegretBound | PlayedBound:
+            return replace(self, noise_scale=noise_scale).bound_for(
+                self.moments, self.information_gain
+            )
+
+        return largest_useful_noise(bound_at, self.noise_scale)
+
     @property
     def why_not_searched(self) -> str | None:
         """Why no useful T is searched, if none is."""
@@ -322,7 +340,10 @@ class Calculation:
 
     def bound_with(self, gain: InformationGain) -> RegretBound | PlayedBound:
         """Return the smallest proved bound at the horizon of this gain."""
-        moments = self.moments_at(gain.horizon)
+        return self.bound_for(self.moments_at(gain.horizon), gain)
+
+    def bound_for(self, moments: LawMoments, gain: InformationGain) -> RegretBound | PlayedBound:
+        """Return the smallest proved bound from the moments of the law and from this gain."""
         repaired = regret_bound(moments.constants, gain.horizon, gain, **self.bound_settings)
         return smaller(repaired, self.bound_as_played_with(moments, gain))
 
@@ -335,7 +356,7 @@ class Calculation:
                 moments,
                 gain.horizon,
                 gain,
-                form="as_played",
+                form=self.form,
                 smallest=self.smallest,
                 **self.bound_settings | {"delta": delta},
             )
@@ -411,6 +432,7 @@ def calculation_document(found: Calculation) -> dict[str, Any]:
         "least": {"value": found.least.value, "delta": found.least.delta},
         "lower_bound": found.lower_bound,
         "useful": None if found.useful is None else plain_useful(found.useful),
+        "useful_noise_scale": found.useful_noise,
         "theorems": [plain_theorem(*pair) for pair in found.theorems],
         "sublinear": None if found.sublinear is None else plain_sublinear(found.sublinear),
         "beyond": found.beyond,

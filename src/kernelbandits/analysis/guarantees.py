@@ -1,9 +1,9 @@
 """What the theory guarantees for each policy of an experiment, beside what was played.
 
-For each policy: its proved regret bound beside its regret, and the log-determinant of the arms that
-it played beside an upper bound of it. All numbers are means over the seeds, whose arms may differ.
-A bound holds for the arms of its seed, so the mean of the expected regrets is below the mean of
-the bounds.
+For each policy: its proved regret bound and its regret certificate beside its regret, and the
+log-determinant of the arms that it played beside an upper bound of it. All numbers are means over
+the seeds, whose arms may differ. A bound holds for the arms of its seed, so the mean of the
+expected regrets is below the mean of the bounds.
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kernelbandits import checks, widths
+from kernelbandits.analysis.certificates import (
+    DELTA,
+    Certificates,
+    certify_runs,
+    told_scales,
+)
 from kernelbandits.catalogue import UserPolicy
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
@@ -28,6 +35,8 @@ from kernelbandits.experiment.premises import (
     check_norm,
     check_rule,
 )
+from kernelbandits.exploration import Exploration, Law, Step
+from kernelbandits.formatting import format_rounded
 from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.doubling import DOUBLING
@@ -40,11 +49,14 @@ from kernelbandits.theory import (
     Constants,
     InformationGain,
     LawMoments,
+    PlayedBound,
     growth,
     information_gain,
+    largest_useful_noise,
     regret_bound,
     ucb_bound,
 )
+from kernelbandits.theory.caps import is_orthonormal
 from kernelbandits.widths import Width
 
 if TYPE_CHECKING:
@@ -60,6 +72,9 @@ BANDED = (IGPUCB, WhitehouseUCB, AMMUCB, OFUL, ResidualBall)
 The band needs a reward of norm <= D and R-sub-Gaussian noise.
 """
 FAILED_PREMISES = "its premises fail"
+NONE_COMPUTED = "none is computed for it"
+FARTHEST, FEW = 12, 300
+"""Decades of T in which a useful bound is searched, and the largest number of arms for that."""
 
 
 Gains = Sequence[InformationGain]
@@ -78,6 +93,12 @@ class ProvedBounds:
     """2 D T"""
     printed: Array | None
     """As the paper prints it, whose proof has a gap; for the Generic-GP family only."""
+    likely: Array
+    """Bounds of the regret of each seed, (seeds, horizons); not of its expectation."""
+    failure: float
+    """The probability with which a likely bound may fail."""
+    needed: str = ""
+    """If the last bound is vacuous: the R/D or the T that would change it, on the first arms."""
 
     @property
     def value(self) -> Array:
@@ -110,20 +131,45 @@ class Guarantee:
     """The probability with which the policy's band may fail, if it has such a number."""
     least: float | None = None
     """The least expected regret of the Generic-GP family, known on the problem `LowerBound`."""
+    certificates: Certificates | str = "it was not asked for"
+    """What the rewards of each seed prove of its regret at these horizons, or why nothing."""
+
+    @property
+    def certificate(self) -> Array | None:
+        """The mean certificate at each horizon."""
+        found = self.certificates
+        return None if isinstance(found, str) else np.asarray(found.values.mean(0))
+
+    @property
+    def certified(self) -> tuple[Array, float] | None:
+        """The least bound of the regret that is proved for each seed, and its probability.
+
+        It is the certificate, or the bound for all functions where that is less. Both hold at once
+        with probability 1 - delta - delta', so the probabilities of failure are added. Neither
+        exceeds 2 D T.
+        """
+        found = self.certificates
+        if isinstance(found, str):
+            return None
+        if isinstance(self.proved, str):
+            return np.asarray(found.values.mean(0)), 1 - found.delta
+        least = np.minimum(found.values, self.proved.likely).mean(0)
+        return np.asarray(least), 1 - found.delta - self.proved.failure
 
     def answer(self, premises_fail: bool) -> str:
         """Tell whether the bound is informative: "yes", or why not."""
         if isinstance(self.proved, str):
             return f"no bound: {self.proved}"
         if self.proved.share >= 1:
-            return "no: vacuous, above 2DT"
+            return "; ".join(filter(None, ("no: vacuous, above 2DT", self.proved.needed)))
         return f"no: {FAILED_PREMISES}" if premises_fail else "yes"
 
 
 def guarantees(results: Results) -> dict[str, list[Guarantee]]:
     """Return problem -> the guarantees of its policies.
 
-    Policies that learn without a ridge, or with a ridge that changes, are left out.
+    Policies that learn without a ridge, or with a ridge that changes, have a certificate and no
+    log-determinant.
     """
     with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -134,13 +180,17 @@ def on_problem(results: Results, problem: str) -> list[Guarantee]:
     mine = [cell for cell in results.cells if cell.problem.name == problem]
     first = mine[0]
     instances = [first.problem.instance(Streams(seed)) for seed in first.seeds]
-    played = [(cell, results.found[cell.key]) for cell in mine if ridge_of(results.found[cell.key])]
-    ceiling = ceiling_of(
-        first.kernel,
-        log_spaced_rounds(first.horizon, HORIZONS),
-        [ridge_of(result) for _, result in played],
-    )
-    return [guarantee(cell, result, instances, ceiling) for cell, result in played]
+    played = [(cell, results.found[cell.key]) for cell in mine]
+    horizons = log_spaced_rounds(first.horizon, HORIZONS)
+    ridges = [ridge_of(result) for _, result in played]
+    ceiling = ceiling_of(first.kernel, horizons, [ridge for ridge in ridges if ridge])
+    scales = told_scales(results, problem)
+    found = []
+    for cell, result in played:
+        told = scales[cell.contender.label]
+        certificates = certify_runs(cell, result, instances, horizons, told)
+        found.append(guarantee(cell, result, instances, ceiling, certificates, horizons))
+    return found
 
 
 def ridge_of(result: CellResult) -> float:
@@ -176,9 +226,27 @@ def ceiling_of(kernel: Any, horizons: Indices, ridges: Sequence[float]) -> Ceili
 
 
 def guarantee(
-    cell: Cell, result: CellResult, instances: Sequence[Instance], ceiling: Ceiling
+    cell: Cell,
+    result: CellResult,
+    instances: Sequence[Instance],
+    ceiling: Ceiling,
+    certificates: Certificates | str,
+    horizons: Indices,
 ) -> Guarantee:
     rounds, ridge = log_spaced_rounds(cell.horizon, ROUNDS), ridge_of(result)
+    if not ridge:
+        return Guarantee(
+            cell.contender.label,
+            rounds,
+            result.regret.mean(0)[rounds - 1],
+            np.full(len(rounds), np.nan),
+            horizons,
+            np.full(len(horizons), np.nan),
+            ridge,
+            NONE_COMPUTED,
+            delta_of(result),
+            certificates=certificates,
+        )
     gains = [ceiling(instance.domain, ridge) for instance in instances]
     played = zip(instances, result.arms, strict=True)
     return Guarantee(
@@ -188,12 +256,13 @@ def guarantee(
         np.mean(
             [log_dets(cell.kernel, one.domain, arms, rounds, ridge) for one, arms in played], axis=0
         ),
-        np.array([gain.horizon for gain in gains[0]]),
+        horizons,
         np.mean([[gain.upper for gain in row] for row in gains], axis=0),
         ridge,
         proved_bounds(cell, instances, gains),
         delta_of(result),
         least_regret(cell, result, instances[0]),
+        certificates,
     )
 
 
@@ -241,7 +310,7 @@ def proved_bounds(
     if isinstance(entry, UserPolicy) or not (
         entry.constructor.is_generic or issubclass(entry.constructor, BANDED)
     ):
-        return "none is computed for it"
+        return NONE_COMPUTED
     if cell.contender.settings.get("horizon") == DOUBLING:
         return "none is computed for restarts"
     try:
@@ -251,8 +320,66 @@ def proved_bounds(
         found = [list(bounds(rule, row, laws)) for rule, row in zip(rules, gains, strict=True)]
     except ValueError as error:
         return str(error)
-    bound, trivial, printed = np.mean(found, axis=0).T
-    return ProvedBounds(bound, trivial, printed if laws else None)
+    bound, trivial, printed, _ = np.mean(found, axis=0).T
+    failure = DELTA if laws else rules[0].settings["delta"]
+    likely = np.array(found)[:, :, 3]
+    proved = ProvedBounds(bound, trivial, printed if laws else None, likely, float(failure))
+    if proved.share < 1:
+        return proved
+    return replace(proved, needed=describe_need(cell, instances[0], rules[0], gains[0], laws))
+
+
+@dataclass(frozen=True)
+class TriedBound:
+    """Whether the bound of a rule is vacuous for another R or T."""
+
+    vacuous: bool
+
+
+def describe_need(
+    cell: Cell, instance: Instance, rule: Any, gains: Gains, laws: Sequence[LawMoments]
+) -> str:
+    """Say which R/D would make the last bound informative at this T, or else which T would."""
+
+    def bound_at(noise_scale: float) -> TriedBound:
+        changed = {name: rule.settings[name] for name in ("ridge",) if takes(cell, name)}
+        told = {**cell.contender.settings, **changed, "noise_scale": noise_scale}
+        other = replace(cell.contender, settings=told).build(instance, cell.kernel)
+        return try_bound(other, gains[-1], laws[-1:])
+
+    try:
+        least = largest_useful_noise(bound_at, rule.settings["noise_scale"])
+    except ValueError:
+        # A rule may refuse R = 0.
+        return ""
+    if least:
+        return f"{describe_ratio(least, rule.settings['norm_bound'])} would do"
+    return f"no R is small enough{describe_needed_rounds(rule, gains[-1])}"
+
+
+def describe_ratio(noise_scale: float, norm_bound: float) -> str:
+    return f"R/D ≤ {format_rounded(noise_scale / norm_bound, 3, ROUND_FLOOR)}"
+
+
+def takes(cell: Cell, setting: str) -> bool:
+    return setting in cell.contender.entry.parameters
+
+
+def try_bound(rule: Any, gain: InformationGain, laws: Sequence[LawMoments]) -> TriedBound:
+    proved, trivial, *_ = next(bounds(rule, [gain], laws))
+    return TriedBound(proved >= trivial)
+
+
+def describe_needed_rounds(rule: Any, last: InformationGain) -> str:
+    """Name the first power of ten beyond T at which the bound is informative, where it is cheap."""
+    single = not rule.is_generic or isinstance(Exploration.of(rule.exploration).source, (Law, Step))
+    if not single or len(rule.domain) > FEW:
+        return ", more rounds are needed"
+    later = [10**k for k in range(1, FARTHEST + 1) if 10**k > last.horizon]
+    for gain in growth(rule.posterior.kernel, rule.domain, later, last.ridge):
+        if not try_bound(rule, gain, moments_of(rule, [gain])).vacuous:
+            return f", T = {gain.horizon:,} would do"
+    return f", and no power of ten up to 10^{FARTHEST} for T"
 
 
 def check_kernel(rule: Policy, kernel: Kernel) -> None:
@@ -270,23 +397,37 @@ def moments_of(rule: Any, gains: Gains) -> list[LawMoments]:
 
 def bounds(
     rule: Policy, gains: Gains, laws: Sequence[LawMoments]
-) -> Iterator[tuple[float, float, float]]:
-    """Yield for each horizon the least bound proved at the policy's delta, 2 D T, the printed."""
+) -> Iterator[tuple[float, float, float, float]]:
+    """Yield for each horizon the least bound proved at the policy's delta, 2 D T, the printed.
+
+    The fourth is a bound of the regret itself. For a law it may fail with probability `DELTA`, for
+    a rule with a band with the policy's delta, as the band may.
+    """
     told = {name: rule.settings[name] for name in ("norm_bound", "ridge", "delta")}
     told["largest"] = float(rule.posterior.prior.max())
     if rule.is_generic:
         told["noise_scale"] = rule.settings["noise_scale"]
-        least = float(rule.posterior.prior.min())
+        told["smallest"] = float(rule.posterior.prior.min())
+        form = played_form(rule)
         for law, gain in zip(laws, gains, strict=True):
             found = regret_bound(law.constants, gain.horizon, gain, **told)
-            played = regret_bound(law, gain.horizon, gain, form="as_played", smallest=least, **told)
+            played = regret_bound(law, gain.horizon, gain, form=form, **told)
             proved = min(found.tight, found.repaired, played.as_played, played.mean_square)
-            yield proved, found.trivial, found.printed
+            both = told | {"delta": DELTA, "played_delta": told["delta"]}
+            likely = regret_bound(law, gain.horizon, gain, form="high_probability", **both)
+            yield proved, found.trivial, found.printed, likely.value
         return
     width = valid_width(rule)
     for gain in gains:
         ucb = ucb_bound(greatest_width(width, gain), gain.horizon, gain, **told)
-        yield ucb.regret, ucb.trivial, np.nan
+        in_band = ucb.regret - ucb.delta * ucb.trivial
+        yield ucb.regret, ucb.trivial, np.nan, min(ucb.trivial, in_band)
+
+
+def played_form(rule: Any) -> Literal["as_played", "orthonormal"]:
+    """Return the form of the bound as played: orthonormal arms have a smaller one."""
+    apart = is_orthonormal(as_kernel(rule.posterior.kernel), rule.domain)
+    return "orthonormal" if apart else "as_played"
 
 
 def valid_width(rule: Any) -> Width:
@@ -311,14 +452,19 @@ def greatest_width(width: Width, gain: InformationGain) -> float:
 
 
 def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
-    """Return policy -> why no bound of it applies: the R or D given to it is not true here."""
+    """Return policy -> why no bound of it applies: the R or D given to it is not true here.
+
+    For a policy that is not told them, those of its certificate count.
+    """
     mine = [cell for cell in results.cells if cell.problem.name == problem]
+    scales = told_scales(results, problem)
     true_scale = mine[0].problem.noise.sub_gaussian
     norm_sentences = cache(lambda bound: list(check_norm(mine[0], bound)))
     found = {}
     for cell in mine:
         given = results.found[cell.key].settings
-        scale, bound = given.get("noise_scale"), given.get("norm_bound")
+        stated = given.get("noise_scale"), given.get("norm_bound")
+        scale, bound = scales[cell.contender.label] or stated
         noise = [] if scale is None else check_noise(problem, true_scale, scale, 0.0)
         found[cell.contender.label] = [*noise, *([] if bound is None else norm_sentences(bound))]
     return found
@@ -348,10 +494,27 @@ def guarantee_row(problem: str, row: Guarantee, failing: Sequence[str]) -> dict[
         "regret": float(row.regret[-1]),
         "lower_bound": row.least,
         **{name: None if curve is None else float(curve[-1]) for name, curve in curves.items()},
+        **certificate_values(row, failing),
         "information_gain_realised": float(row.log_det[-1]) / 2,
         "information_gain_upper": float(row.gain[-1]),
         "says_something": not why,
         "why_not": "; ".join([why, *failing]) if why == FAILED_PREMISES else why,
+    }
+
+
+def certificate_values(row: Guarantee, failing: Sequence[str]) -> dict[str, Any]:
+    """Return what the rewards prove at the end of the run, and of how many seeds it is false."""
+    certified, found = row.certified, row.certificates
+    if certified is None or isinstance(found, str):
+        names = ("certificate", "certified", "certified_probability", "certificates_exceeded")
+        return {**dict.fromkeys(names), "why_not_certified": found}
+    least, probability = certified
+    return {
+        "certificate": float(found.values[:, -1].mean()),
+        "certified": float(least[-1]),
+        "certified_probability": probability,
+        "certificates_exceeded": found.exceeded,
+        "why_not_certified": "; ".join(failing),
     }
 
 
@@ -361,8 +524,8 @@ class LawBounds:
 
     policy: str
     constants: Constants
-    multiples: tuple[tuple[float, float], ...]
-    """(as printed, as proved for the rule as played) on each problem"""
+    multiples: tuple[tuple[float, float, str], ...]
+    """(as printed, as proved for the rule as played, what R/D is needed) on each problem"""
 
 
 def law_bounds(results: Results, labels: Iterable[str]) -> list[LawBounds]:
@@ -385,14 +548,26 @@ def bounds_of_law(cells: Sequence[Cell]) -> LawBounds:
     return LawBounds(cells[0].contender.label, law.constants, multiples)
 
 
-def law_multiples(rule: Any, law: LawMoments, horizon: int) -> tuple[float, float]:
-    """Return two bounds in multiples of 2 D T: as printed, and as played at the rule's delta."""
+def law_multiples(rule: Any, law: LawMoments, horizon: int) -> tuple[float, float, str]:
+    """Return two bounds in multiples of 2 D T, as printed and as played at the rule's delta.
+
+    The text says which R/D makes the second one informative, where it is vacuous.
+    """
     gain = information_gain(rule.posterior.kernel, rule.domain, horizon, rule.posterior.ridge)
     names = ("noise_scale", "norm_bound", "ridge", "delta")
     told = {name: rule.settings[name] for name in names}
-    prior = rule.posterior.prior
+    prior, form = rule.posterior.prior, played_form(rule)
     told["largest"] = float(prior.max())
+
+    def bound_at(noise_scale: float) -> PlayedBound:
+        changed = told | {"noise_scale": noise_scale, "smallest": float(prior.min())}
+        return regret_bound(law, horizon, gain, form=form, **changed)
+
     printed = regret_bound(law.constants, horizon, gain, **told).printed
-    least = float(prior.min())
-    played = regret_bound(law, horizon, gain, form="as_played", smallest=least, **told)
-    return printed / played.trivial, min(played.as_played, played.mean_square) / played.trivial
+    played = bound_at(told["noise_scale"])
+    needed = ""
+    if played.vacuous:
+        least = largest_useful_noise(bound_at, told["noise_scale"])
+        needed = describe_ratio(least, told["norm_bound"]) if least else "more rounds"
+    proved = min(played.as_played, played.mean_square) / played.trivial
+    return printed / played.trivial, proved, needed

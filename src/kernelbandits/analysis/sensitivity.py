@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 CLAIM_NAMES = {
     "best": "Bernoulli best",
+    "efficient-regret": "Bernoulli halves",
     "reducing": "reducing helps",
     "gaussian": "Gaussian < GP-TS",
     "categorical": "Categorical < UCBs",
     "similar": "three similar",
     "perovskite": "three < the rest",
+    "elimination": "elimination poor",
 }
 """key of a claim -> its name on the map"""
 RIDGE_ONE, RIDGE_NOISE = "ridge 1", "ridge R²"

@@ -26,8 +26,8 @@ LEAST_VARIANCE = 1e-200
 class Measurement(float):
     """A reward with its standard error, in the units of the rewards.
 
-    It is a float, so every policy takes it. `Auto` gives it the noise variance sem^2 in place of
-    the fitted one: a precise result counts more, an uncertain one less. Other policies are rules
+    It is a float, so every policy takes it. `Auto`, VA-GP-UCB, VA-MVR and VA-PE give it the noise
+    variance sem^2: a precise result counts more, an uncertain one less. Other policies are rules
     for noise of one size, and take it for a plain reward.
 
     >>> reward = Measurement(0.83, sem=0.02)

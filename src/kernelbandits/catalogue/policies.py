@@ -45,7 +45,12 @@ NOT_IMPLEMENTED: Mapping[str, str] = {
     "multi-scale zero-order optimization of smooth functions in an RKHS, 2022",
     "Shekhar & Javidi's rule": "Shekhar & Javidi, "
     "instance-dependent regret analysis of kernelized bandits, 2022",
-    "ATA-GP-UCB": "Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
+    "EIC": "Hu, Wang, Dai, Low & Ng, adjusted expected improvement for cumulative regret "
+    "minimization in noisy Bayesian optimization, 2025",
+    "PE-GP-UCB": "Ziomek, Adachi & Osborne, "
+    "time-varying Gaussian process bandits with unknown prior, 2025",
+    "mini-META": "Calandriello, Carratino, Lazaric, Valko & Rosasco, scaling Gaussian process "
+    "optimization by evaluating a few unique candidates multiple times, 2022",
     "RIPS": "Camilleri, Jamieson & Katz-Samuels, "
     "high-dimensional experimental design and kernel bandits, 2021",
 }

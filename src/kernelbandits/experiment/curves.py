@@ -17,10 +17,13 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.canvas import (
+    LegendAbove,
     Margins,
     draw_legend,
     draw_panels,
     grid_of,
+    legend_goes_above,
+    line_height,
     marker_of,
     plain_ticks,
     save,
@@ -73,16 +76,26 @@ def regret_figure(
     """
     checks.one_of("a figure", "kind", kind, KINDS)
     problems = results.problems
-    rows, columns = grid_of(len(problems) + 1)
+    above = legend_goes_above(len(problems))
+    rows, columns = grid_of(len(problems) + (not above))
     title = legend_title(kind, len(results.cells[0].seeds))
-    lines = len(title.splitlines()) + len(labels) + bool(others)
-    natural = PANEL_SIZE[0] * columns, panel_height(len(labels), lines) * rows
+    named = [*labels, name_others(len(others))] if others else labels
+    lines = 0 if above else len(title.splitlines()) + len(named)
+
+    def legend_above(width: float, scale: float) -> LegendAbove | None:
+        return LegendAbove(named, title, width, LETTERS * scale) if above else None
+
+    natural_width, panel = PANEL_SIZE[0] * columns, panel_height(len(labels), lines)
+    natural = natural_width, panel * rows + head_of(legend_above(natural_width, 1.0))
     least = least_panel(kind, len(labels))
-    width, height = natural if size is None else check_size(size, rows, columns, least)
+    least_head = head_of(legend_above(least[0] * columns, LEAST_SCALE))
+    width, height = natural if size is None else check_size(size, rows, columns, least, least_head)
     scale = min(1.0, max(LEAST_SCALE, min(width / natural[0], height / natural[1])))
-    margins, letters = MARGINS.scale(scale), 0.0
+    legend = legend_above(width, scale)
+    margins, letters = replace(MARGINS.scale(scale), head=head_of(legend)), 0.0
+    panel = (height - margins.head) / rows
     if kind == "simple":
-        letters = column_letters(margins, (width / columns, height / rows), len(labels), scale)
+        letters = column_letters(margins, (width / columns, panel), len(labels), scale)
         margins = replace(margins, right=margins.right + column_width(letters))
     with draw_panels(rows, columns, (width, height), margins, LETTERS * scale) as (figure, grid):
         axes = list(grid.flat)
@@ -95,20 +108,28 @@ def regret_figure(
             axis.set_ylabel(KINDS[kind])
             if kind == "simple":
                 draw_seeds_above_zero(axis, curves, letters)
-        fitting = height / rows / line_height(1.0) / lines
-        draw_legend(axes[len(problems)], axes[0], title, min(LETTERS * scale, fitting))
+        if legend:
+            legend.draw(figure, axes[0])
+        else:
+            fitting = panel / line_height(1.0) / lines
+            draw_legend(axes[len(problems)], axes[0], title, min(LETTERS * scale, fitting))
         for axis in axes[len(problems) + 1 :]:
             axis.set_axis_off()
         return save(figure, path, formats)
 
 
+def head_of(legend: LegendAbove | None) -> float:
+    """Return the inches above the panels."""
+    return legend.height if legend else 0.0
+
+
 def check_size(
-    size: tuple[float, float], rows: int, columns: int, panel: tuple[float, float]
+    size: tuple[float, float], rows: int, columns: int, panel: tuple[float, float], head: float
 ) -> tuple[float, float]:
-    """Return width and height in inches, if each panel has at least so much space."""
+    """Return width and height in inches, if each panel and the legend above have the space."""
     numbers = len(size) == 2 and all(checks.is_number(inches) for inches in size)
     checks.needs(numbers, "a figure", "a size of two numbers, width and height in inches", size)
-    needed = panel[0] * columns, panel[1] * rows
+    needed = panel[0] * columns, panel[1] * rows + head
     # A size that an error names is one that is accepted: rounded up.
     least = [math.ceil(10 * inches - 1e-9) / 10 for inches in needed]
     fits = all(least[side] <= size[side] < math.inf for side in (0, 1))
@@ -151,11 +172,6 @@ def column_width(letters: float) -> float:
 def column_height(policies: int, letters: float) -> float:
     """Return the inches of a heading and a line for each policy."""
     return (policies + 1) * line_height(letters)
-
-
-def line_height(letters: float) -> float:
-    """Return the inches of a line of the column or the legend: 1.7 letters of 1/72 inch."""
-    return 1.7 * letters / 72
 
 
 def legend_title(kind: str, seeds: int) -> str:
@@ -281,9 +297,14 @@ def draw_line(
     )
 
 
+def name_others(count: int) -> str:
+    """Return the name of all grey lines in the legend."""
+    return f"the other {count}"
+
+
 def grey_style(place: int, count: int) -> dict[str, Any]:
     """Return the style of a thin grey line; the first of them stands for all in the legend."""
-    label = None if place else f"the other {count}"
+    label = None if place else name_others(count)
     return {"color": GREY, "lw": 0.8, "zorder": 1, "label": label}
 
 

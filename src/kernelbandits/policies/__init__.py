@@ -8,6 +8,7 @@ from kernelbandits.policies.acquisition import Acquisition as Acquisition
 from kernelbandits.policies.acquisition import MixtureAcquisition as MixtureAcquisition
 from kernelbandits.policies.acquisition import UpperConfidence as UpperConfidence
 from kernelbandits.policies.auto import Auto as Auto
+from kernelbandits.policies.balancing import LBGPUCB as LBGPUCB
 from kernelbandits.policies.base import Policy as Policy
 from kernelbandits.policies.baselines import Greedy as Greedy
 from kernelbandits.policies.baselines import UniformRandom as UniformRandom
@@ -17,6 +18,7 @@ from kernelbandits.policies.choice import Choice as Choice
 from kernelbandits.policies.confidence import GPUCB as GPUCB
 from kernelbandits.policies.confidence import IGPUCB as IGPUCB
 from kernelbandits.policies.confidence import WhitehouseUCB as WhitehouseUCB
+from kernelbandits.policies.delayed import BPEDelay as BPEDelay
 from kernelbandits.policies.discounted import WGPUCB as WGPUCB
 from kernelbandits.policies.drifting import RGPUCB as RGPUCB
 from kernelbandits.policies.drifting import TVGPUCB as TVGPUCB
@@ -30,6 +32,7 @@ from kernelbandits.policies.generic import SimpleCategorical as SimpleCategorica
 from kernelbandits.policies.generic import SimpleGaussian as SimpleGaussian
 from kernelbandits.policies.generic import SimpleMixture as SimpleMixture
 from kernelbandits.policies.generic import SimpleUCB as SimpleUCB
+from kernelbandits.policies.heavy_tails import ATAGPUCB as ATAGPUCB
 from kernelbandits.policies.heavy_tails import TGPUCB as TGPUCB
 from kernelbandits.policies.improvement import ExpectedImprovement as ExpectedImprovement
 from kernelbandits.policies.improvement import ProbabilityOfImprovement as ProbabilityOfImprovement
@@ -59,10 +62,12 @@ from kernelbandits.policies.optimization import OptimizationTrial as Optimizatio
 from kernelbandits.policies.optimization import Outcome as Outcome
 from kernelbandits.policies.partition import PiGPUCB as PiGPUCB
 from kernelbandits.policies.posterior_draws import EVILL as EVILL
+from kernelbandits.policies.posterior_draws import GPEIMS as GPEIMS
 from kernelbandits.policies.posterior_draws import PIMS as PIMS
 from kernelbandits.policies.random_queries import ExploitPlus as ExploitPlus
 from kernelbandits.policies.random_queries import GPUCBPlus as GPUCBPlus
 from kernelbandits.policies.randomised_ucb import IRGPUCB as IRGPUCB
+from kernelbandits.policies.randomised_ucb import FeaturePerturbation as FeaturePerturbation
 from kernelbandits.policies.randomised_ucb import RandUCB as RandUCB
 from kernelbandits.policies.round import Round as Round
 from kernelbandits.policies.sup_kernel_ucb import KernelUCB as KernelUCB
@@ -70,3 +75,6 @@ from kernelbandits.policies.sup_kernel_ucb import SupKernelUCB as SupKernelUCB
 from kernelbandits.policies.thompson import GPTS as GPTS
 from kernelbandits.policies.tree import AdaptiveTree as AdaptiveTree
 from kernelbandits.policies.unknown_variance import StreamingUCB as StreamingUCB
+from kernelbandits.policies.variance_aware import VAGPUCB as VAGPUCB
+from kernelbandits.policies.variance_aware import VAMVR as VAMVR
+from kernelbandits.policies.variance_aware import VAPE as VAPE

@@ -176,6 +176,30 @@ class UpperConfidence(MixtureAcquisition):
 
 
 @dataclass(frozen=True)
+class MemberConfidence(Acquisition):
+    """mean_i + width * sd_i, the upper confidence bound of one member of the posterior."""
+
+    member: int
+    """Which member."""
+    width: float
+
+    def score(self, means: Array, sds: Array) -> Array:
+        bounds: Array = means[self.member] + self.width * sds[self.member]
+        return bounds
+
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        by_mean, by_sd = np.zeros_like(means), np.zeros_like(sds)
+        by_mean[self.member], by_sd[self.member] = 1.0, self.width
+        return self.score(means, sds), by_mean, by_sd
+
+    def of_member(self, member: int) -> MemberConfidence:
+        return replace(self, member=0)
+
+    def note(self, score: float, mean: float, units: Standard) -> dict[str, float]:
+        return {"index": float(units.original(score)), "width": self.width}
+
+
+@dataclass(frozen=True)
 class StandardDeviation(MixtureAcquisition):
     """sd: play where least is known."""
 

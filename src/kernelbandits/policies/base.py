@@ -598,7 +598,8 @@ class Policy:
         ridge = self._noise_ridge()
         if ridge is None:
             return self.posterior
-        posterior = RowPosterior(self.posterior.kernel, self.domain, ridge)
+        kernels = list(self.posterior.kernels)
+        posterior = RowPosterior(kernels, self.domain, [ridge] * len(kernels))
         if self.posterior.events:
             posterior.learn(self.posterior.counts, self.posterior.tally.sums)
         return posterior
@@ -630,12 +631,12 @@ class Policy:
 
     def hyperparameters(self) -> Hyperparameters:
         """Return kernel, ridge and lengthscales of the model: those of `noise_posterior`."""
-        kernel, ridge = self.posterior.kernel, self._noise_ridge()
-        lengths = kernel.lengthscales(self.posterior.points.shape[1])
+        kernels, ridge = self.posterior.kernels, self._noise_ridge()
+        lengths = [kernel.lengthscales(self.posterior.points.shape[1]) for kernel in kernels]
         return Hyperparameters(
-            stack=KernelStack([kernel]),
-            ridges=(self.posterior.ridge if ridge is None else ridge,),
-            lengthscales=None if lengths is None else lengths[None],
+            stack=KernelStack(list(kernels)),
+            ridges=(self.posterior.ridge if ridge is None else ridge,) * len(kernels),
+            lengthscales=None if any(one is None for one in lengths) else np.array(lengths),
         )
 
     @property

@@ -55,15 +55,18 @@ class Elimination(Policy):
         arms = len(self.domain)
         # The bound must hold for every arm after every batch: delta is shared by that many claims.
         claims = arms * len(lengths)
-        self.width = widths.fixed_design(
-            noise_scale, norm_bound, self.posterior.ridge, chance, claims
-        )
-        self._scale = checks.number(type(self).__name__, "width", self.width(1, 0.0))
+        ridge = self.posterior.ridge
+        self._set_width(widths.fixed_design(noise_scale, norm_bound, ridge, chance, claims))
         self.lengths = lengths
         self._ends = tuple(accumulate(lengths[:-1]))
         self.survivors = np.arange(arms)
         self.batch_posterior = self.posterior
-        self.settings |= {"width": self.width.rule, "lengths": list(lengths), "gain": "none"}
+        self.settings |= {"lengths": list(lengths), "gain": "none"}
+
+    def _set_width(self, width: Width) -> None:
+        self.width = width
+        self._scale = checks.number(type(self).__name__, "width", width(1, 0.0))
+        self.settings["width"] = width.rule
 
     @property
     def number(self) -> int:
@@ -116,16 +119,16 @@ class Elimination(Policy):
         if self.batch_posterior is not self.posterior:
             self.batch_posterior.update(arm, reward)
         if ends:
-            self.survivors = self._eliminate()
+            self.survivors = self._eliminate(self.batch_posterior)
             if not self.reuse_data:
                 kernel, ridge = as_trusted(self.posterior.kernel), self.posterior.ridge
                 self.batch_posterior = PartialPosterior(
                     kernel, self.domain.points, ridge, self.survivors
                 )
 
-    def _eliminate(self) -> Indices:
+    def _eliminate(self, posterior: Posterior | PartialPosterior) -> Indices:
         """Return the survivors with mean + width sd >= max (mean - width sd)."""
-        mean, sd = self._batch_estimates(self.survivors)
+        mean, sd = posterior.estimates(self.survivors)
         reach = self._scale * sd
         kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
         return kept

@@ -1,14 +1,18 @@
-"""Rules that draw a function from the posterior and are no Thompson sampling: EVILL and PIMS."""
+"""Rules that draw a function from the posterior and are no Thompson sampling."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.domains import Arms
 from kernelbandits.policies.about import CONFIDENCE, IMPROVEMENT, About
-from kernelbandits.policies.acquisition import LogProbabilityOfImprovement
+from kernelbandits.policies.acquisition import (
+    Acquisition,
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+)
 from kernelbandits.policies.base import Form, Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.improvement import view_without_width
@@ -146,16 +150,13 @@ class PIMS(GPTS):
         grid: int | None = None,
         features: int = 256,
     ) -> None:
+        form = joint_form("PIMS")
         ridge = noise_ridge("PIMS", noise_scale)
-        place = grid_of(domain, grid)
         # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
-        form = joint_form(type(self).__name__)
-        Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=form)
-        self._check_kernel()
-        self.width = widths.kernel_ucb(1.0, 1.0)
+        Policy.__init__(self, grid_of(domain, grid), kernel, ridge=ridge, ties=ties, form=form)
+        set_posterior_draws(self, noise_scale, features)
         rule = "probability of exceeding the maximum of a posterior draw"
-        self.settings |= {"noise_scale": noise_scale, "gain": "none", "exploration": rule}
-        set_draws(self, features)
+        self.settings["exploration"] = rule
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
         """Return 1: the draw is from the posterior itself."""
@@ -166,26 +167,110 @@ class PIMS(GPTS):
 
     def choose(self, now: Round) -> Choice:
         """Play the greatest probability to exceed the maximum of the draw."""
-        tie = now.draw_tie()
-        best = self.highest_value(now, tie)
-        acquisition = LogProbabilityOfImprovement(best)
-        if not self.finite:
-            surface = self._surface(acquisition, now.posterior, now.place)
-            location = self._search(surface, now.place, self.ties, tie)
-            return self._choice_at(location, now, {"best": best})
-        scores = acquisition.score_mixture(self.posterior.mean, now.sd)
-        arm = now.best_arm(scores, self.posterior.mean, tie)
-        return self._choice_of_arm(arm, now.sd, now, {"best": best})
+        return improve_on_draw(self, now, LogProbabilityOfImprovement)
 
-    def highest_value(self, now: Round, tie: float) -> float:
-        """Return max f_t, over the arms that may be played or over the box."""
-        if not isinstance(now.place, ArmList) or not self.finite:
-            return self._search(self._draw_path(now), now.place, self.ties, tie).search["index"]
-        n = len(self.domain)
-        normals = now.draw_normals(2 * n)
-        deviation = now.posterior.deviation(self.root @ normals[:n], normals[n:])
-        sample = self.posterior.mean + deviation
-        return float(sample[now.place.greatest(sample)])
+
+class GPEIMS(GPTS):
+    """Play the greatest expected improvement on the maximum of a function drawn from the posterior.
+
+    Draw f_t ~ GP(mean, cov) at ridge R^2, and play the greatest E[max(f(x) - max f_t, 0)]. It is
+    `PIMS` with the size of the improvement in place of its probability.
+
+    Parameters
+    ----------
+    noise_scale
+        R, the standard deviation of the noise.
+    grid
+        On a box: play exactly on a cover of this many points instead.
+    features
+        On a box: how many random features a path has.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.GPEIMS(arms, kb.RBF(0.3), noise_scale=0.1)
+    >>> for t in range(1, 31):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
+    """
+
+    about = About(
+        name="gp-eims",
+        title="GP-EIMS",
+        family=IMPROVEMENT,
+        paper="Takeno, Inatsu, Karasuyama & Takeuchi, Regret analysis of posterior sampling-based "
+        "expected improvement for Bayesian optimization, 2025",
+        guarantee="sublinear expected regret for f ~ GP(0, k) and normal noise (paper)",
+        ours="ridge R^2, no less than 1e-8; the logarithm is maximised, which has the same "
+        "maximiser",
+    )
+    weighs_costs = False
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        ties: str = "random",
+        grid: int | None = None,
+        features: int = 256,
+    ) -> None:
+        form = joint_form("GPEIMS")
+        ridge = noise_ridge("GPEIMS", noise_scale)
+        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
+        Policy.__init__(self, grid_of(domain, grid), kernel, ridge=ridge, ties=ties, form=form)
+        set_posterior_draws(self, noise_scale, features)
+        rule = "expected improvement on the maximum of a posterior draw"
+        self.settings["exploration"] = rule
+
+    def _scale(self, t: int, inflation: float = 1.0) -> float:
+        """Return 1: the draw is from the posterior itself."""
+        return 1.0
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
+        return view_without_width(self, pending)
+
+    def choose(self, now: Round) -> Choice:
+        """Play the greatest expected improvement on the maximum of the draw."""
+        return improve_on_draw(self, now, LogExpectedImprovement)
+
+
+def improve_on_draw(
+    policy: GPTS, now: Round, improvement: Callable[[float], Acquisition]
+) -> Choice:
+    """Return the choice of the greatest improvement on the maximum of a posterior draw."""
+    tie = now.draw_tie()
+    best = highest_value(policy, now, tie)
+    acquisition = improvement(best)
+    if not policy.finite:
+        surface = policy._surface(acquisition, now.posterior, now.place)
+        location = policy._search(surface, now.place, policy.ties, tie)
+        return policy._choice_at(location, now, {"best": best})
+    scores = acquisition.score(policy.posterior.means, now.sd[None])
+    arm = now.best_arm(scores, policy.posterior.mean, tie)
+    return policy._choice_of_arm(arm, now.sd, now, {"best": best})
+
+
+def highest_value(policy: GPTS, now: Round, tie: float) -> float:
+    """Return max f_t, over the arms that may be played or over the box."""
+    if not isinstance(now.place, ArmList) or not policy.finite:
+        path = policy._draw_path(now)
+        found: float = policy._search(path, now.place, policy.ties, tie).search["index"]
+        return found
+    sample = policy.posterior.mean + policy._draw_deviation(now)
+    return float(sample[now.place.greatest(sample)])
+
+
+def set_posterior_draws(policy: GPTS, noise_scale: float, features: int) -> None:
+    """Prepare draws from the posterior itself, which have no width."""
+    policy._check_kernel()
+    policy.width = widths.kernel_ucb(1.0, 1.0)
+    policy.settings |= {"noise_scale": noise_scale, "gain": "none"}
+    set_draws(policy, features)
 
 
 def joint_form(owner: str) -> Form:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.exploration import DiscretisedGaussian, RootExponential
+from kernelbandits.exploration import DiscretisedGaussian, Gaussian, RootExponential
 from kernelbandits.policies.about import RANDOMISED, About
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.widths import Width
@@ -99,3 +99,68 @@ class IRGPUCB(IndexPolicy):
         self._set_rule(
             Width("1", lambda t: (1.0, 0.0, 0.0)), law, noise_scale=noise_scale, gain="none"
         )
+
+
+class FeaturePerturbation(IndexPolicy):
+    """Play the best arm after random noise was added to the features of every arm.
+
+    With one standard normal vector z in each round and theta the estimate, the paper plays the
+    greatest x'theta for the features
+
+    x + c_t (|x| in the norm of the inverse Gram matrix) / |theta| z.
+
+    Only the part of z along theta counts, and that is a standard normal number. So the rule is
+    mean + w width sd with w ~ N(0, 1), which needs no features and is played with any kernel:
+
+    width = D + (R / sqrt(ridge)) sqrt(2 ln(4 T / delta) + L).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 30}
+    >>> policy = kb.policies.FeaturePerturbation(arms, kb.RBF(0.3), **settings)
+    >>> policy.width_at(1) > kb.SimpleGaussian(
+    ...     arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0
+    ... ).width_at(1)
+    True
+    """
+
+    about = About(
+        name="feature-perturbation",
+        title="Feature perturbation",
+        family=RANDOMISED,
+        paper="Yi & Oh, Exploration via feature perturbation in contextual bandits, 2025",
+        guarantee="regret O~(d sqrt(T)) for generalised linear rewards (paper); for a kernel that "
+        "of Generic-GP with w ~ N(0, 1)",
+        ours="squared loss with a kernel; ridge 1; the self-normalised width at delta / (4 T), the "
+        "paper's share of delta; w ~ N(0, 1) before the first reward too, where theta is zero",
+    )
+
+    is_generic = True
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        horizon: int,
+        ridge: float = 1.0,
+        delta: float = 0.1,
+        ties: str = "random",
+    ) -> None:
+        rounds = checks.whole("FeaturePerturbation", "horizon", horizon)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        chance = checks.inside("FeaturePerturbation", "delta", delta) / (4 * rounds)
+        self._set_self_normalised(noise_scale, norm_bound, chance, Gaussian(0.0, 1.0))

@@ -12,7 +12,8 @@ The forms differ in what they hold in memory, not in the result: `ArmPosterior` 
 `RowPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
 `PartialPosterior` keeps some arms of a pool up to date.
-`SketchedPosterior` is an approximation in the span of some of the arms.
+`SketchedPosterior` is an approximation in the span of some of the arms, and `TruncatedPosterior`
+one that leaves out what heavy tails contribute.
 
 A posterior has M >= 1 members, which differ in kernel and ridge, and is their mixture with equal
 weights. `RowPosterior` and `PointPosterior` may have several; M = 1 is the ordinary case.
@@ -48,6 +49,7 @@ from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
 from kernelbandits.posterior.sketched import SketchedPosterior
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.sufficient import Factorisation, Tally
+from kernelbandits.posterior.truncated import TruncatedPosterior
 
 __all__ = [
     "LARGEST_COVARIANCE",
@@ -72,6 +74,7 @@ __all__ = [
     "Spectrum",
     "State",
     "Tally",
+    "TruncatedPosterior",
     "posterior_on",
 ]
 

@@ -58,6 +58,9 @@ class ArmPosterior(Posterior):
     def arm_covariance(self, arms: Indices, others: Indices) -> Array:
         return self.cov[np.ix_(arms, others)]
 
+    def history_covariance(self) -> Array:
+        return np.asarray(self.cov[:, self.support] @ self.counts[self.support])
+
     def _column(self, arm: int) -> Array:
         return self.cov[:, arm].copy()
 

@@ -260,6 +260,21 @@ class Posterior:
         right = exact.explained_root(kernel(points[others], where))
         return prior - left.T @ right
 
+    def history_covariance(self) -> Array:
+        """Return the covariance of f at each arm with the sum of f over all rounds.
+
+        cov(f(x), sum_i n_i f(x_i)) = ridge k(x, played) (K + ridge N^-1)^-1 1
+
+        This is ridge times the mean at x if every reward were 1, so no difference of large numbers
+        is taken. `theory.bands` asks.
+        """
+        played = self.support
+        if not len(played):
+            return np.zeros(len(self.points))
+        cross = self.kernel(self.points, self.points[played])
+        weights = self._factorisation(played).solve(np.ones(len(played)))
+        return np.asarray(self.ridge * (cross @ weights))
+
     def with_pending(self, arms: Sequence[int]) -> Self:
         """Return a copy with the variances as if these arms had been played already.
 

@@ -63,6 +63,11 @@ class LinearPosterior(Posterior):
     def audit_interval(self) -> int:
         return max(1000, 20 * self._distinct)
 
+    def history_covariance(self) -> Array:
+        played = self.support
+        total = self.counts[played] @ self.points[played]
+        return np.asarray(self.points @ (self.root @ (total @ self.root)))
+
     def _column(self, arm: int) -> Array:
         """Return X S w, with w = S' x."""
         self._white = self.points[arm] @ self.root

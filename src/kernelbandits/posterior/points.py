@@ -269,9 +269,14 @@ class PointPosterior(MemberPosterior):
         return self.members[0].prior
 
     @property
+    def log_dets(self) -> Array:
+        """log det(I + K_t / ridge) under each member."""
+        return np.array([member.log_det for member in self.members])
+
+    @property
     def log_det(self) -> float:
         """log det(I + K_t / ridge), the average over the members."""
-        return float(np.mean([member.log_det for member in self.members]))
+        return float(self.log_dets.mean())
 
     def member_totals(self) -> tuple[Array, Array]:
         """Return counts and sums of the points played under each member, (M, m) arrays."""

@@ -21,9 +21,10 @@ class RefitPosterior(Posterior):
 
     mean(x) = k(x, .) (K + ridge C^-1)^-1 (s / c),    log_det = log det(I + C^1/2 K C^1/2 / ridge).
 
-    A reward y of arm i first fades what was known, c <- eta c and s <- eta s; then c_i += 1 and
-    s_i += y. With forgetting eta = 1 the weights are the counts. A fit costs O(n u^2 + u^3) for u
-    arms played. There is no rank-one update: a changed ridge or faded weights change everything.
+    A reward y of arm i and weight v first fades what was known, c <- eta c and s <- eta s; then
+    c_i += v and s_i += v y. With forgetting eta = 1 and v = 1 the weights are the counts. A fit
+    costs O(n u^2 + u^3) for u arms played. There is no rank-one update: a changed ridge or faded
+    weights change everything.
     """
 
     def __init__(
@@ -55,15 +56,18 @@ class RefitPosterior(Posterior):
         self.record(arm, reward)
         self.fit()
 
-    def record(self, arm: int, reward: float) -> None:
-        """Fade old rewards and add this one, without a fit; many rewards then need one fit."""
+    def record(self, arm: int, reward: float, weight: float = 1.0) -> None:
+        """Fade old rewards and add this one, without a fit; many rewards then need one fit.
+
+        Its weight is ridge / (the variance of its noise).
+        """
         reward = self._check_reward(arm, reward)
         self.columns.add(int(arm))
         self.tally.add(arm, reward)
         if self.forgetting < 1:
             self._fade()
-        self.weights[arm] += 1
-        self.sums[arm] += reward
+        self.weights[arm] += weight
+        self.sums[arm] += weight * reward
 
     def fit(self) -> None:
         """Fit to all rewards recorded."""

@@ -224,6 +224,9 @@ class SketchedPosterior(Posterior):
         self.variance = self.variance - column**2 / evidence
         self.log_det += math.log(evidence / self.ridge)
         self.residual += float(self._missing[arm])
+        # Before the first reward the dictionary is empty, and BLAS refuses empty arrays.
+        if not len(white):
+            return
         step = 1 / (evidence + math.sqrt(self.ridge * evidence))
         self._root = dger(-step, direction, white, a=self._root)
 

@@ -51,9 +51,12 @@ class Spectrum:
         points, played = posterior.points, posterior.tally.played_arms
         return cls.of(posterior, played, posterior.kernel(points[played], points))
 
-    def against(self, arm: int, prior: Array) -> Spectrum:
-        """Return the spectrum of f(x) - f(arm), of prior variance |k(., x) - k(., arm)|^2."""
-        loadings = self.loadings - self.loadings[arm]
+    def against(self, arms: Indices, shares: Array, prior: Array) -> Spectrum:
+        """Return the spectrum of f(x) - sum_i p_i f(x_i), of this prior variance.
+
+        The shares p of the arms x_i add up to 1.
+        """
+        loadings = self.loadings - shares @ self.loadings[arms]
         shares, residue = explained_shares(loadings, self.values, prior)
         return replace(self, loadings=loadings, shares=shares, residue=residue)
 

@@ -252,6 +252,11 @@ class Factorisation:
         """Return the mean k(x, played) (K + ridge N^-1)^-1 ybar, for cross = k(x, played)."""
         return cross @ self.coefficients
 
+    def solve(self, values: Array) -> Array:
+        """Return (K + ridge N^-1)^-1 v, for one number v for each arm played."""
+        solved: Array = dpotrs(self.factor, self.root * values, lower=1)[0]
+        return self.root * solved / self.ridge
+
     def explained_root(self, cross: Array) -> Array:
         """Return V with prior covariance - V' V = posterior covariance."""
         white = (cross * self.root).T

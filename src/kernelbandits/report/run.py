@@ -193,7 +193,9 @@ def write_theory(results: Results, labels: Sequence[str], folder: Path) -> dict[
 def theory_values(
     rows: Sequence[Guarantee], failing: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    bounded = [row for row in rows if isinstance(row.proved, ProvedBounds)]
+    bounded = [
+        row for row in rows if isinstance(row.proved, ProvedBounds) or row.certificate is not None
+    ]
     return {
         "failing": list(dict.fromkeys(text for row in bounded for text in failing[row.policy])),
         "has_least": any(row.least is not None for row in rows),

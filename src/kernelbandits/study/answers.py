@@ -33,9 +33,12 @@ from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
+from kernelbandits.study.premises import proved_band
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 from kernelbandits.study.words import describe_point
+from kernelbandits.theory import Band
+from kernelbandits.theory.bands import format_rounded_up
 
 if TYPE_CHECKING:
     from kernelbandits.study.place import Place
@@ -59,6 +62,34 @@ class Answers:
         """Row -> how many values it has, as long as the state may grow."""
         self.view = answer_view(driver) if view is None else view
         self._draws: dict[int, tuple[Indices, Array]] = {}
+
+    @cached_property
+    def band(self) -> Band | None:
+        """The confidence band, if R, D, centre and spread were fixed before the first result."""
+        return proved_band(self)
+
+    @property
+    def regret_certificate(self) -> float | None:
+        """What all results together lost at most, in the target's units; None if nothing is proved.
+
+        The loss of a result is how much better the best row is.
+        """
+        if self.band is None or self.band.contradiction or not self.has_results:
+            return None
+        return float(self.scale.length(self.band.regret_certificate))
+
+    def describe_regret(self, until: str) -> str:
+        """Say what the results lost at most until then; "" if nothing is proved."""
+        lost = self.regret_certificate
+        if lost is None or self.band is None:
+            return ""
+        results = format_count(sum(self.counts.values()), "result")
+        return (
+            f"With probability at least {1 - self.band.delta:.6g} the {results} {until} lost at "
+            f"most {format_rounded_up(lost)} ({self.state.settings.target}) in all, compared with "
+            "the best row every time. That holds whoever chose the rows, if noise_scale and "
+            "norm_bound are true."
+        )
 
     @cached_property
     def allowed_arms(self) -> Indices:

@@ -3,7 +3,8 @@
     points = [(x - low) / (high - low) for numbers, 1 / sqrt(2) at the place of the value for text]
 
 so that each number lies in [0, 1] and two different words are at distance 1. Some columns of
-numbers are scaled by their logarithms instead (`scaling`). Low and high are fixed when a study is
+numbers are scaled by their logarithms instead (`scaling`). Words with descriptors are nearer to
+each other, the more alike these are (`tables.descriptors`). Low and high are fixed when a study is
 created. Two rows are the same candidate if the numbers and texts that describe them are the same,
 whatever becomes of them by scaling.
 
@@ -42,6 +43,7 @@ from kernelbandits.study.mixtures import (
 from kernelbandits.study.place import Place
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import canonical_texts, parse_number, text_of, truth, whole
+from kernelbandits.tables.descriptors import Descriptors, describing_sheet, read_descriptors
 from kernelbandits.tables.headers import find_column
 from kernelbandits.tables.packing import count_packed, pack_rows, unpack_rows
 from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
@@ -68,6 +70,8 @@ SHEET = "candidates"
 """The sheet of an exported workbook with the table of candidates."""
 NAME, SIMILARITY = "candidate", "similarity"
 """Of candidates known by their similarity: the column of names, and that of their coordinates."""
+DESCRIBE = "describe"
+"""The descriptors of the values of columns, as a study stores them."""
 MOST_COORDINATES = 2**27
 """Numbers in the points of all candidates: 1 GiB."""
 
@@ -114,6 +118,8 @@ class Candidates(Place):
     """Whether rows or columns were added since the study was created."""
     lines: tuple[int, ...] = ()
     """The line of the file in which each row stood when the study was created; () if unknown."""
+    descriptors: Mapping[str, Descriptors] = field(default_factory=dict, repr=False)
+    """Column of text -> the descriptors of its values, where these were given."""
     packed: tuple[str, ...] = field(default=(), repr=False)
     """Of candidates known by their similarity: the coordinates of each row, as the log keeps them
     (`packing`). The inner product of two rows is their similarity. () for any other table."""
@@ -167,6 +173,7 @@ class Candidates(Place):
             },
             "named_by": self.named_by,
             "lines": write_lines(self.lines),
+            DESCRIBE: self._describe_values(),
             SIMILARITY: self.by_similarity,
         }
 
@@ -259,11 +266,18 @@ class Candidates(Place):
 
     def coordinates(self, name: str) -> Array:
         if name in self.categories:
-            return one_hot(self.columns[name], self.levels(name))
+            levels = self.levels(name)
+            return self._place_levels(name)[[levels[cell] for cell in self.columns[name]]]
         values, (low, high) = self.numbers(name), self.range(name)
         if name not in self.log:
             return scale_to_unit(values, low, high)
         return scale_to_unit(logarithms(values), math.log10(low), math.log10(high))
+
+    def _place_levels(self, name: str) -> Array:
+        """Return the point of each value of a column of text, two of them at most 1 apart."""
+        if name in self.descriptors:
+            return self.descriptors[name].embed(list(self.levels(name)))
+        return math.sqrt(0.5) * np.eye(len(self.levels(name)))
 
     def number_at(self, name: str, coordinate: float) -> float:
         """Return the number of a column that has this coordinate, to nine digits."""
@@ -380,7 +394,11 @@ class Candidates(Place):
         """Accept whatever is demanded of a batch: a table can share any columns."""
 
     def describe(self) -> str:
-        return scaling.describe_scales(self.log)
+        parts = [scaling.describe_scales(self.log)]
+        for name, found in self.descriptors.items():
+            size = format_count(len(found.columns), "descriptor")
+            parts.append(f"values of {name} are compared by {size}")
+        return "; ".join(parts)
 
     def introduce(self) -> str:
         rows = format_count(len(self.table_rows), "row")
@@ -412,7 +430,9 @@ class Candidates(Place):
         if self.by_similarity:
             return Arms(points, features=True)
         # The scales of a table that has grown stay, whatever the range of its new rows.
-        return Arms(points, blocks=self.blocks, sides=self._sides() if self.changed else ())
+        # Nor does the range of the points tell how far apart values with descriptors may be.
+        fixed = self.changed or self.descriptors
+        return Arms(points, blocks=self.blocks, sides=self._sides() if fixed else ())
 
     def _sides(self) -> tuple[float, ...]:
         """Return the extent of each coordinate by the fixed scales, whatever rows came since."""
@@ -463,7 +483,16 @@ class Candidates(Place):
         return [cells[row] for row in rows]
 
     def document(self) -> dict[str, Any]:
-        return {"columns": self.chosen, "labels": self.labels, "table": self.lists}
+        return {
+            "columns": self.chosen,
+            "labels": self.labels,
+            "table": self.lists,
+            DESCRIBE: self._describe_values(),
+        }
+
+    def _describe_values(self) -> dict[str, Any]:
+        """Return the descriptors of values by column, as JSON has them."""
+        return {name: found.body for name, found in self.descriptors.items()}
 
     def summarise(self) -> dict[str, Any]:
         return {
@@ -472,13 +501,20 @@ class Candidates(Place):
             "label": self.named_by,
             "similarity": self.by_similarity,
             "log": list(self.log),
+            "described": {name: list(one.columns) for name, one in self.descriptors.items()},
             "notices": list(self.notices),
             "fingerprint": self.fingerprint,
         }
 
-    def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
-        """Return the whole table, from which the same study can be created again."""
-        return SHEET, list(self.lists), [*zip(*self.lists.values(), strict=True)]
+    def sheets(self) -> list[tuple[str, list[str], list[Sequence[Any]]]]:
+        """Return the whole table and all descriptors, from which the study can be created again."""
+        tables: dict[str, Mapping[str, Sequence[Any]]] = {SHEET: self.lists}
+        for name, found in self.descriptors.items():
+            tables[describing_sheet(name)] = {name: found.values, **found.columns}
+        return [
+            (sheet, list(columns), [*zip(*columns.values(), strict=True)])
+            for sheet, columns in tables.items()
+        ]
 
     # ------------------------------------------------------------------ events
 
@@ -644,13 +680,6 @@ def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
     return {cell: row for row, cell in enumerate(cells) if exact[cell] == 1 and cell}, near
 
 
-def one_hot(cells: Cells, levels: Mapping[str, int]) -> Array:
-    """Return points with one coordinate for each value; points of different values are 1 apart."""
-    points = np.zeros((len(cells), len(levels)))
-    points[np.arange(len(cells)), [levels[cell] for cell in cells]] = math.sqrt(0.5)
-    return points
-
-
 def read_candidates(
     source: Source | pd.DataFrame,
     *,
@@ -662,6 +691,7 @@ def read_candidates(
     linear: str | Sequence[str] | None = None,
     worksheet: str | None = None,
     label: str | None = None,
+    describe: Mapping[str, Any] | None = None,
 ) -> Candidates:
     """Read candidates from a file, a DataFrame or an (n, d) array.
 
@@ -672,12 +702,17 @@ def read_candidates(
     log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
     column that is in neither is scaled by its logarithms if it is plainly one of ratios.
     worksheet: the sheet of a workbook; None if only one has cells, or one is called "candidates".
+    describe: column of text -> a file or a DataFrame with descriptors of its values.
     """
     table, notices = read_table(source, worksheet, (SHEET,), columns), Notices()
     if table is None:
         table = array_table(source, columns)
     checks.needs(len(table) > 0, origin(table).source, "at least one row", 0)
-    roles = find_roles(table, columns, target, cost, allowed, notices, label)
+    needed = "describe as a mapping from columns to tables of descriptors"
+    known = describe is None or isinstance(describe, Mapping)
+    checks.needs(known, origin(table).source, needed, type(describe).__name__)
+    described = dict(describe or {})
+    roles = find_roles(table, columns, target, cost, allowed, notices, label, described)
     check_roles(table, roles)
     scales = scaling.name_scales(table.columns, origin(table).source, log, linear, notices)
     scaling.check_scales(table, roles, scales)
@@ -706,11 +741,31 @@ def read_candidates(
         log=tuple(name for name in roles.chosen if name in logs),
         ranges={name: found.range(name) for name in found.chosen if name not in found.categories},
     )
-    notices += [*remark_table(table, roles), *remark_candidates(scaled, decided)]
+    descriptors, remarks = describe_values(scaled, described, origin(table).source)
+    scaled = replace(scaled, descriptors=descriptors)
+    notices += [*remark_table(table, roles, descriptors), *remarks]
+    notices += remark_candidates(scaled, decided)
     for name, values in different.items():
         scale = LOG if name in scaled.log else scaling.LINEAR
         notices += scaling.remark_collisions(name, scale, values)
     return replace(scaled, notices=tuple(notices))
+
+
+def describe_values(
+    candidates: Candidates, given: Mapping[str, Any], owner: str
+) -> tuple[dict[str, Descriptors], list[str]]:
+    """Return the descriptors of the values of some columns, and what is to be said of them."""
+    found: dict[str, Descriptors] = {}
+    notices: list[str] = []
+    for wanted, source in given.items():
+        name = find_column(candidates.chosen, wanted, owner, "a column that describes candidates")
+        if name not in candidates.categories:
+            got = f"{name!r}, which holds numbers"
+            raise ValueError(f"{owner} needs a column of text for descriptors, got {got}")
+        checks.needs(name not in found, owner, "descriptors of each column once", name)
+        found[name], said = read_descriptors(name, source, list(candidates.levels(name)))
+        notices += said
+    return found, notices
 
 
 def read_columns_again(source: Source, created: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -785,6 +840,7 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         {name: (low, high) for name, (low, high) in body["ranges"].items()},
         body["named_by"],
         lines=read_line_numbers(body["lines"], len(next(iter(columns.values())))),
+        descriptors={name: Descriptors.of(known) for name, known in body[DESCRIBE].items()},
         packed=packed,
     )
 

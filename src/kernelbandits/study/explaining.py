@@ -293,7 +293,15 @@ class Reasons:
             results=sum(self.answers.counts.values()),
             pending=pending,
             sentence=" ".join(
-                filter(None, (self.sentence(row, note), comparison, answers.caution))
+                filter(
+                    None,
+                    (
+                        self.sentence(row, note),
+                        comparison,
+                        answers.describe_regret("before it"),
+                        answers.caution,
+                    ),
+                )
             ),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),

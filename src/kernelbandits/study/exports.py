@@ -69,7 +69,7 @@ def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
         about["candidates"] = NO_SIMILARITY
     return [
         frame_sheet(SHEETS[0], trials),
-        Sheet(*place.sheet()),
+        *(Sheet(*described) for described in place.sheets()),
         frame_sheet("estimates", with_labels(estimates, place)),
         Sheet("about", ["what", "value"], [*about.items()]),
     ]

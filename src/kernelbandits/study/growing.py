@@ -211,6 +211,11 @@ def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterato
             fresh = [one for one in after.levels(name) if one not in candidates.levels(name)]
             if fresh:
                 yield f"column {name!r} has new values: {', '.join(fresh[:LISTED])}"
+            descriptors = candidates.descriptors.get(name)
+            if descriptors is not None:
+                by_name = [one for one in fresh if one not in descriptors.places]
+                if by_name:
+                    yield f"values of {name!r} without descriptors: {', '.join(by_name[:LISTED])}"
         elif name in after.varying:
             yield from remark_outside(after, name, before)
     for name in body["new"]:

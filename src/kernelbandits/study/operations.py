@@ -51,11 +51,13 @@ class EstimateTable(TypedDict):
 
 
 class PlaceDocument(TypedDict, total=False):
-    """The columns that describe a candidate, those that name it, and all cells; or a space."""
+    """The columns that describe a candidate, those that name it, all cells, and the descriptors of
+    values by column; or a space."""
 
     columns: list[str]
     labels: list[str]
     table: dict[str, list[Any]]
+    describe: dict[str, Any]
     space: dict[str, Any]
 
 
@@ -147,12 +149,21 @@ ROLES = (
     Argument("linear", list[str], "Column that the model sees by its values.", metavar="COLUMN"),
 )
 """What the columns of a table are for."""
+DESCRIBE = Argument(
+    "describe",
+    dict[str, Any],
+    "Descriptors of the values of a column of text, by which the model compares them: a table with "
+    "a column of the values, and columns of numbers or text. Values that it lacks are compared by "
+    "name.",
+    metavar="COLUMN=FILE",
+)
 CREATE = Operation(
     "create",
     "create",
     "Create a study",
     ROLES,
     command=(
+        DESCRIBE,
         Argument("label", str, "Column that names the rows, for --label NAME.", metavar="COLUMN"),
         WORKSHEET,
         *settings_of(COMMAND),
@@ -180,6 +191,12 @@ CREATE = Operation(
             "Variables and constraints, as a space file has them or `space.to_dict()` writes them.",
         ),
         Argument("columns", list[str], "Columns that describe a candidate. Default: all others."),
+        replace(
+            DESCRIBE,
+            type=dict[str, str | Rows],
+            help=f"{DESCRIBE.help} For each column, as the text of a CSV file or as a list of "
+            "objects.",
+        ),
         *settings_of(API),
     ),
     answer=NewStudy,

@@ -367,8 +367,8 @@ class Place(ABC):
         """Return what the table is, without its cells, or the space, for JSON."""
 
     @abstractmethod
-    def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
-        """Return the sheet of a workbook that describes the place: name, header and rows."""
+    def sheets(self) -> list[tuple[str, list[str], list[Sequence[Any]]]]:
+        """Return the sheets of a workbook that describe the place: name, header and rows."""
 
     # ------------------------------------------------------------------ geometry
 

@@ -97,6 +97,11 @@ def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]
     space = find_space(candidates)
     if space is None:
         return read_candidates(candidates, target=names, **options)
+    if options.get("describe") is not None:
+        raise ValueError(
+            "describe needs a table of candidates, got a space; the points of a small space can be "
+            "listed as a table"
+        )
     for name, given in options.items():
         needed = f"no {name} for a space, whose variables say it themselves"
         checks.needs(given is None, "Study", needed, given)
@@ -108,5 +113,6 @@ def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]
 
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the columns of a study are for; their scales and the notices are left out."""
-    tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
+    tasks = created.get("candidates", {}).items()
+    others = ("log", "ranges", "notices", "lines", "describe")
     return {name: value for name, value in tasks if name not in others}

@@ -190,11 +190,11 @@ class Points(Place):
     def summarise(self) -> dict[str, Any]:
         return self.document()
 
-    def sheet(self) -> tuple[str, list[str], list[Sequence[Any]]]:
-        """Return the variables with their values, and the constraints."""
+    def sheets(self) -> list[tuple[str, list[str], list[Sequence[Any]]]]:
+        """Return a sheet of the variables with their values, and the constraints."""
         rows = [(name, describe_variable(variable)) for name, variable in self.columns.items()]
         rules = [("constraint", text) for text in self.body["constraints"]]
-        return "space", ["variable", "values"], [*rows, *rules]
+        return [("space", ["variable", "values"], [*rows, *rules])]
 
     # ------------------------------------------------------------------ geometry
 

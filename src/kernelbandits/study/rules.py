@@ -155,6 +155,8 @@ def compare_created(
         other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
     other += [place.stored_as] if wanted["fingerprint"] != stored["fingerprint"] else []
     other += ["columns"] if tasks_of(wanted) != tasks_of(stored) else []
+    described = [created.get("candidates", {}).get("describe") for created in (wanted, stored)]
+    other += ["descriptors"] if described[0] != described[1] else []
     return [*other, *(f"scale of column {name!r}" for name in differing_scales(scales, place.log))]
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
-from typing import Any
 
-from kernelbandits.checks import TheoryWarning
 from kernelbandits.formatting import format_share
 from kernelbandits.insight.tolerance import ENOUGH
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.batches import BATCH
-from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Stop
 from kernelbandits.study.words import STANDS_ALONE
-from kernelbandits.theory import Band, confidence_band
+from kernelbandits.theory import Band
 from kernelbandits.theory.bands import format_rounded_up
 
 NAMED = 10
@@ -48,7 +43,7 @@ def stop(answers: Answers) -> Stop:
             reason = f"at least {FIRST} results are needed (so far: {len(first)})"
         sentence = f"No: the spread of {target} is not known yet: {reason}."
         return Stop("none", sentence, False, None)
-    band = proved_band(answers)
+    band = answers.band
     return stop_by_improvement(answers, arm) if band is None else stop_by_band(answers, arm, band)
 
 
@@ -63,33 +58,6 @@ def describe_exhaustion(answers: Answers, values: set[float]) -> str:
         return "every allowed candidate was measured, and you said that results have no noise"
     # Results with noise would not all be the same number.
     return "every allowed candidate was measured, with the same result" if len(values) == 1 else ""
-
-
-def proved_band(answers: Answers) -> Band | None:
-    """Return the confidence band, if R, D, centre and spread were fixed before the first result.
-
-    None if the theory does not apply: with auto, or where results failed or were changed.
-    """
-    settings = answers.driver.policy.settings
-    if not answers.driver.policy.finite:
-        return None
-    given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
-    every = len(answers.allowed_arms) == len(answers.driver.rows)
-    if (
-        answers.state.settings.policy == AUTO
-        or broken_premises(answers)
-        or None in given
-        or not every
-    ):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TheoryWarning)
-            return confidence_band(
-                answers.driver.policy.posterior, given[0], given[1], answers.state.settings.delta
-            )
-    except ValueError:
-        return None
 
 
 def stop_by_band(answers: Answers, arm: int, band: Band) -> Stop:
@@ -171,34 +139,3 @@ def compare_with_tolerance(answers: Answers, kind: str, text: str, left: float) 
         return Stop(kind, f"{text[0].upper()}{text[1:]} {TOLERANCE_HINT}", None, left)
     verdict = "Yes, within" if left <= tolerance else "Not yet, above"
     return Stop(kind, f"{verdict} the tolerance of {tolerance:g}: {text}", left <= tolerance, left)
-
-
-def broken_premises(answers: Answers) -> list[str]:
-    """Return why no theorem applies to the estimates: its premises depend on the results."""
-    state = answers.state
-    reasons = {
-        "centre and spread are fitted to the results": state.settings.centre is None,
-        "measurements failed": any(trial.value is None for trial in state.results),
-        "results were corrected": any(event.kind == "corrected" for event in state.standing),
-        "results were withdrawn or taken back": state.taken_back,
-        "settings were changed after the first result": state.settings_changed,
-        "the log was salvaged": state.salvaged,
-    }
-    return [reason for reason, holds in reasons.items() if holds]
-
-
-def broken_regret_premises(answers: Answers) -> list[str]:
-    """Return why the policy's regret bound does not apply: its rule did not choose every row."""
-    trials = answers.state.trials.values()
-    reasons = {
-        "rows are chosen by their cost too": answers.candidates.cost is not None,
-        "some rows are not allowed": len(answers.allowed_arms) < len(answers.driver.rows),
-        "rows are not repeated": answers.state.settings.repeats is False,
-        "results came for rows that nobody asked for": any(trial.asked is None for trial in trials),
-        "rows were asked for while others were pending": any(trial.is_crowded for trial in trials),
-        "rows were suggested a second time": any(trial.again for trial in trials),
-        "rows of a batch had to share a value or to be far apart": any(
-            trial.asked and BATCH in trial.asked.body for trial in trials
-        ),
-    }
-    return [reason for reason, holds in reasons.items() if holds]

@@ -118,6 +118,7 @@ class Study:
         linear: str | Sequence[str] | None = None,
         worksheet: str | None = None,
         label: str | None = None,
+        describe: Mapping[str, Any] | None = None,
         or_open: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
@@ -133,7 +134,7 @@ class Study:
             variables such as {"heat": (20.0, 90.0)}, a list of tuples [(0, 1), (0, 1)], or a space
             file, whose name ends in .toml or .json. Or `kb.Arms.from_gram(matrix, values=names)`,
             candidates that are known by their similarity. Of a space and of a similarity, the
-            following arguments up to `label` are the target and the direction only.
+            following arguments up to `describe` are the target and the direction only.
         target
             Name of the measured quantity ("value" unless given), also with its direction as on the
             command line: "cost:minimize".
@@ -153,6 +154,12 @@ class Study:
         label
             The column that names the rows: text, each name once. Then `label="A7"` names a row in
             `tell`, `correct`, `withdraw` and `explain`.
+        describe
+            Column of text -> a file or a DataFrame with descriptors of its values, such as
+            {"ligand": "descriptors.csv"}. It has a column of the values, called as the column of
+            the table or the first one, and columns of numbers or text. The more alike their
+            descriptors, the more alike are two values to the model. A value that is not in the file
+            is compared by its name, as without descriptors. All are stored with the study.
         **settings
             The following, all of which `change` takes too:
 
@@ -169,6 +176,7 @@ class Study:
             "linear": linear,
             "worksheet": worksheet,
             "label": label,
+            "describe": describe,
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
         place = read_place(candidates, [one.name for one in measured], options)

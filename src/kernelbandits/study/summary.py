@@ -14,9 +14,10 @@ from kernelbandits.study.batches import Batch
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
+from kernelbandits.study.premises import broken_premises, broken_regret_premises
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
-from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
+from kernelbandits.study.stopping import stop
 from kernelbandits.study.target_models import describe_targets, find_front_points
 from kernelbandits.study.values import Explained, Replayed, Status, Waiting
 
@@ -64,6 +65,8 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         space=candidates.summarise().get("space"),
         targets=describe_targets(answers) if state.settings.combined else (),
         front=find_front_points(state, candidates) if state.settings.combined else (),
+        regret=answers.describe_regret("so far"),
+        regret_certificate=answers.regret_certificate,
     )
 
 

@@ -426,19 +426,27 @@ class Status(Readable):
     """Each of several targets; () for one."""
     front: tuple[FrontPoint, ...] = ()
     """The Pareto front of what was measured, with several targets."""
+    regret: str = ""
+    """What all results lost at most, in words, if that is proved; else ""."""
+    regret_certificate: float | None = None
+    """That number, in the target's units."""
 
     @property
     def sentence(self) -> str:
-        """Three lines: how far the study is, the likely best, and whether to stop."""
+        """Three lines: how far the study is, the likely best, and whether to stop.
+
+        A fourth says what all results lost at most, if that is proved.
+        """
         counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
         failed = f", {self.failed} failed" if self.failed else ""
         goal = f" (goal: {self.goal})" if self.goal else ""
         aim = f"{self.place}: {self.direction} {self.target}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
+        regret = f"\nregret so far: {self.regret}" if self.regret else ""
         return (
             f"{aim}, {self.extent}; {counts}{failed}\n"
             f"likely best: {likely}\n"
-            f"may I stop? {self.stop.sentence}"
+            f"may I stop? {self.stop.sentence}{regret}"
         )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -99,7 +99,12 @@ def find_roles(
     allowed: str | None,
     notices: Notices,
     label: str | None = None,
+    described: Iterable[str] = (),
 ) -> Roles:
+    """Find what the columns are for, by what is named and by what they hold.
+
+    described: columns of text of whose values more is known than their names.
+    """
     price, permit, naming = (
         find_role(table, wanted, what, notices)
         for wanted, what in ((cost, "cost"), (allowed, "allowed"), (label, "the label"))
@@ -114,7 +119,8 @@ def find_roles(
         other = naming not in {*named, price, permit}
         checks.needs(other, origin(table).source, "a label that is a column of its own", naming)
         check_label(table, naming)
-    chosen = named or find_default(table, {price, permit, naming, *results}, notices)
+    known = [find_role(table, name, "descriptors", notices) for name in described]
+    chosen = named or find_default(table, {price, permit, naming, *results}, notices, known)
     for one, found in zip(targets, results, strict=True):
         if not named and found is None and origin(table).source != ARRAY:
             notice_no_target(table, one, chosen, notices)
@@ -128,7 +134,7 @@ def find_roles(
 
 
 def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> str | None:
-    """Return the column that holds the cost, or says which rows are allowed."""
+    """Return the column that holds the cost, says which rows are allowed, or has descriptors."""
     if wanted is None:
         return None
     found = find_column(table.columns, wanted, origin(table).source, f"a column for {what}")
@@ -219,11 +225,19 @@ def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[s
     return check_distinct(origin(table).source, found)
 
 
-def find_default(table: Table, taken: Iterable[str | None], notices: Notices) -> list[str]:
-    """Return all columns without another role that are neither empty nor mere names of rows."""
+def find_default(
+    table: Table,
+    taken: Iterable[str | None],
+    notices: Notices,
+    described: Collection[str | None] = (),
+) -> list[str]:
+    """Return all columns without another role that are neither empty nor mere names of rows.
+
+    Names of which descriptors are known are not mere names.
+    """
     free = [name for name in table.columns if name not in set(taken)]
     filled = [name for name in free if not is_empty(table, name)]
-    labels = [name for name in filled if is_label(table, name)]
+    labels = [name for name in filled if name not in described and is_label(table, name)]
     chosen = [name for name in filled if name not in labels] or text_labels(table, labels)
     for name in free:
         if name not in chosen:
@@ -332,27 +346,30 @@ def check_words(table: Table, name: str) -> None:
         raise ValueError(f"{origin(table).source} needs yes or no {where}, got {words[i]!r}")
 
 
-def remark_table(table: Table, roles: Roles) -> Iterator[str]:
-    """Yield what is worth knowing about a table that was taken as it came."""
+def remark_table(table: Table, roles: Roles, described: Collection[str] = ()) -> Iterator[str]:
+    """Yield what is worth knowing about a table that was taken as it came.
+
+    described: columns of text of whose values more is known than their names.
+    """
     yield from origin(table).notices
     for name in roles.chosen:
-        remark = remark_text if column_kind(table, name) == TEXT else remark_codes
-        yield from remark(table, name)
+        if column_kind(table, name) == TEXT:
+            yield from remark_text(table, name, name in described)
+        else:
+            yield from remark_codes(table, name)
     yield from remark_header(table)
     yield from remark_decimals(table)
     yield from remark_totals(table)
 
 
-def remark_text(table: Table, name: str) -> Iterator[str]:
+def remark_text(table: Table, name: str, described: bool) -> Iterator[str]:
     """Yield remarks on a column that is read as text, and on what else may be meant by it."""
     values = list(dict.fromkeys(column_texts(table, name)))
     if len(values) == 1:
         return
     shown = ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
-    yield (
-        f"column {name!r} is text with {len(values)} different values ({shown}); "
-        "any two of them are equally far apart"
-    )
+    equal = "" if described else "; any two of them are equally far apart"
+    yield f"column {name!r} is text with {len(values)} different values ({shown}){equal}"
     parsed = column_numbers(table, name)
     numbers = len(np.unique(parsed[~np.isnan(parsed)]))
     if numbers:

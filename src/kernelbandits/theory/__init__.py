@@ -11,13 +11,20 @@ from kernelbandits import runtime
 if TYPE_CHECKING:
     from kernelbandits.theory.as_played import PlayedBound, effective_level
     from kernelbandits.theory.bands import Band, confidence_band
-    from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
+    from kernelbandits.theory.bounds import (
+        RegretBound,
+        first_useful,
+        largest_useful_noise,
+        regret_bound,
+    )
     from kernelbandits.theory.designer import DesignedLaw, bound_factor, design
     from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
+    from kernelbandits.theory.gaps import GapBound
     from kernelbandits.theory.high_probability import HighProbabilityBound
     from kernelbandits.theory.information import InformationGain, growth, information_gain
     from kernelbandits.theory.law_constants import Constants, constants
     from kernelbandits.theory.law_moments import LawMoments
+    from kernelbandits.theory.noise_free import NoiseFreeBound, noise_free_bound
     from kernelbandits.theory.paper_theorems import Theorem, linear_gain, theorems
     from kernelbandits.theory.rates import gain_exponent, rate_text
     from kernelbandits.theory.sublinearity import Sublinear, sublinear
@@ -26,13 +33,15 @@ if TYPE_CHECKING:
 HOMES = {
     "as_played": ("PlayedBound", "effective_level"),
     "bands": ("Band", "confidence_band"),
-    "bounds": ("RegretBound", "first_useful", "regret_bound"),
+    "bounds": ("RegretBound", "first_useful", "largest_useful_noise", "regret_bound"),
     "designer": ("DesignedLaw", "bound_factor", "design"),
     "gains": ("GAINS", "GreedyGain", "analytic_gain", "gain_term"),
+    "gaps": ("GapBound",),
     "high_probability": ("HighProbabilityBound",),
     "information": ("InformationGain", "growth", "information_gain"),
     "law_constants": ("Constants", "constants"),
     "law_moments": ("LawMoments",),
+    "noise_free": ("NoiseFreeBound", "noise_free_bound"),
     "paper_theorems": ("Theorem", "linear_gain", "theorems"),
     "rates": ("gain_exponent", "rate_text"),
     "sublinearity": ("Sublinear", "sublinear"),
@@ -45,10 +54,12 @@ __all__ = [
     "Band",
     "Constants",
     "DesignedLaw",
+    "GapBound",
     "GreedyGain",
     "HighProbabilityBound",
     "InformationGain",
     "LawMoments",
+    "NoiseFreeBound",
     "PlayedBound",
     "RegretBound",
     "Sublinear",
@@ -65,7 +76,9 @@ __all__ = [
     "gain_term",
     "growth",
     "information_gain",
+    "largest_useful_noise",
     "linear_gain",
+    "noise_free_bound",
     "rate_text",
     "regret_bound",
     "sublinear",

@@ -14,13 +14,16 @@ is not small enough, three prices are weighed against each other: a larger d; th
 which lose at most 2 D each, and after which L >= ln(1 + n inf k / ridge); and a threshold b > 1,
 for a weight w >= b makes the played bonus as wide as a band that is b times wider. docs/theory.md
 has the proof.
+
+The same formula covers an error of the model, restarts and late results, by the three last fields
+of `TheorySetting`, and orthonormal arms, where a fourth price may be paid in place of the others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +50,7 @@ class PlayedBound:
     """The same, with the root of the mean of E(c + w^+ + (w - E w)^+ / P(w >= b))^2 in the place of
     c + C2 + C3' C1 / P(w >= b), c = band / width."""
     trivial: float
-    """2 D sqrt(sup k) T"""
+    """2 D sqrt(sup k) T, and 2 eps T more for a model with an error of eps"""
     delta: float
     """The delta with which the policy plays."""
     level: float
@@ -60,6 +63,8 @@ class PlayedBound:
     information_gain: float
     conditions: str
     """What makes the played width valid at this level."""
+    premises: str = ""
+    """What is assumed besides: of the arms, of the model, of restarts, of late results."""
 
     @property
     def value(self) -> float:
@@ -83,10 +88,10 @@ class PlayedBound:
                 f" {least:.4g}, says no more than the trivial {self.trivial:.4g}."
             )
         return (
-            f"If gamma_T <= {self.information_gain:.4g} and the policy plays with delta = "
-            f"{self.delta:.3g}, the expected regret after T = {self.horizon} rounds is at most "
-            f"{least:.4g}, {100 * least / self.trivial:.3g} % of the trivial {self.trivial:.4g}: "
-            f"{self.conditions}."
+            f"If gamma_T <= {self.information_gain:.4g}{self.premises} and the policy plays with "
+            f"delta = {self.delta:.3g}, the expected regret after T = {self.horizon} rounds is at "
+            f"most {least:.4g}, {100 * least / self.trivial:.3g} % of the trivial "
+            f"{self.trivial:.4g}: {self.conditions}."
         )
 
 
@@ -146,23 +151,34 @@ class Price:
     log_inverse: float
     """ln(1/d); infinite for d = 0."""
     threshold: float
+    missed: float = 0.0
+    """The expected number of rounds that are lost because the best arm is underrated."""
 
     @property
     def level(self) -> float:
         return math.exp(-self.log_inverse)
 
     def cost(self, setting: TheorySetting) -> float:
-        """Return what the first n rounds and a failure of the band cost at most.
+        """Return what the first n rounds, a failure of the band and the error cost at most.
 
-        2 D sqrt(sup k) (n + T d)
+        2 D sqrt(sup k) (n blocks + T d + missed) + 2 eps T
         """
-        gap = setting.trivial / setting.horizon
-        return gap * self.first_rounds + setting.trivial * self.level
+        rounds = setting.blocks * self.first_rounds + setting.horizon * self.level + self.missed
+        return setting.largest_gap * rounds + 2 * setting.error * setting.horizon
 
 
-def played_bound(moments: LawMoments, setting: TheorySetting, smallest: float = 0.0) -> PlayedBound:
+def played_bound(
+    moments: LawMoments,
+    setting: TheorySetting,
+    smallest: float = 0.0,
+    *,
+    orthonormal: bool = False,
+    premises: str = "",
+) -> PlayedBound:
     """Return the smallest bounds over all prices; the fields describe that of the smaller one."""
     tried = list(prices(setting, smallest))
+    if orthonormal:
+        tried += [replace(price, threshold=1.0, missed=missed_rounds(setting)) for price in tried]
     by_maximum = cheapest(setting, tried, moments.expected_maximum)
     by_square = cheapest(setting, tried, lambda c, b: math.sqrt(moments.mean_square(c, b)))
     price = min(by_maximum, by_square, key=lambda found: found[0])[1]
@@ -177,7 +193,20 @@ def played_bound(moments: LawMoments, setting: TheorySetting, smallest: float = 
         setting.horizon,
         setting.gain,
         describe(price, setting, smallest),
+        premises,
     )
+
+
+def missed_rounds(setting: TheorySetting) -> float:
+    """Return an upper bound of the expected number of rounds in which a worse arm is played while
+    f(x*) > mean(x*) + width sd(x*), on orthonormal arms.
+
+    sum_{N < T} delta / sqrt(1 + N M) <= delta (1 + 2 (sqrt(1 + (T - 1) M) - 1) / M),
+    M = k(x, x) / ridge
+    """
+    ratio, last = setting.largest / setting.ridge, setting.horizon - 1
+    # The last term without the difference of two numbers that may be nearly equal.
+    return setting.delta * (1 + 2 * last / (1 + math.sqrt(1 + last * ratio)))
 
 
 Factor = Callable[[float, float], float]
@@ -204,10 +233,16 @@ def bonuses(setting: TheorySetting, price: Price, factor: Factor) -> float:
     factor(c, b) width sqrt(2 T ridge gamma M / ln(1 + M)),  c = band / width
     """
     width = setting.width(setting.log_inverse)
-    share = band_width(setting, price.log_inverse, 2 * setting.gain) / width
+    share = band_share(setting, price)
     return multiply(
         factor(share, price.threshold), width, math.sqrt(2 * setting.potential), setting.reach
     )
+
+
+def band_share(setting: TheorySetting, price: Price) -> float:
+    """Return c = band / width at L = 2 gamma, both widened by the error of the model."""
+    band = band_width(setting, price.log_inverse, 2 * setting.gain) + setting.widening
+    return band / setting.width(setting.log_inverse)
 
 
 def prices(setting: TheorySetting, smallest: float, levels: Array | None = None) -> Iterator[Price]:
@@ -216,8 +251,9 @@ def prices(setting: TheorySetting, smallest: float, levels: Array | None = None)
     `levels` has the values of ln(1/d), by default a grid around ln(2 D T), and the effective level.
     """
     usual = math.log(max(setting.trivial, 1.0)) + LEVELS * math.log(10) / 2
-    for rounds in map(float, first_rounds(setting.horizon, smallest)):
-        least = math.log1p(rounds * smallest / setting.ridge)
+    for rounds in map(float, first_rounds(setting.learnt_rounds, smallest)):
+        # The rule knows L only without the results that are pending.
+        least = max(0.0, math.log1p(rounds * smallest / setting.ridge) - setting.pending)
         own = own_log_inverse(setting, least)
         tried = [own, *usual] if levels is None else levels
         for log_inverse in map(float, tried):
@@ -264,6 +300,11 @@ def band_width(setting: TheorySetting, log_inverse: float, log_det: float) -> fl
 def describe(price: Price, setting: TheorySetting, smallest: float) -> str:
     """Say which condition makes the price valid, with its numbers."""
     level = f"d = {price.level:.3g}"
+    if price.missed:
+        return (
+            f"of the rounds in which f(x*) exceeds mean + width sd, at most {price.missed:.4g} "
+            f"play a worse arm in expectation, and f leaves the band of level {level} otherwise"
+        )
     if price.threshold > 1:
         reason = (
             f"a weight w >= {price.threshold:.4g} makes the played bonus as wide as the band of "

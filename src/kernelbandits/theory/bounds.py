@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, overload
 
 from kernelbandits import checks
 from kernelbandits.theory.as_played import PlayedBound, played_bound
+from kernelbandits.theory.gaps import GapBound, gap_bound
 from kernelbandits.theory.high_probability import HighProbabilityBound, high_probability_bound
 from kernelbandits.theory.information import InformationGain
 from kernelbandits.theory.law_constants import Constants, constants
@@ -36,7 +37,26 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 """The names of the bounds in tables and plots."""
 
-FORMS = ("repaired", "as_played", "high_probability")
+FORMS = (
+    "repaired",
+    "as_played",
+    "high_probability",
+    "orthonormal",
+    "gap",
+    "misspecified",
+    "drifting",
+    "delayed",
+)
+OWN_INPUTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "high_probability": ("played_delta",),
+        "gap": ("gap",),
+        "misspecified": ("error",),
+        "drifting": ("error", "block"),
+        "delayed": ("pending",),
+    }
+)
+"""The inputs that only some forms take."""
 LONGEST = 10**12
 """The largest horizon that `first_useful` tries."""
 
@@ -155,6 +175,38 @@ def regret_bound(
     played_delta: float | None = ...,
     form: Literal["high_probability"],
 ) -> HighProbabilityBound: ...
+@overload
+def regret_bound(
+    exploration: Any,
+    horizon: int,
+    information_gain: float | InformationGain,
+    *,
+    noise_scale: float,
+    norm_bound: float,
+    ridge: float = ...,
+    largest: float = ...,
+    smallest: float = ...,
+    delta: float | None = ...,
+    gap: float | None = ...,
+    form: Literal["gap"],
+) -> GapBound: ...
+@overload
+def regret_bound(
+    exploration: Any,
+    horizon: int,
+    information_gain: float | InformationGain,
+    *,
+    noise_scale: float,
+    norm_bound: float,
+    ridge: float = ...,
+    largest: float = ...,
+    smallest: float = ...,
+    delta: float | None = ...,
+    error: float | None = ...,
+    block: int | None = ...,
+    pending: float | None = ...,
+    form: Literal["orthonormal", "misspecified", "drifting", "delayed"],
+) -> PlayedBound: ...
 def regret_bound(
     exploration: Any,
     horizon: int,
@@ -167,8 +219,12 @@ def regret_bound(
     smallest: float = 0.0,
     delta: float | None = None,
     played_delta: float | None = None,
+    gap: float | None = None,
+    error: float | None = None,
+    block: int | None = None,
+    pending: float | None = None,
     form: str = "repaired",
-) -> RegretBound | PlayedBound | HighProbabilityBound:
+) -> RegretBound | PlayedBound | HighProbabilityBound | GapBound:
     """Return the bounds of Theorem 1 for the regret of a Generic-GP policy.
 
     Parameters
@@ -180,6 +236,7 @@ def regret_bound(
         Number of rounds T.
     information_gain
         An upper bound of gamma_T at this ridge: a number, or the result of `information_gain`.
+        With form "drifting" it is that of one block, gamma_N.
     noise_scale
         R: the noise is R-sub-Gaussian.
     norm_bound
@@ -188,18 +245,34 @@ def regret_bound(
         sup k(x, x), 1 for the usual kernels.
     smallest
         inf k(x, x), where it is known: 1 for stationary kernels. If it is positive, L grows at
-        least like ln t, which the forms "as_played" and "high_probability" can use.
+        least like ln t, which all forms but "repaired" can use.
     delta
-        "repaired" and "as_played": the delta with which the policy plays, by default
-        min(1, 1 / (2 D T)) and 1/2. "high_probability": the probability with which the bound may
+        The delta with which the policy plays, by default 1/2, and min(1, 1 / (2 D T)) with form
+        "repaired". With form "high_probability" it is the probability with which the bound may
         fail, by default 0.05.
     played_delta
         With form "high_probability" only: the delta with which the policy plays, by default 1/2.
+    gap
+        With form "gap": every arm but the best is worse by at least this much.
+    error
+        With form "misspecified": by how much f may differ from a function of norm D. With form
+        "drifting": by how much the functions of a block may differ from one function of norm D.
+    block
+        With form "drifting": the rule begins anew after so many rounds.
+    pending
+        With form "delayed": the most that results which are not yet known add to
+        log det(I + K / ridge). For batches that end when it has grown by ln(1 + C), this is
+        ln(1 + C); for results that come late it is 2 I, I their information, at most 2 gamma_m for
+        m results.
     form
-        "repaired": bounds of the expected regret as printed, repaired and tightened, a
-        `RegretBound`. "as_played": a bound of the expected regret for the rule as it is played, a
-        `PlayedBound`. "high_probability": a bound of the regret that holds with probability
-        1 - delta, a `HighProbabilityBound`.
+        What is bounded, and under which assumptions. "repaired": the expected regret as printed,
+        repaired and tightened, a `RegretBound`. "as_played": the expected regret of the rule as it
+        is played, a `PlayedBound`. "high_probability": the regret itself, with probability
+        1 - delta, a `HighProbabilityBound`. "gap": for laws with finitely many values, a
+        `GapBound` that grows like a power of ln T. A `PlayedBound` too: "orthonormal", for arms
+        with k(x, x') = 0, any law and any R and D; "misspecified" and "drifting", for a rule whose
+        width is wider by error sqrt((t - 1) / ridge), t the round of the block; "delayed", for a
+        rule that learns results late.
 
     Examples
     --------
@@ -212,37 +285,43 @@ def regret_bound(
     2205
     >>> round(regret_bound(PointMass(1), 10_000, 20.0, form="high_probability", **told).value)
     2166
+    >>> bandit = {"noise_scale": 1.0, "norm_bound": 0.1}  # R / D = 10, and ten orthonormal arms
+    >>> gain = 5 * math.log1p(10**7)
+    >>> for form in ("as_played", "orthonormal"):
+    ...     bound = regret_bound(PointMass(1), 10**8, gain, form=form, **bandit)
+    ...     print(form, f"{bound.value / bound.trivial:.3f}")
+    as_played 0.640
+    orthonormal 0.200
+    >>> small = {"noise_scale": 0.05, "norm_bound": 1.0}
+    >>> round(regret_bound(PointMass(1), 10**8, gain, form="gap", gap=0.5, **small).by_gap)
+    3805
     """
     chosen = checks.one_of("regret_bound", "form", form, FORMS)
     rounds = checks.whole("regret_bound", "horizon", horizon)
     least = checks.nonnegative("regret_bound", "smallest", smallest)
-    gain = gain_at(information_gain, rounds, ridge)
+    inputs = {"gap": gap, "error": error, "block": block, "pending": pending}
+    own = own_inputs(chosen, {"played_delta": played_delta} | inputs)
+    gain = gain_at(information_gain, own.get("block", rounds), ridge)
     played = {
         "repaired": delta,
-        "as_played": 0.5 if delta is None else delta,
         "high_probability": 0.5 if played_delta is None else played_delta,
-    }[chosen]
-    checks.needs(
-        chosen == "high_probability" or played_delta is None,
-        "regret_bound",
-        f"delta, not played_delta, as the delta of the rule with form {chosen!r}",
-        played_delta,
+    }.get(chosen, 0.5 if delta is None else delta)
+    setting = TheorySetting(
+        rounds,
+        gain,
+        noise_scale,
+        norm_bound,
+        ridge,
+        largest,
+        played,
+        **{name: own[name] for name in ("error", "block", "pending") if name in own},
     )
-    setting = TheorySetting(rounds, gain, noise_scale, norm_bound, ridge, largest, played)
     checks.needs(least <= largest, "regret_bound", "smallest <= largest", (smallest, largest))
-    if chosen == "as_played":
-        moments = LawMoments.of(exploration, rounds)
-        checks.needs(
-            not moments.realised,
-            "regret_bound",
-            "a law or schedule for an expected regret (a list of laws that were chosen from the "
-            'past differs from run to run: form="high_probability")',
-            "a list of laws",
-        )
-        return played_bound(moments, setting, least)
     if chosen == "high_probability":
         failure = checks.inside("regret_bound", "delta", 0.05 if delta is None else delta)
         return high_probability_bound(LawMoments.of(exploration, rounds), setting, failure, least)
+    if chosen != "repaired":
+        return expected_bound(chosen, LawMoments.of(exploration, rounds), setting, least, gap)
     found = constants_at(exploration, rounds)
     bounds = (
         printed_bound(found, setting),
@@ -250,6 +329,73 @@ def regret_bound(
         tight_bound(found, setting),
     )
     return RegretBound(*bounds, setting.trivial, setting.delta, found, gain, largest)
+
+
+def expected_bound(
+    form: str, moments: LawMoments, setting: TheorySetting, smallest: float, gap: float | None
+) -> PlayedBound | GapBound:
+    """Return the bound of the expected regret for the rule as it is played, by its form."""
+    checks.needs(
+        not moments.realised,
+        "regret_bound",
+        "a law or schedule for an expected regret (a list of laws that were chosen from the "
+        'past differs from run to run: form="high_probability")',
+        "a list of laws",
+    )
+    if form == "as_played":
+        return played_bound(moments, setting, smallest)
+    # The own proof of an adaptive schedule is for the plain setting.
+    plain = moments.drop_certificate()
+    if form == "gap":
+        return gap_bound(plain, setting, smallest, checks.positive("regret_bound", "gap", gap))
+    premises, orthonormal = premises_of(form, setting), form == "orthonormal"
+    checks.needs(
+        not orthonormal or smallest in (0, setting.largest),
+        "regret_bound",
+        "smallest = largest (or not given) with form 'orthonormal'",
+        (smallest, setting.largest),
+    )
+    found = played_bound(plain, setting, smallest, orthonormal=orthonormal, premises=premises)
+    if not orthonormal:
+        return found
+    # There the own proof holds as well, and either bound may be the smaller one.
+    own = played_bound(moments, setting, smallest, premises=premises)
+    return min(found, own, key=lambda bound: min(bound.as_played, bound.mean_square))
+
+
+def own_inputs(form: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs that this form takes besides those of all; refuse those of another one."""
+    taken = OWN_INPUTS.get(form, ())
+    for name, value in given.items():
+        if name in taken and name != "played_delta":
+            checks.needs(value is not None, "regret_bound", f"{name} with form {form!r}", value)
+        elif name not in taken:
+            instead = (
+                "delta, not played_delta, as the delta of the rule"
+                if (name == "played_delta")
+                else f"no {name}"
+            )
+            checks.needs(value is None, "regret_bound", f"{instead} with form {form!r}", value)
+    return {name: given[name] for name in taken}
+
+
+def premises_of(form: str, setting: TheorySetting) -> str:
+    """Say what a form assumes besides what all forms do, as part of its sentence."""
+    if form == "orthonormal":
+        return f", k(x, x) = {setting.largest:g} and k(x, x') = 0 for any two arms"
+    if form == "delayed":
+        return (
+            f", the results that are not yet known add at most {setting.pending:.4g} to "
+            "log det(I + K / ridge)"
+        )
+    widened = f"the width is wider by {setting.error:g} sqrt((t - 1)/ridge)"
+    if form == "misspecified":
+        return f", f is within {setting.error:g} of a function of norm D, {widened}"
+    return (
+        f" for N = {setting.block} rounds in place of T, the functions of each block of N rounds "
+        f"are within {setting.error:g} of one of norm D, the rule begins anew with each block, "
+        f"{widened}, t the round of the block,"
+    )
 
 
 def constants_at(exploration: Any, horizon: int) -> Constants:
@@ -332,8 +478,37 @@ def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -
     return high
 
 
-def is_vacuous_at(bound_at: Callable[[int], Any], horizon: int) -> bool:
-    """Tell whether the bound at this T is vacuous."""
-    bound = bound_at(horizon)
+def is_vacuous_at(bound_at: Callable[[Any], Any], place: float) -> bool:
+    """Tell whether the bound at this T, or at this R, is vacuous."""
+    bound = bound_at(place)
     checks.needs(hasattr(bound, "vacuous"), "first_useful", "a function T -> RegretBound", bound)
     return bool(bound.vacuous)
+
+
+def largest_useful_noise(bound_at: Callable[[float], Any], noise_scale: float) -> float | None:
+    """Return the largest R up to `noise_scale` at which the bound is below 2 D T, to 0.1 %.
+
+    The search bisects. The bound at the R that is returned is informative; one at a larger R may be
+    only if the bound does not grow with R. The result is None if no R is small enough, not even 0,
+    and 0 if none above a millionth of `noise_scale` is.
+
+    Examples
+    --------
+    >>> from kernelbandits import PointMass
+    >>> def bound_at(R):
+    ...     return regret_bound(PointMass(1), 1000, 20.0, noise_scale=R, norm_bound=1)
+    >>> bound_at(1.0).vacuous, round(largest_useful_noise(bound_at, 1.0), 3)
+    (True, 0.425)
+    """
+    high = checks.scale("largest_useful_noise", "noise_scale", noise_scale)
+    if not is_vacuous_at(bound_at, high):
+        return high
+    if is_vacuous_at(bound_at, 0.0):
+        return None
+    low = 1e-6 * high
+    if is_vacuous_at(bound_at, low):
+        return 0.0
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_vacuous_at(bound_at, middle) else (middle, high)
+    return low

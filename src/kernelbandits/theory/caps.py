@@ -23,6 +23,9 @@ from kernelbandits.kernels import Block, Extent, Kernel
 ROUNDING = 1 + 1e-10
 """More than the rounding error of a sum of logarithms, so that the bound stays an upper bound."""
 
+MOST_ORTHONORMAL = 2000
+"""Up to this many arms it is tried whether they are orthonormal."""
+
 Domain = Arms | Box
 
 
@@ -41,6 +44,17 @@ def largest_value(kernel: Kernel, domain: Domain) -> float:
 def smallest_value(kernel: Kernel, domain: Domain) -> float:
     """Return a lower bound of inf k(x, x) over the domain; 0 where none is known."""
     return kernel.diagonal_range(extent_of(domain))[0]
+
+
+def is_orthonormal(kernel: Kernel, domain: Domain) -> bool:
+    """Tell whether k(x, x) is the same on all arms, and k(x, x') = 0 for any two.
+
+    Rewards of one arm then say nothing of another one. On more than 2000 arms the answer is no.
+    """
+    if isinstance(domain, Box) or len(domain) > MOST_ORTHONORMAL:
+        return False
+    matrix = np.asarray(kernel(domain.points, domain.points))
+    return bool((matrix == matrix[0, 0] * np.eye(len(matrix))).all())
 
 
 def bound_by_traces(blocks: Sequence[Block], largest: float, rounds: float, ridge: float) -> float:

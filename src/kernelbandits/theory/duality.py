@@ -74,9 +74,12 @@ class Dual:
         """Return the same problem for -f: minus its upper bound is the lower bound of f."""
         return replace(self, spectrum=self.spectrum.scale_rewards(-1.0))
 
-    def against(self, arm: int, prior: Array) -> Dual:
-        """Return the problem for f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""
-        return replace(self, spectrum=self.spectrum.against(arm, prior), prior=prior)
+    def against(self, arms: Indices, shares: Array, prior: Array) -> Dual:
+        """Return the problem for f(x) - sum_i p_i f(x_i) instead of f(x).
+
+        prior = |k(., x) - sum_i p_i k(., x_i)|^2
+        """
+        return replace(self, spectrum=self.spectrum.against(arms, shares, prior), prior=prior)
 
     def band(self) -> tuple[Array, Array]:
         """Return the smallest and the largest f(x) over both balls, on all arms."""

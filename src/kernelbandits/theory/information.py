@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box
+from kernelbandits.formatting import format_rounded
 from kernelbandits.kernels import Block, Kernel, as_kernel
 from kernelbandits.theory.boxes import bends, bound_peak, count_cells, grid, is_certifiable
 from kernelbandits.theory.caps import bound_by_traces, extent_of, largest_value
@@ -312,7 +313,7 @@ class Enclosure:
 
 def format_gap(value: float) -> str:
     """Write the gap with two digits, rounded up."""
-    return f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value)):g}"
+    return format_rounded(value, 2, ROUND_CEILING)
 
 
 def whole_rounds(design: Design) -> Array:

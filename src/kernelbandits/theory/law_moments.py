@@ -27,6 +27,9 @@ from kernelbandits.exploration.tails import area
 from kernelbandits.theory.law_constants import Constants, constants, laws_of
 from kernelbandits.theory.rounds import Laws, LawTable, Single, tabulate_laws
 
+ROUNDING = 1e-12
+"""By how much the probabilities of a law may differ from 1 in sum."""
+
 
 @dataclass(frozen=True, eq=False)
 class LawMoments:
@@ -38,6 +41,8 @@ class LawMoments:
     """Whether these are laws that a schedule chose from the past, as they were chosen."""
     certified: float = math.inf
     """How many bonuses a round costs at most by the schedule's own proof (`bonuses_per_round`)."""
+    least_of_histories: float = math.inf
+    """The smallest probability of a value over all histories, for a schedule that looks at them."""
     _known: dict[float, tuple[float, float, float]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -66,7 +71,9 @@ class LawMoments:
         if limits is None:
             return cls(found, laws_of(chosen, horizon))
         own = getattr(chosen.source, "bonuses_per_round", math.inf)
-        return cls(found, tabulate_laws({Bernoulli(limits[0]): horizon}), certified=own)
+        least = min(limits[0], 1 - limits[1])
+        laws = tabulate_laws({Bernoulli(limits[0]): horizon})
+        return cls(found, laws, certified=own, least_of_histories=least)
 
     @classmethod
     def of_chosen_laws(cls, laws: Iterable[Law], horizon: int) -> LawMoments:
@@ -106,6 +113,17 @@ class LawMoments:
         """Whether every weight is known before it is drawn, as that of UCB is."""
         return bool((self.moments[:, 2] == 0).all())
 
+    @cached_property
+    def smallest_chances(self) -> Array:
+        """The smallest probability of a value of each law; 0 for a law that is not discrete."""
+        found = np.concatenate([least_chances(law) for law in self.laws])
+        return np.asarray(np.minimum(found, self.least_of_histories))
+
+    @property
+    def least_chance(self) -> float:
+        """q: the smallest probability of a value of a weight; 0 for a continuous law."""
+        return float(self.smallest_chances.min())
+
     def chances_above(self, threshold: float) -> Array:
         """Return P(w >= b) of each law; b <= 1 counts as 1."""
         if threshold <= 1:
@@ -117,6 +135,18 @@ class LawMoments:
         first, second, _ = self._averages(max(1.0, threshold))
         own = self.certified**2 if threshold <= 1 else math.inf
         return min(share**2 + 2 * share * first + second, own)
+
+    def largest_square(self, share: float, threshold: float) -> float:
+        """Return max_t E (c + w^+ + e / q_t)^2 / (smallest probability of a value of w_t)."""
+        above = self.chances_above(max(1.0, threshold))
+        if not (above > 0).all():
+            return math.inf
+        size, square, excess, excess_square, product = self.moments.T
+        with np.errstate(all="ignore"):
+            first = size + excess / above
+            second = square + 2 * product / above + excess_square / above**2
+            found = float(((share**2 + 2 * share * first + second) / self.smallest_chances).max())
+        return found if math.isfinite(found) else math.inf
 
     def expected_maximum(self, share: float, threshold: float) -> float:
         """Return an upper bound of E max_t (c + |w_t| + e_t / q_t).
@@ -160,6 +190,16 @@ def is_sequence_of_laws(exploration: Any) -> bool:
 
 def rounds_of(law: LawTable | Single) -> Array:
     return np.asarray(law.counts if isinstance(law, LawTable) else [law.count], dtype=float)
+
+
+def least_chances(law: LawTable | Single) -> Array:
+    """Return the smallest positive probability of a value of each law; 0 for a continuous one."""
+    if isinstance(law, Single):
+        return np.zeros(1)
+    # A table may leave the value 0 out; it has the rest of the probability.
+    rest = 1 - law.chances.sum(1, keepdims=True)
+    every = np.hstack([law.chances, np.where(rest > ROUNDING, rest, 0.0)])
+    return np.asarray(np.where(every > 0, every, np.inf).min(1))
 
 
 def chance_above(law: LawTable | Single, threshold: float) -> Array:

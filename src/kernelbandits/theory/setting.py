@@ -1,4 +1,8 @@
-"""T, gamma, R, D, ridge, sup k and delta of a regret bound, and the terms that all bounds share."""
+"""What a regret bound is told: T, gamma, R, D, ridge, sup k, delta; the terms that bounds share.
+
+Three numbers describe what else may differ: an error of the model, restarts, and results that come
+late. docs/theory.md has the proofs.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,22 @@ class TheorySetting:
     ridge: float
     largest: float
     given_delta: float | None
+    error: float = 0.0
+    """eps: by how much f may differ from a function of norm D, in all rounds of a block."""
+    block: int | None = None
+    """N: the rule begins anew after so many rounds; None where it never does."""
+    pending: float = 0.0
+    """The most that results which are not yet known add to log det(I + K / ridge)."""
 
     def __post_init__(self) -> None:
         owner = "regret_bound"
+        checks.scale(owner, "error", self.error)
+        checks.nonnegative(owner, "pending", self.pending)
+        # Its exponential must be a number.
+        checks.needs(self.pending <= 1000, owner, "pending <= 1000", self.pending)
+        if self.block is not None:
+            rounds = checks.whole(owner, "block", self.block)
+            checks.needs(rounds <= self.horizon, owner, f"block <= T = {self.horizon}", rounds)
         checks.nonnegative(owner, "information_gain", self.gain)
         checks.scale(owner, "noise_scale", self.noise_scale)
         checks.positive(owner, "norm_bound", checks.scale(owner, "norm_bound", self.norm_bound))
@@ -37,9 +54,24 @@ class TheorySetting:
             )
 
     @property
+    def largest_gap(self) -> float:
+        """2 D sqrt(sup k): no two values of a function of norm D differ by more."""
+        return 2 * self.norm_bound * math.sqrt(self.largest)
+
+    @property
     def trivial(self) -> float:
-        """2 D sqrt(sup k) T."""
-        return 2 * self.norm_bound * math.sqrt(self.largest) * self.horizon
+        """2 D sqrt(sup k) T, and 2 eps T more where f may differ from a function of norm D."""
+        return self.largest_gap * self.horizon + 2 * self.error * self.horizon
+
+    @property
+    def learnt_rounds(self) -> int:
+        """The rounds after which the rule begins anew: N, or T."""
+        return self.horizon if self.block is None else self.block
+
+    @property
+    def blocks(self) -> int:
+        """How often the rule begins: T / N, rounded up."""
+        return -(-self.horizon // self.learnt_rounds)
 
     @property
     def delta(self) -> float:
@@ -74,14 +106,22 @@ class TheorySetting:
     def width(self, logarithm: float) -> float:
         """Return the width at L = 2 gamma, with c = `logarithm` = ln(1/delta).
 
-        D + (R / sqrt(ridge)) sqrt(2 gamma + 2 c)
+        D + (R / sqrt(ridge)) sqrt(2 gamma + 2 c) + eps sqrt((N - 1) / ridge)
         """
-        return self.norm_bound + multiply(self.spread, math.sqrt(2 * self.gain + 2 * logarithm))
+        noise = multiply(self.spread, math.sqrt(2 * self.gain + 2 * logarithm))
+        return self.norm_bound + noise + self.widening
+
+    @property
+    def widening(self) -> float:
+        """eps sqrt((N - 1) / ridge): what errors of eps in the rewards of a block do to the mean,
+        in multiples of sd."""
+        return multiply(self.error, math.sqrt((self.learnt_rounds - 1) / self.ridge))
 
     @property
     def reach(self) -> float:
-        """sqrt(T gamma ridge)"""
-        return multiply(math.sqrt(self.horizon), math.sqrt(self.gain), math.sqrt(self.ridge))
+        """exp(pending / 2) sqrt(T blocks gamma ridge)"""
+        roots = (self.horizon, self.blocks, self.gain, self.ridge)
+        return multiply(math.exp(self.pending / 2), *map(math.sqrt, roots))
 
     @property
     def potential(self) -> float:

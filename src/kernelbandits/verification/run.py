@@ -13,6 +13,8 @@ from kernelbandits import checks
 from kernelbandits.processes import Mapper
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.verification.as_played import check_as_played, check_high_probability
+from kernelbandits.verification.certificate import check_certificate
+from kernelbandits.verification.consequences import check_consequences
 from kernelbandits.verification.constants import check_constants
 from kernelbandits.verification.coverage import check_coverage
 from kernelbandits.verification.errata import ERRATA
@@ -32,6 +34,8 @@ TOPICS: Mapping[str, Topic] = {
     "regret": check_regret,
     "as-played": check_as_played,
     "high-probability": check_high_probability,
+    "certificate": check_certificate,
+    "consequences": check_consequences,
     "lower-bound": check_lower_bound,
     **ERRATA,
 }
@@ -40,6 +44,7 @@ SLOWEST = (
     "coverage",
     "regret",
     "as-played",
+    "consequences",
     "optimism",
     "E10",
     "high-probability",

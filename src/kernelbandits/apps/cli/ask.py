@@ -65,7 +65,9 @@ EXPLAIN = """Explain why a row was suggested, by the results known at that time.
 The answer shows the estimate and standard deviation of the row, why it was preferred, and the row
 with the best estimate at that time. The reason is the expected improvement (goal find), what the
 result was expected to teach for later rounds (goal earn), or the exploration weight and confidence
-width. A row chosen by another revision of auto is explained by what was stored with it.
+width. A row chosen by another revision of auto is explained by what was stored with it. With a
+named policy whose noise_scale, norm_bound, centre and spread were given, the answer also says what
+the results before it lost at most.
 
 Examples:
 

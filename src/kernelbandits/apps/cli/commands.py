@@ -75,7 +75,7 @@ Dask = Annotated[
 
 PAPER_HELP = """Reproduce the paper's experiments and check its claims.
 
-The results are the regret figure with its five panels (PNG, SVG), summary.csv, rounds.npz,
+The results are the regret figure with a panel for each problem (PNG, SVG), summary.csv, rounds.npz,
 claims.md and report.html, which holds everything on one page. If the command is interrupted, repeat
 it: it goes on where it stopped.
 
@@ -105,7 +105,9 @@ column is scaled to [0, 1], and a note says so; `unit_columns=false` keeps the u
 
 The results are the ranking and the regret curves (PNG, SVG), ranking.csv, ranking-overall.csv,
 summary.csv, rounds.npz and report.html, which holds everything on one page. If the command is
-interrupted, repeat it: it goes on where it stopped.
+interrupted, repeat it: it goes on where it stopped. With --theory, theory.csv has for each policy
+the bound of its regret, if it has one, and its certificate: what its own rewards prove that it lost
+at most, with probability 0.95, if R and D are true.
 
 Examples:
 
@@ -313,7 +315,11 @@ def run(
     ] = None,
     with_theory: Annotated[
         bool,
-        typer.Option("--theory", help="Show the regret bounds beside the regrets in report.html."),
+        typer.Option(
+            "--theory",
+            help="Show proved bounds and regret certificates beside the regrets, in report.html "
+            "and theory.csv.",
+        ),
     ] = False,
     output: Annotated[
         Path | None,

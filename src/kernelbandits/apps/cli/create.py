@@ -11,7 +11,14 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.apps.cli import screen
-from kernelbandits.apps.cli.arguments import Given, Place, Quiet, options, read_names
+from kernelbandits.apps.cli.arguments import (
+    Given,
+    Place,
+    Quiet,
+    options,
+    read_assignments,
+    read_names,
+)
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
     open_study,
@@ -47,6 +54,12 @@ Columns of numbers are scaled to [0, 1] for the model. A column of ratios, such 
 0.001, 0.01, 0.1, 1 and 10, is scaled by its logarithms: each one that --log names, and by default
 those whose values are positive, span at least a factor of 1000 and are much more evenly spread by
 their logarithms. A note then says so, and --linear keeps the values of a column.
+
+Any two values of a column of text, such as ligands, are equally far apart for the model, unless
+--describe gives a file with descriptors of them: a column of the values, called as the column of
+the table or the first one, and columns of numbers or text. Values are then the more alike, the more
+alike their descriptors are. A value that the file lacks is compared by its name, as without
+descriptors. They are copied into the study too.
 
 A space takes the place of the table: ranges of real and whole numbers, choices, and constraints,
 from a TOML or JSON file (--space) or from options. Any point of it may then be suggested. A range
@@ -88,6 +101,9 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --target stability \
 --log hours --linear T
+
+    kernelbandits study create coupling.db --candidates reactions.csv --target yield \
+--describe ligand=ligands.csv
 
     kernelbandits study create films.db --candidates films.csv --target stability --noise 0.02 \
 --rounds 40
@@ -213,6 +229,8 @@ def create(
     measured = read_target(target, direction)
     where = read_place(source)
     given["columns"] = read_names("--columns", columns)
+    if given.get("describe"):
+        given["describe"] = read_assignments("create", "--describe", given["describe"])
     if own:
         given["settings"] = own
     with Study.create(place, where, **measured, **given, or_open=or_open) as study:
@@ -351,6 +369,9 @@ def print_study(console: Console, created: Mapping[str, Any], place: str, begun:
         print_line(console, f"{done} {title(created['place'])}: {size}, {how}.")
         if created["log"]:
             print_line(console, f"The model uses log10 of {', '.join(map(cell, created['log']))}.")
+        for name, descriptors in created["described"].items():
+            size = format_count(len(descriptors), "descriptor")
+            print_line(console, f"The model compares the values of {cell(name)} by {size}.")
     aim = f"{created['direction']} {cell(created['target'])}"
     if "targets" in created:
         aim += f" of {', '.join(cell(one['name']) for one in created['targets'])}"

@@ -34,11 +34,13 @@ it is named too, and where the model predicts no better than the mean of the res
 With a tolerance the answer to "may I stop?" is yes if the likely best is within the tolerance of
 the best row with a probability of at least 95 %. If nothing is left to find, it is yes too.
 Trials that wait for a result are listed with the time since they were asked for. --details adds
-the policy, its fitted model and what theory guarantees.
+the policy, its fitted model and what theory guarantees. With a named policy whose noise_scale,
+norm_bound, centre and spread were given, "regret so far" says what all results together lost at
+most, compared with the best row every time.
 
 JSON: told, pending, failed, best (row, mean, low, high, probability, comparison, may_be_luck,
-untested, caution, or null), stop (may_stop, left, probability, sentence), goal, noise, rounds, and
-more.
+untested, caution, or null), stop (may_stop, left, probability, sentence), regret_certificate (a
+number, or null where nothing is proved), goal, noise, rounds, and more.
 
 Examples:
 

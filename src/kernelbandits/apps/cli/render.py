@@ -150,6 +150,7 @@ def print_status(
         "likely best": status.best.sentence if status.best else "no results yet",
         "may I stop?": stop_sentence(status, place),
     }
+    about |= {"regret so far": status.regret} if status.regret else {}
     about |= {cell(one.name): one.sentence for one in status.targets}
     if details:
         about |= {

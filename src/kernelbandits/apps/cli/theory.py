@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from kernelbandits.apps.cli import progress, screen
 from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
 from kernelbandits.codec import to_json
 from kernelbandits.domains import Arms, Box
-from kernelbandits.formatting import format_number
+from kernelbandits.formatting import format_number, format_rounded
 from kernelbandits.problems import LowerBound
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
@@ -137,7 +138,15 @@ def theory(
 
 def compute_answers(calculation: Calculation, plot: bool) -> None:
     """Compute everything that takes time or may fail, before anything is printed."""
-    names = ("least", "high_probability", "theorems", "premises", "lower_bound", "useful")
+    names = (
+        "least",
+        "high_probability",
+        "theorems",
+        "premises",
+        "lower_bound",
+        "useful",
+        "useful_noise",
+    )
     for name in (*names, "sublinear", *(["against_horizon"] if plot else [])):
         getattr(calculation, name)
 
@@ -317,6 +326,7 @@ def sentences(calculation: Calculation) -> Iterator[str]:
     yield calculation.least.sentence
     if calculation.least.vacuous:
         yield from describe_useful_horizon(calculation)
+        yield describe_useful_noise(calculation)
     if calculation.sublinear is not None:
         yield calculation.sublinear.sentence
     if calculation.beyond is not None:
@@ -337,6 +347,18 @@ def describe_useful_horizon(calculation: Calculation) -> Iterator[str]:
         yield f"A T with an informative bound was not searched: {calculation.why_not_searched}."
     elif calculation.beyond is None:
         yield f"No T up to 10^{calculation.searched_decades} with an informative bound was found."
+
+
+def describe_useful_noise(calculation: Calculation) -> str:
+    """Say at which R / D a vacuous bound would be informative at the same T."""
+    at = f"At T = {calculation.horizon:,}"
+    known = "" if calculation.gain is None else " and with the gain given"
+    least = calculation.useful_noise
+    if not least:
+        return f"{at}{known} no R is small enough: more rounds are needed."
+    ratio = format_rounded(least / calculation.norm_bound, 3, ROUND_FLOOR)
+    here = calculation.noise_scale / calculation.norm_bound
+    return f"{at}{known} the bound is informative if R/D <= {ratio}; here R/D = {here:.3g}."
 
 
 def write_files(calculation: Calculation, files: Path, plot: bool) -> None:

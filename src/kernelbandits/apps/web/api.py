@@ -7,6 +7,7 @@ then counts once, and is answered in the same way each time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import pandas as pd
@@ -209,20 +210,30 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
     checks.needs(len(given) == 1, "create", "one of csv, rows and space", len(given))
     measured = [one for one in (body.target, body.targets) if one is not None]
     checks.needs(len(measured) == 1, "create", "target or targets", len(measured))
-    settings = body.model_dump(exclude={"name", "csv", "rows", "space"}, exclude_none=True)
+    sources = {"name", "csv", "rows", "space", "describe"}
+    settings = body.model_dump(exclude=sources, exclude_none=True)
     if body.targets is not None:
         settings["targets"] = [read_wanted(one) for one in body.targets]
     notices = remark_pairs(body.space)
-    if body.space is not None:
-        study = lab.library.create(body.name, space_from_file(body.space), **settings)
-    elif body.rows is not None:
-        study = lab.library.create(body.name, frame_of(body.rows), **settings)
-    else:
-        upload = lab.uploads.add((body.csv or "").encode(), f"{body.name}.csv")
-        try:
-            study = lab.library.create(body.name, upload.path, **settings)
-        finally:
-            lab.uploads.remove(upload)
+    with ExitStack() as stack:
+
+        def keep(text: str, name: str) -> Any:
+            upload = lab.uploads.add(text.encode(), f"{name}.csv")
+            stack.callback(lab.uploads.remove, upload)
+            return upload.path
+
+        if body.space is not None:
+            candidates = space_from_file(body.space)
+        elif body.rows is not None:
+            candidates = frame_of(body.rows)
+        else:
+            candidates = keep(body.csv, body.name)
+        if body.describe is not None:
+            settings["describe"] = {
+                name: keep(table, name) if isinstance(table, str) else frame_of(table)
+                for name, table in body.describe.items()
+            }
+        study = lab.library.create(body.name, candidates, **settings)
     return answer({"name": body.name, "notices": [*notices, *study.candidates.notices]}, 201)
 
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from kernelbandits.analysis.sensitivity import RIDGE_ONE, ByRidge, Effects
 from kernelbandits.canvas import (
+    LegendAbove,
     Margins,
     draw_legend,
     draw_panels,
     grid_of,
+    legend_goes_above,
     marker_of,
     plain_ticks,
     save,
@@ -34,6 +36,7 @@ WIDE, NARROW, MANY_COLUMNS = 0.5, 0.34, 20
 MAP_MARGINS = Margins(left=3.2, below=1.35, above=0.75)
 READING_MARGINS = Margins(left=1.8, below=1.6, above=0.75)
 """Readings have longer names than settings, and claims without problems shorter ones."""
+RIDGES = "solid: ridge 1, dotted: ridge R²\nIGP-UCB, GP-TS: ridge 1 + 2/T"
 VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not tested": "–"}
 
 
@@ -95,19 +98,23 @@ def field_of(x: int, y: int, verdict: str) -> Any:
 
 def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
     """Draw regret against R, solid at ridge 1 and dotted at ridge R^2, to separate two effects."""
-    rows, columns = grid_of(len(effects) + 1)
-    with draw_panels(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
+    above = legend_goes_above(len(effects))
+    rows, columns = grid_of(len(effects) + (not above))
+    names = [label for policies in effects.values() for label in policies]
+    legend = LegendAbove(list(dict.fromkeys(names)), RIDGES, 4.2 * columns, 10.0)
+    margins = Margins(head=legend.height if above else 0.0)
+    size = 4.2 * columns, 3.3 * rows + margins.head
+    with draw_panels(rows, columns, size, margins) as (figure, grid):
         axes = list(grid.flat)
         for axis, (title, policies) in zip(axes, effects.items(), strict=False):
             draw_effects(axis, policies, noise_scales)
             axis.set_title(title)
             axis.set_xlabel("noise scale R given to the policies")
             axis.set_ylabel("mean regret at T")
-        draw_legend(
-            axes[len(effects)],
-            axes[0],
-            "solid: ridge 1, dotted: ridge R²\n(IGP-UCB, GP-TS: 1 + 2/T)",
-        )
+        if above:
+            legend.draw(figure, axes[0])
+        else:
+            draw_legend(axes[len(effects)], axes[0], RIDGES)
         for axis in axes[len(effects) + 1 :]:
             axis.set_axis_off()
         return save(figure, path)

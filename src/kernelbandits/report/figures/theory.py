@@ -13,6 +13,7 @@ from kernelbandits.canvas import (
     Margins,
     draw_panels,
     marker_of,
+    names_across,
     plain_ticks,
     save,
     shorten_label,
@@ -38,13 +39,12 @@ CEILING: dict[str, Any] = {
     "ms": 5,
 }
 DOTTED = (0, (1, 1.5))
+CERTIFICATE: dict[str, Any] = {"lw": 1.2, "ls": (0, (7, 2, 1, 2, 1, 2))}
 DASHED: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (4, 3))}
-DASH, LINE = 4.0, 0.21
-"""Points of a dash, inches of a line of the legend."""
+DASH, LINE, LETTERS = 4.0, 0.21, 9.5
+"""Points of a dash; inches of a line of the legend, and points of its letters."""
 LEGEND = 0.35
 """The share of the panel of bounds below which its legend stands."""
-HANDLE, LETTER = 0.75, 0.08
-"""Inches that a name of the legend takes for its stroke, and for each letter."""
 BOUNDS: Mapping[str, dict[str, Any]] = {
     "printed": {"color": "#999999", "lw": 1.2, "ls": (0, (4, 3))},
     "repaired": {"color": PALETTE[1], "lw": 1.6},
@@ -60,7 +60,7 @@ def guarantee_figure(
 ) -> str:
     """Draw for each problem the regrets with their bounds, and below them the log-determinants."""
     columns = min(3, len(panels))
-    blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns)
+    blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns, LETTERS)
     lower = any(item.least is not None for found in panels.values() for item in found)
     policies, lines = policy_handles(labels), line_handles(lower)
     margins = Margins(
@@ -79,17 +79,16 @@ def guarantee_figure(
             draw_regrets(grid[2 * row, column], drawn, labels)
             draw_log_dets(grid[2 * row + 1, column], drawn, labels)
             grid[2 * row, column].set_title(title)
-        top: Any = {"loc": "upper left", "frameon": False, "fontsize": 9.5, "borderaxespad": 0.2}
+        top: Any = {
+            "loc": "upper left",
+            "frameon": False,
+            "fontsize": LETTERS,
+            "borderaxespad": 0.2,
+        }
         figure.legend(handles=policies, ncols=across, bbox_to_anchor=(0, 1), **top)
         below = 1 - LINE * -(-len(policies) // across) / size[1]
         figure.legend(handles=lines, bbox_to_anchor=(0, below), **top)
         return save(figure, path)
-
-
-def names_across(labels: Sequence[str], width: float) -> int:
-    """Return how many names fit side by side into a legend of that many inches."""
-    longest = max((len(shorten_label(label)) for label in labels), default=1)
-    return max(1, int(width / (HANDLE + LETTER * longest)))
 
 
 def solid_style(labels: Sequence[str], label: str) -> dict[str, Any]:
@@ -105,6 +104,9 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
         axis.plot(item.rounds, item.regret, **solid_style(labels, item.policy))
         if item.least is not None:
             draw_least(axis, item, item.least, style_of(labels, item.policy)["color"])
+        if item.certified is not None:
+            colour = style_of(labels, item.policy)["color"]
+            axis.plot(item.horizons, item.certified[0], color=colour, **CERTIFICATE)
     bounded = {
         item.policy: (item, item.proved) for item in found if not isinstance(item.proved, str)
     }
@@ -163,8 +165,10 @@ def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
 def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
     axis.set_axis_on()
     for item in found:
+        if not item.ridge:
+            continue
         axis.plot(item.rounds, item.log_det, **solid_style(labels, item.policy))
-    for item in {item.ridge: item for item in found}.values():
+    for item in {item.ridge: item for item in found if item.ridge}.values():
         axis.plot(item.horizons, 2 * item.gain, **CEILING)
     axis.set_xscale("log")
     axis.set_ylim(0, None)
@@ -188,6 +192,9 @@ def line_handles(lower: bool) -> list[Any]:
 
     bound = Line2D([], [], **DASHED, label="above: min(bound, 2DT), in the policy's colour")
     trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, which no regret exceeds")
+    certificate = Line2D(
+        [], [], color=DASHED["color"], **CERTIFICATE, label="above: certified regret"
+    )
     least = Line2D(
         [],
         [],
@@ -197,7 +204,7 @@ def line_handles(lower: bool) -> list[Any]:
         label="above: least regret at T that is proved",
     )
     ceiling = Line2D([], [], **CEILING, label="below: 2γ, which no policy exceeds")
-    return [bound, trivial, *([least] if lower else []), ceiling]
+    return [bound, certificate, trivial, *([least] if lower else []), ceiling]
 
 
 def calculation_figure(found: Calculation, path: Path) -> str:

@@ -135,6 +135,7 @@ def status_table(view: View) -> dict[str, Any]:
         ("likely best", view.status.best.sentence if view.status.best else "not known yet"),
         ("may I stop?", view.status.stop.sentence),
     ]
+    rows += [("regret so far", view.status.regret)] if view.status.regret else []
     rows += [(one.name, one.sentence) for one in view.status.targets]
     if view.status.waiting:
         rows.append(("pending", describe_pending(view)))

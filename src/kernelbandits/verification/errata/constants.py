@@ -66,6 +66,32 @@ def check_mixture_theorem(effort: Effort) -> Iterator[CheckedStatement]:
             holds=exact <= bound,
             should_hold=should_hold,
         )
+    yield from check_circular_maximum()
+
+
+def check_circular_maximum() -> Iterator[CheckedStatement]:
+    """Check E5: the maximal inequality of sub-Gaussian weights is applied to all weights.
+
+    Their maximum is bounded by that of weights that are drawn in every round, plus 1.
+    """
+    rho, sigma, horizon = 0.99, 0.01, 1000
+    exact = constants(Mixture((rho, 1 - rho), (PointMass(1.0), Gaussian(0.0, sigma))), horizon).c2
+    normal = sigma * math.sqrt(2 * math.log(2 * horizon))
+    for name, bound, should_hold in (
+        (
+            "as argued in step (b): E max |w_t| over all rounds <= sigma sqrt(2 ln 2T)",
+            normal,
+            False,
+        ),
+        ("meant: E max |w_t| <= 1 + sigma sqrt(2 ln 2T)", 1 + normal, True),
+    ):
+        yield CheckedStatement(
+            f"{name}; rho = {rho:g}, sigma = {sigma:g}, T = {horizon}",
+            f"C2 <= {bound:.4f}",
+            f"{exact:.4f}",
+            holds=exact <= bound,
+            should_hold=should_hold,
+        )
 
 
 def check_conditional_optimism(effort: Effort) -> Iterator[CheckedStatement]:
