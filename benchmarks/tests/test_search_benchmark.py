@@ -342,7 +342,7 @@ def test_a_function_of_many_variables_has_its_minimum_in_no_corner_and_not_in_th
         assert away.min() >= 0.099
 
 
-@pytest.mark.parametrize("name", (*functions.HELD_OUT, *functions.MANY_HELD_OUT))
+@pytest.mark.parametrize("name", [*functions.HELD_OUT, *functions.MANY_HELD_OUT])
 def test_no_search_finds_less_than_the_minimum_of_a_held_out_function(name):
     function = functions.FUNCTIONS[name]
     unit = np.random.default_rng(1).random((100_000, function.dimension))

@@ -442,3 +442,23 @@ class TestSpacesThatCanBeListed:
             policy.tell(choice, float(bowl(np.array(seen[-1]) / 60)))
         assert "draw_chance" not in choice.note
         assert max(seen.count(one) for one in seen) <= 3
+
+
+class TestManyVariables:
+    @pytest.mark.parametrize("d", [1, 2, 10, 20, 30])
+    def test_points_are_as_many_lengthscales_apart_whatever_the_number_of_variables(self, d):
+        """Two points drawn from the cube differ by 1/6 in the mean square of each coordinate."""
+        policy = kb.Auto(kb.Box((0.0,) * d, (1.0,) * d), goal="find")
+        lengths = np.array(policy.calibration.lengthscales)
+        assert (1 / (6 * lengths**2)).sum() == pytest.approx(math.exp(2) / 6)
+
+    def test_it_finds_the_two_of_twenty_variables_that_matter_and_their_best_values(self):
+        matters = [4, 17]
+        policy = kb.Auto(kb.Box((0.0,) * 20, (1.0,) * 20), goal="find", seed=2)
+        for _ in range(40):
+            choice = policy.ask()
+            policy.tell(choice, float(bowl(choice.x[matters])))
+        assert sorted(np.argsort(policy.calibration.lengthscales)[:2].tolist()) == matters
+        # Of 40 points at random the best has a regret of about 0.01: the area of the ellipse
+        # (x - 0.6)^2 + 2 (y - 0.3)^2 < r is pi r / sqrt(2), and 1 / 40 for r = 0.011.
+        assert bowl(policy.recommend()[matters]) > -0.002
