@@ -96,7 +96,8 @@ GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits, ..."""
 MANY, GROWTH_OF_MANY = 10, 1.03
 """... and with the goal find on a box of at least MANY columns. So many lengthscales are learnt for
-longer: fits so close together lowered the regret by a fifth (docs/decisions/0031)."""
+longer: fits so close together lowered the regret after 60 results by a fifth
+(docs/decisions/0031)."""
 NOISY = 1e-3
 """On a box, from this noise variance on, in squared spreads of the rewards, the noise counts as
 real: a function without noise has less of it once some rewards are known."""
