@@ -1,21 +1,24 @@
-"""The boxes: twenty test functions, cropped where the minimum would lie in the middle.
+"""The boxes: test functions, cropped or shifted where the minimum would lie in the middle.
 
 value = (worst - f(x)) / (worst - min f), worst the greatest f among 2^16 Sobol points
 
-On the twelve functions of `DEVELOPMENT` the default of the package was chosen. On the eight of
-`HELD_OUT` nothing was chosen, and nothing should be. Where f spans many decades, ln(1 + f) is
+On the twelve functions of `DEVELOPMENT` and the six of `MANY_DEVELOPMENT`, which have 10 to 30
+variables, the default of the package was chosen. On the eight of `HELD_OUT` and the five of
+`MANY_HELD_OUT` nothing was chosen, and nothing should be. Where f spans many decades, ln(1 + f) is
 searched instead: otherwise almost every point would be within 1e-4 of the range.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kernelbandits.problems import functions
+from kernelbandits.problems import formulas, functions
 from kernelbandits.problems.functions import TestFunction
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -128,6 +131,79 @@ def trid(x: Array) -> Array:
     return value
 
 
+def log_rosenbrock(x: Array) -> Array:
+    """ln(1 + f), f of Rosenbrock: a curved valley."""
+    value: Array = np.log1p(formulas.rosenbrock(x))
+    return value
+
+
+def log_dixon_price(x: Array) -> Array:
+    """ln(1 + f), f(x) = (x_1 - 1)^2 + sum over i = 2, ..., d of i (2 x_i^2 - x_(i-1))^2."""
+    number = np.arange(2, x.shape[1] + 1)
+    rest = (number * (2 * x[:, 1:] ** 2 - x[:, :-1]) ** 2).sum(1)
+    value: Array = np.log1p((x[:, 0] - 1) ** 2 + rest)
+    return value
+
+
+def rotated_ellipsoid(x: Array) -> Array:
+    """f(x) = |W Q x|^2 with an orthogonal Q: a bowl whose axes are not those of the box.
+
+    W = diag(10^((i - 1) / (d - 1))), so its longest axis is ten times its shortest one. Q has the
+    entries sqrt(2 / (d + 1)) sin(i j pi / (d + 1)).
+    """
+    d = x.shape[1]
+    number = np.arange(1, d + 1)
+    rotation = math.sqrt(2 / (d + 1)) * np.sin(np.outer(number, number) * math.pi / (d + 1))
+    value: Array = ((x @ rotation * 10 ** ((number - 1) / (d - 1))) ** 2).sum(1)
+    return value
+
+
+def shift(
+    name: str, formula: Callable[[Array], Array], width: float, minimiser: tuple[float, ...]
+) -> TestFunction:
+    """The function on a cube of this width, with the minimiser at a random place in it.
+
+    Each of its coordinates is 0.1 to 0.3 of the width away from the middle, on a random side.
+    """
+    d = len(minimiser)
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    away = generator.uniform(0.1, 0.3, d) * generator.choice([-1, 1], d)
+    lower = np.array(minimiser) - width * (0.5 + away)
+    return make_function(
+        name, formula, tuple(lower.tolist()), tuple((lower + width).tolist()), minimiser
+    )
+
+
+def mirror(function: TestFunction) -> TestFunction:
+    """The function with every second coordinate reversed: its minimiser is in no diagonal place."""
+    signs = np.where(np.arange(function.dimension) % 2, -1.0, 1.0)
+
+    def formula(x: Array) -> Array:
+        return function.formula(x * signs)
+
+    turned = tuple(tuple((signs * point).tolist()) for point in function.minimisers)
+    return replace(function, formula=formula, minimisers=turned)
+
+
+def embed(function: TestFunction, dimension: int) -> TestFunction:
+    """The function of some of many variables, at random places; the others change nothing."""
+    name = f"{function.name}-of-{dimension}"
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    places = generator.permutation(dimension)[: function.dimension]
+
+    def formula(x: Array) -> Array:
+        return function.formula(x[:, places])
+
+    def place(values: Any, rest: float) -> tuple[float, ...]:
+        row = np.full(dimension, rest)
+        row[places] = values
+        return tuple(row.tolist())
+
+    lower, upper = place(function.lower, 0.0), place(function.upper, 1.0)
+    minimisers = tuple(place(point, 0.5) for point in function.minimisers)
+    return TestFunction(name, name, formula, lower, upper, minimisers, function.minimum)
+
+
 def crop(function: TestFunction, lower: float | tuple[float, ...], upper: Any) -> TestFunction:
     """The function on a smaller box; minimisers outside it are left out."""
     d = function.dimension
@@ -199,6 +275,31 @@ FUNCTIONS = {
         make_function("trid6", trid, (-36.0,) * 6, (36.0,) * 6, (6.0, 10.0, 12.0, 12.0, 10.0, 6.0)),
     )
 }
+FUNCTIONS |= {
+    function.name: function
+    for function in (
+        shift("ackley20", formulas.ackley, 30.0, (0.0,) * 20),
+        shift("levy10", formulas.levy, 20.0, (1.0,) * 10),
+        shift("log-rosenbrock10", log_rosenbrock, 6.0, (1.0,) * 10),
+        mirror(
+            make_function(
+                "styblinski-tang10", styblinski_tang, (-5.0,) * 10, (5.0,) * 10, (STYBLINSKI,) * 10
+            )
+        ),
+        embed(FUNCTIONS["hartmann6"], 25),
+        embed(FUNCTIONS["branin"], 30),
+        shift("griewank20", griewank, 600.0, (0.0,) * 20),
+        shift(
+            "log-dixon-price12",
+            log_dixon_price,
+            6.0,
+            tuple(2.0 ** -(1 - 2.0 ** (1 - i)) for i in range(1, 13)),
+        ),
+        shift("rotated-ellipsoid15", rotated_ellipsoid, 10.0, (0.0,) * 15),
+        embed(FUNCTIONS["shekel7"], 24),
+        embed(FUNCTIONS["mccormick"], 30),
+    )
+}
 HELD_OUT = (
     "log-beale",
     "mccormick",
@@ -210,6 +311,25 @@ HELD_OUT = (
     "trid6",
 )
 """The functions that chose nothing."""
+MANY_DEVELOPMENT = (
+    "ackley20",
+    "levy10",
+    "log-rosenbrock10",
+    "styblinski-tang10",
+    "hartmann6-of-25",
+    "branin-of-30",
+)
+"""The functions of many variables on which the default of the package was chosen."""
+MANY_HELD_OUT = (
+    "griewank20",
+    "log-dixon-price12",
+    "rotated-ellipsoid15",
+    "shekel7-of-24",
+    "mccormick-of-30",
+)
+"""The functions of many variables that chose nothing."""
 NAMES = tuple(FUNCTIONS)
-DEVELOPMENT = tuple(name for name in NAMES if name not in HELD_OUT)
-"""The functions on which the default of the package was chosen."""
+DEVELOPMENT = tuple(
+    name for name in NAMES if name not in (*HELD_OUT, *MANY_DEVELOPMENT, *MANY_HELD_OUT)
+)
+"""The functions of few variables on which the default of the package was chosen."""

@@ -58,9 +58,10 @@ Each contestant measures rows of a real table, one after the other or in batches
 evaluates points of a box. Simple regret is a share of the range: the value of the best row minus
 that of the row measured best, or recommended, in true values. The search score is simple regret
 averaged over t = {", ".join(map(str, SCORED))} measurements and over the tables of a group; the
-regret after {MARKS[-1]} is shown and is not part of it. There are four groups: tables and functions
+regret after {MARKS[-1]} is shown and is not part of it. There are six groups: tables and functions
 on which nothing was chosen, those on which the default of kernelbandits was, rough tables, on which
-it was too, and tables with permuted values. Noise is Gaussian with
+it was too, tables with permuted values, and functions of 10 to 30 variables that chose nothing and
+that chose. Noise is Gaussian with
 a standard deviation that is a share of the range. It belongs to the table, the seed and the number
 of the measurement, so all contestants share it, and nobody is told it. Candidates are the
 different rows of the describing columns; repeated measurements of the table are averaged. Seeds
@@ -117,10 +118,12 @@ def strongest_logei(searches: Searches, kind: str) -> Comparison | None:
 
 
 def list_goals(rows: Sequence[Searched], group: Group) -> list[Row]:
-    goals = [goal for batch in BATCHES for goal in table_goals(rows, group, batch)]
-    if not group.functions:
-        return goals
-    return goals + [goal for noise in BOX_NOISES for goal in box_goals(rows, group, noise)]
+    goals: list[Row] = []
+    if group.tables:
+        goals += [goal for batch in BATCHES for goal in table_goals(rows, group, batch)]
+    if group.functions:
+        goals += [goal for noise in BOX_NOISES for goal in box_goals(rows, group, noise)]
+    return goals
 
 
 def table_goals(rows: Sequence[Searched], group: Group, batch: int) -> Iterator[Row]:
@@ -217,7 +220,8 @@ def group_parts(rows: Sequence[Searched], group: Group) -> Iterator[list[str]]:
     """
     yield [f"## {group.title}", group.about, text_of_unplayed(rows, group)]
     if figure.list_panels(rows, group):
-        yield [f"![Regret of each contestant on the {group.name} tables]({group.figure})"]
+        places = "tables" if group.tables else "functions"
+        yield [f"![Regret of each contestant on the {group.name} {places}]({group.figure})"]
     of_tables, of_functions = f"tables {group.kind}", f"functions {group.kind}"
     goals = list_goals(rows, group)
     sections = {
