@@ -16,7 +16,7 @@ import numpy as np
 from kernelbandits import widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.exploration import Bernoulli, Categorical, Gaussian, Law, PointMass
-from kernelbandits.policies import GenericGP
+from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import ArmPosterior
 from kernelbandits.streams import Streams
 from kernelbandits.theory import regret_bound
@@ -293,14 +293,13 @@ def check_gap_regret(effort: Effort) -> CheckedStatement:
 # A model with an error, and functions that drift.
 
 
-class WidenedGP(GenericGP):
+class WidenedGP(IndexPolicy):
     """Generic-GP with the width of EC-GP-UCB, D + (R / sqrt(ridge)) s + eps sqrt((t - 1)/ridge)."""
 
     def __init__(self, domain: Any, kernel: Any, exploration: Any, error: float) -> None:
-        told = {"noise_scale": NOISE_SCALE, "norm_bound": NORM_BOUND}
-        super().__init__(domain, kernel, exploration, delta=DELTA, ties="lowest", **told)
+        super().__init__(domain, kernel, ridge=1.0, ties="lowest")
         width = widths.bogunovic_krause(NOISE_SCALE, NORM_BOUND, 1.0, DELTA, error)
-        self._set_rule(width, exploration, error=error)
+        self._set_rule(width, exploration, error=error, gain="realised")
 
 
 def check_errors_of_the_model(effort: Effort) -> Iterator[CheckedStatement]:

@@ -30,8 +30,8 @@ to be wrong, for example misprints of the paper; for them the expected verdict i
 code is 0 if every verdict is as expected, and 1 if not.
 
 Topics: constants, potential, optimism, martingale, coverage, regret, as-played, high-probability,
-certificate, lower-bound, and E1 to E10 and E12 for the errors of the paper (`errata` stands for all
-of them: `--only errata`).
+certificate, consequences, lower-bound, and E1 to E10 and E12 for the errors of the paper (`errata`
+stands for all of them: `--only errata`).
 
 Symbols: f is the unknown function, x* its maximiser, R the noise scale, D the bound of the norm of
 f, T the number of rounds, w the exploration weight, mean and sd the posterior mean and standard
