@@ -1081,14 +1081,14 @@ def is_listed(place: Place) -> bool:
 
 
 def draw_by_worth(worth: Array, u: float) -> tuple[int, float]:
-    """Draw a position by a uniform number, each with a probability in proportion to exp(4 worth).
+    """Draw a position by a uniform number, each with a probability in proportion to exp(20 worth).
 
     Returned are the position and its probability. The worth is a logarithm.
 
     >>> import numpy as np
-    >>> position, chance = draw_by_worth(np.log([1.0, 2.0]), 0.5)
+    >>> position, chance = draw_by_worth(np.log([0.9, 1.0]), 0.5)
     >>> position, round(chance, 3)
-    (1, 0.941)
+    (1, 0.892)
     """
     chances = np.exp(POWER * (worth - worth.max()))
     chances /= chances.sum()
