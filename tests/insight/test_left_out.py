@@ -322,7 +322,7 @@ def test_the_log_odds_are_those_of_two_densities_of_each_result_given_the_others
         expected += norm.logpdf(measured[i], predicted[i], 0.2) - from_hat
     found = example(measured, predicted, sd)
     assert found.log_odds == pytest.approx(expected, rel=1e-12)
-    assert found.trust == pytest.approx(1 / (1 + math.exp(-0.15 * expected)), rel=1e-12)
+    assert found.trust == pytest.approx(1 / (1 + math.exp(-0.1 * expected)), rel=1e-12)
     assert found.upper_spread == pytest.approx((1.3 + 0.9) / 2 - 0.45)
 
 

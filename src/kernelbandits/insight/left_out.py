@@ -39,7 +39,7 @@ NORMAL_MEDIAN = 1.4826
 """The sd of a normal law, in medians of its size."""
 USEFUL = 0.3
 """The share of the variance of held-out results from which predictions are called useful."""
-TEMPER = 0.15
+TEMPER = 0.1
 """What the log odds for the model count. The scales were fitted to the results that are left out,
 and on tables with permuted values, where no model predicts, the log odds still spread with a
 standard deviation of 5. Chosen on 21 tables, each left out in turn (docs/decisions/0029)."""
@@ -152,7 +152,7 @@ class LeaveOneOut:
     def trust(self) -> float:
         """The probability that the model predicts, and the rows are not as drawn from a hat:
 
-        1 / (1 + exp(-0.15 log_odds))
+        1 / (1 + exp(-0.1 log_odds))
         """
         return float(expit(TEMPER * self.log_odds))
 
