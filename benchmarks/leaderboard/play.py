@@ -175,8 +175,8 @@ def play_game(game: BoardGame) -> BoardRow:
         game.horizon,
         game.version,
         game.seeds,
-        cell.contender.label,
         source_hash(),
+        machine.processor(),
         **found,
     )
 

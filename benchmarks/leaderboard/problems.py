@@ -81,7 +81,9 @@ def draw_rkhs(kernel: Kernel, dimension: int, candidates: int, group: str) -> Bo
 
 def take_function(name: str, norm_bound: float) -> BoardProblem:
     """Return a test function of the paper on 50 candidates."""
-    about = f"the function of the paper on 50 points of its box, scaled to [0, 1], D = {norm_bound:g}"
+    about = (
+        f"the function of the paper on 50 points of its box, scaled to [0, 1], D = {norm_bound:g}"
+    )
     build = partial(kb.problem, name, candidates=50, noise=NOISE)
     return BoardProblem(KNOWN, build, kb.Matern(0.2, nu=1.5), about, norm_bound)
 

@@ -25,9 +25,9 @@ class BoardRow:
     horizon: int
     version: str
     seeds: tuple[int, ...]
-    title: str
     code: str
     """Eight digits for the source of the package."""
+    processor: str
     status: str
     reason: str = ""
     """Why it was not played."""
@@ -69,7 +69,7 @@ class BoardRow:
 
         ln(R(T) / R(T/10)) / ln 10
 
-        >>> row = BoardRow("p", "q", 100, "1", (0,), "Q", "", PLAYED, regret=(20.0,), early=(2.0,))
+        >>> row = BoardRow("p", "q", 100, "1", (0,), "", "", PLAYED, regret=(20.0,), early=(2.0,))
         >>> round(row.exponent, 6)
         1.0
         """
