@@ -20,8 +20,9 @@ LETTERS, LETTER_WIDTH = 7.0, 0.61
 RADII = (6.0, 9.0, 14.0, 20.0, 27.0, 35.0, 44.0, 55.0, 67.0, 80.0, 95.0, 112.0, 130.0)
 DIRECTIONS = 24
 """A label is tried at so many places around its point, in these distances in points."""
-DOT = 3.2
-"""Half of what a point takes, in points."""
+DOT, REACH = 3.2, 7.0
+"""Half of what a point takes, in points; labels of others stay so far away from it, so that none is
+taken for its own."""
 
 
 def write(board: Board | None, path: Path) -> str:
@@ -157,10 +158,10 @@ def place_labels(
     names: Sequence[str], spots: Sequence[tuple[float, float]], page: Rectangle
 ) -> list[Rectangle]:
     """Return the nearest free place of each label; the nearest of all where none is free."""
-    taken = [Rectangle(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in spots]
     chosen: list[Rectangle] = []
     for name, (x, y) in zip(names, spots, strict=True):
         places = list(list_places(x, y, name))
+        taken = [square(spot, DOT if spot == (x, y) else REACH) for spot in spots]
         free = (
             place
             for place in places
@@ -168,6 +169,11 @@ def place_labels(
         )
         chosen.append(next(free, places[0]))
     return chosen
+
+
+def square(spot: tuple[float, float], half: float) -> Rectangle:
+    x, y = spot
+    return Rectangle(x - half, y - half, x + half, y + half)
 
 
 def list_places(x: float, y: float, text: str) -> Iterator[Rectangle]:

@@ -69,7 +69,7 @@ class BoardProblem:
     kernel: Kernel
     about: str
     norm_bound: float = 1.0
-    """D, at least the norm of the function of every seed."""
+    """D, at least the least norm of a function that has the values of the arms, in every seed."""
 
 
 def draw_rkhs(kernel: Kernel, dimension: int, candidates: int, group: str) -> BoardProblem:

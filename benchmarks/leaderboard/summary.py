@@ -70,7 +70,7 @@ ADD = """\
 in every table and a point in the figure. A policy of the catalogue with other settings is added in the
 same way: `--policy simple-bernoulli:p=0.25`. A finished cell is a line of `leaderboard.jsonl`, known by
 problem, policy, horizon, seeds and version (the revision of a policy of the catalogue, a hash of the
-file of your own), and is not played again. `--problems`, `--horizons`, `--workers` and `--minutes` choose what is
+file of your own), and is not played again unless the line is removed. `--problems`, `--horizons`, `--workers` and `--minutes` choose what is
 played; `--minutes 0` writes this page from the rows."""
 
 
