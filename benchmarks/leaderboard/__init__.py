@@ -39,6 +39,10 @@ def run(given: argparse.Namespace) -> None:
     """Play what is missing, then write the tables and the figure."""
     from benchmarks.leaderboard import play
 
+    try:
+        play.check_policies(given.policies)
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
     play.play(
         given.policies, given.problems, given.horizons, given.minutes, given.rows, given.workers
     )

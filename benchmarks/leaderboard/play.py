@@ -124,6 +124,12 @@ def version_of(text: str) -> str:
     return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8]
 
 
+def check_policies(policies: Sequence[str]) -> None:
+    """Refuse a policy that does not exist, or with settings that it does not take."""
+    for policy in policies:
+        BoardGame("independent", policy, HORIZONS[0], version_of(policy)).cell()
+
+
 # A cell
 
 

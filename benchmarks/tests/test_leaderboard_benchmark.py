@@ -215,6 +215,9 @@ def test_a_policy_that_nobody_knows_is_refused():
         play.read_entrant("simple-ucd")
     with pytest.raises(ValueError, match="mymodule:MyPolicy needs to be a policy"):
         play.read_entrant("mymodule:MyPolicy")
+    with pytest.raises(ValueError, match="has no setting 'q'"):
+        play.check_policies(["simple-bernoulli:q=0.25"])
+    play.check_policies(play.CATALOGUE)
 
 
 def test_a_refusal_is_a_row_with_its_reason(own):
