@@ -15,6 +15,13 @@ from kernelbandits.policies.about import FAMILIES
 
 SIZE = (11.0, 9.6)
 MARGINS = canvas.Margins(left=0.75, below=0.6, above=0.1, right=0.2, head=1.0)
+MOST_TICKS = 14
+FINE_TICKS = [
+    digit * 10.0**power
+    for power in range(-4, 3)
+    for digit in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+]
+"""Ticks of an axis of about a decade; a longer one has `canvas.plain_ticks`."""
 LETTERS, LETTER_WIDTH = 7.0, 0.61
 """Points of a label's letters, and the width of one in heights."""
 RADII = (6.0, 9.0, 14.0, 20.0, 27.0, 35.0, 44.0, 55.0, 67.0, 80.0, 95.0, 112.0, 130.0)
@@ -86,7 +93,8 @@ def set_axes(axis: Any, board: Board) -> None:
     axis.set_ylim(height)
     for name in ("x", "y"):
         low, high = getattr(axis, f"get_{name}lim")()
-        ticks = [tick for tick in TICKS if low <= tick <= high]
+        fine = [tick for tick in FINE_TICKS if low <= tick <= high]
+        ticks = fine if len(fine) <= MOST_TICKS else canvas.plain_ticks(low, high)
         getattr(axis, f"set_{name}ticks")(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     problems = len(board.problems)
@@ -94,12 +102,6 @@ def set_axes(axis: Any, board: Board) -> None:
     axis.set_xlabel(f"regret, {what}")
     axis.set_ylabel(f"certified regret, {what}")
 
-
-TICKS = [
-    digit * 10.0**power
-    for power in range(-4, 3)
-    for digit in (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
-]
 
 # The labels
 
