@@ -32,7 +32,7 @@ FIGURE = "leaderboard.svg"
 ABOUT = f"""\
 Regret is what a policy lost: the sum of max f - f(x_t) over T rounds. Certified regret is what its
 rewards prove that it lost at most, for R-sub-Gaussian noise and a norm of at most D, with probability
-{1 - DELTA:g} in all rounds at once ([the certificate](../../docs/theory.md)). It needs no theorem about
+{1 - DELTA:g} in all rounds at once ([the certificate](../../docs/theory.md#a-regret-certificate-what-the-rounds-so-far-have-lost-at-most)). It needs no theorem about
 the policy. So every policy has one, and all are computed alike: with the kernel, R and D that the
 policies are told, and the same ridge. A policy with little regret need not prove much of it.
 
@@ -94,9 +94,10 @@ def document(rows: Sequence[BoardRow], boards: Sequence[Board]) -> str:
     drawn = longest_complete(boards)
     if drawn:
         parts += [f"![Regret against certified regret]({FIGURE})", describe_figure(drawn)]
-    parts += [section for board in reversed(boards) for section in summarise(board)]
+    ordered = sorted(boards, key=lambda board: (-len(board.problems), -board.horizon))
+    parts += [section for board in ordered for section in summarise(board)]
     parts += [ADD, "## Problems", list_problems()]
-    parts += [section for board in reversed(boards) for section in show_groups(board)]
+    parts += [section for board in ordered for section in show_groups(board)]
     parts += ["## Cells that were not run", list_missing(rows, boards)]
     return "\n\n".join(parts) + "\n"
 
@@ -107,7 +108,7 @@ def describe_figure(board: Board) -> str:
     others = f" {left_out} policies have not played all problems and are left out." * (left_out > 0)
     return (
         f"One point for each policy, T = {board.horizon}, both axes logarithmic: further left is less "
-        f"regret, further down is more of it proved. No point lies below the line.{others}"
+        f"regret, further down is more of it proved. A point below the line would be a certificate that failed.{others}"
     )
 
 
