@@ -269,6 +269,20 @@ def test_a_problem_counts_when_all_policies_have_a_row_on_it():
     assert "T = 1000: 732 of 732 cells not run yet" in page
 
 
+def test_the_figure_shows_the_longest_horizon_without_a_gap():
+    short = [row(problem, "greedy", 1.0, 2.0) for problem in ("rbf-1d", "rbf-2d")]
+    middle = [replace(one, horizon=1000) for one in short]
+    long = [replace(short[0], horizon=10_000)]
+    boards = scores.make_boards([*long, *short, *middle])
+    assert [board.horizon for board in boards] == [100, 1000, 10_000]
+    assert scores.longest_complete(boards) is boards[1]
+    assert scores.longest_complete([]) is None
+    # One's own policy that was played on a single problem leaves no gap.
+    assert scores.longest_complete(
+        scores.make_boards([*short, *middle, row("rbf-1d", "a:B", 1, 2)])
+    )
+
+
 def test_no_label_of_the_figure_covers_another():
     spots = [(100.0, 100.0), (104.0, 100.0), (101.0, 103.0), (99.0, 97.0)]
     page = figure.Rectangle(0, 0, 300, 300)
