@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-thorough test-benchmarks test-cluster test-browser screenshots test-versions package lint bench regret search samplers clean help
+.PHONY: paper test test-thorough test-benchmarks test-cluster test-browser screenshots test-versions package lint bench regret search samplers leaderboard clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
@@ -21,6 +21,7 @@ help:
 	@echo "make regret  play against other packages for MINUTES (60), going on where it stopped"
 	@echo "make search  search real tables and boxes against other packages for MINUTES (60), likewise"
 	@echo "make samplers  tune against Optuna's own samplers for MINUTES (60), likewise"
+	@echo "make leaderboard  play all policies of the catalogue for MINUTES (60), likewise"
 	@echo "make clean   remove .venv and results"
 
 $(BIN)/python:
@@ -91,6 +92,9 @@ search: $(VENV)/rivals.installed
 samplers: $(VENV)/rivals.installed
 	@$(PIP) torch==2.13.0
 	@$(BIN)/python -m benchmarks samplers --minutes $(or $(MINUTES),60)
+
+leaderboard: $(VENV)/bench.installed
+	@$(BIN)/python -m benchmarks leaderboard --minutes $(or $(MINUTES),60)
 
 clean:
 	rm -rf $(VENV) $(VENV)-versions results

@@ -37,6 +37,10 @@ compares the sampler for Optuna with Optuna's own; it continues where it stopped
 `python -m benchmarks calibration [--seeds N] [--tables ...] [--noise ...] [--random]
 [--workers N]` compares what studies of these tables state with what is true.
 
+`python -m benchmarks leaderboard [--policies ...] [--problems ...] [--horizons ...] [--minutes M]
+[--workers N]` ranks all policies of the catalogue by regret and certified regret; it continues where
+it stopped. `--policy mymodule:MyPolicy` adds a row for your own.
+
 `python -m benchmarks constrained [--label NAME] [--against NAME] [--seeds N] [--tasks ...]
 [--random N]` compares two versions on constrained spaces, and checks points of random ones.
 """
@@ -53,6 +57,7 @@ from benchmarks import (
     durability,
     imports,
     lab,
+    leaderboard,
     parallel,
     planted,
     race,
@@ -93,6 +98,7 @@ def main() -> None:
     search.arguments(commands.add_parser("search", help=search.__doc__))
     samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
+    leaderboard.arguments(commands.add_parser("leaderboard", help=leaderboard.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
     parallel.arguments(commands.add_parser("parallel", help=parallel.__doc__))
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
@@ -123,6 +129,8 @@ def main() -> None:
         samplers.run(arguments)
     elif arguments.command == "calibration":
         calibration.run(arguments)
+    elif arguments.command == "leaderboard":
+        leaderboard.run(arguments)
     elif arguments.command == "fetch-tables":
         search.fetch_tables()
     elif arguments.command == "rivals":
