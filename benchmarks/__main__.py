@@ -23,8 +23,8 @@ race and damages files.
 `python -m benchmarks lab [--parts ...] [--seconds S] [--pauses P ...] [--dry]` measures the lab page
 and its API.
 
-`python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
-where it stopped.
+`python -m benchmarks regret [--seeds N] [--rounds 1000] [--pools ...] [--contestants ...]
+[--minutes M]` continues where it stopped.
 
 `python -m benchmarks search [--seeds N] [--tables ...] [--noise ...] [--contestants ...]
 [--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables. `--tables held-out` plays

@@ -1,5 +1,5 @@
 """Regret after 100 rounds of the default and its rivals, side by side, on the real tables, 6 pools
-of candidates and 6 boxes."""
+of candidates and 6 boxes, and how that of the default grows up to 1000 rounds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from statistics import fmean, median
 
 import kernelbandits as kb
 from benchmarks import machine
-from benchmarks.opponents import CONTESTANTS, Contestant, version_of
+from benchmarks.opponents import CONTESTANTS, OURS, Contestant, version_of
 from benchmarks.pools import BOX, POOLS, build_instance
-from benchmarks.regret_rows import MARKS, Played, append, read
+from benchmarks.regret_rows import LONG, MARKS, ROUNDS, Played, append, read
 
-ROUNDS = MARKS[-1]
 SEEDS = 25
 ROWS = Path(__file__).with_name("results") / "regret.jsonl"
 
@@ -68,12 +67,18 @@ def schedule(
 def play(
     seeds: Sequence[int],
     pools: Sequence[str] = POOLS,
-    names: Sequence[str] = tuple(CONTESTANTS),
+    names: Sequence[str] | None = None,
     minutes: float | None = None,
     label: str | None = None,
     path: Path = ROWS,
+    rounds: int = ROUNDS,
 ) -> None:
-    """Play what the file does not hold yet; what is missing is left out and said to be."""
+    """Play what the file does not hold yet; what is missing is left out and said to be.
+
+    Most rivals would take hours for a long game, and only the growth of ours is judged there.
+    """
+    if names is None:
+        names = tuple(CONTESTANTS) if rounds == ROUNDS else (OURS,)
     until = float("inf") if minutes is None else time.monotonic() + 60 * minutes
     present = [name for name in names if not said_missing(CONTESTANTS[name])]
     there = [pool for pool in pools if not said_unavailable(pool)]
@@ -82,11 +87,11 @@ def play(
     with machine.threads.threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.DataNotice)
         for seed, pool, contestant in schedule(seeds, there, present):
-            if (contestant.name, versions[contestant.name], pool, seed) in done:
+            if (contestant.name, versions[contestant.name], pool, seed, rounds) in done:
                 continue
             if time.monotonic() >= until:
                 return
-            row = game(contestant, versions[contestant.name], pool, seed)
+            row = game(contestant, versions[contestant.name], pool, seed, rounds)
             append(path, row)
             tell_progress(row)
 
@@ -125,7 +130,17 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--pools", nargs="+", default=POOLS, choices=POOLS)
     command.add_argument(
-        "--contestants", nargs="+", default=tuple(CONTESTANTS), choices=tuple(CONTESTANTS)
+        "--rounds",
+        type=int,
+        default=ROUNDS,
+        choices=(ROUNDS, LONG),
+        help="how long a game lasts; the long ones show how the regret grows (100)",
+    )
+    command.add_argument(
+        "--contestants",
+        nargs="+",
+        choices=tuple(CONTESTANTS),
+        help="who plays (all; kb.Auto alone in long games)",
     )
     command.add_argument(
         "--minutes",
@@ -143,7 +158,15 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    play(given.seeds, given.pools, given.contestants, given.minutes, given.label, given.rows)
+    play(
+        given.seeds,
+        given.pools,
+        given.contestants,
+        given.minutes,
+        given.label,
+        given.rows,
+        given.rounds,
+    )
     if not given.no_table:
         from benchmarks import regret_summary
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import kernelbandits as kb
 from benchmarks.pools import Array
-from benchmarks.regret_rows import Played
+from benchmarks.regret_rows import ROUNDS, Played
 
 DRAWS = 2000
 LEVEL = 0.95
@@ -52,11 +52,12 @@ class Pair:
         return max(self.by_pool.items(), key=lambda item: item[1].value)
 
 
-def games_of(rows: Iterable[Played]) -> Games:
-    """A later row of the same game takes the place of an earlier one."""
+def games_of(rows: Iterable[Played], rounds: int = ROUNDS) -> Games:
+    """Those of one length; a later row of the same game takes the place of an earlier one."""
     games: dict[str, dict[str, dict[int, Played]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        games[row.contestant][row.pool][row.seed] = row
+        if row.rounds == rounds:
+            games[row.contestant][row.pool][row.seed] = row
     return games
 
 

@@ -1,6 +1,6 @@
 """Finished games as lines of JSON.
 
-One for each contestant, version, pool and seed, appended as a whole.
+One for each contestant, version, pool, seed and number of rounds, appended as a whole.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 
 from benchmarks.json_lines import append_object, line_of, read_objects
 
-MARKS = (10, 25, 50, 100)
+MARKS = (10, 25, 50, 100, 300, 1000)
 """The rounds after which the regret is kept."""
+ROUNDS, LONG = 100, 1000
+"""How long a game lasts: that in which the rivals are compared, and that which shows growth."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Played:
     pool: str
     seed: int
     regret: tuple[float, ...]
-    """The sum of max f - f(x_t) after 10, 25, 50 and 100 rounds."""
+    """The sum of max f - f(x_t) after each of MARKS that the game reached."""
     simple: float
     """max f - f of the move it recommends in the end."""
     seconds: tuple[float, float]
@@ -35,8 +37,13 @@ class Played:
     """
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        return self.contestant, self.version, self.pool, self.seed
+    def rounds(self) -> int:
+        """How many rounds the game lasted."""
+        return MARKS[len(self.regret) - 1]
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int]:
+        return self.contestant, self.version, self.pool, self.seed, self.rounds
 
     @property
     def line(self) -> str:
@@ -58,7 +65,10 @@ def append(path: Path, row: Played) -> None:
 
 
 def latest(rows: Iterable[Played]) -> list[Played]:
-    """Of each contestant the rows of the version that was appended last."""
+    """Of each contestant the rows of the version that was appended last.
+
+    Games of other lengths may be of another version.
+    """
     kept = list(rows)
-    versions = {row.contestant: row.version for row in kept}
-    return [row for row in kept if row.version == versions[row.contestant]]
+    versions = {(row.contestant, row.rounds): row.version for row in kept}
+    return [row for row in kept if row.version == versions[row.contestant, row.rounds]]

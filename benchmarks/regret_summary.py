@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -25,15 +25,16 @@ from benchmarks.pools import (
     POOLS,
     SAMPLE,
 )
+from benchmarks.regret_growth import HORIZONS, Growth, PlayedPools, growth_of, regrets_at
 from benchmarks.regret_pairs import Games, Pair, games_of, mean_and_error, pair
-from benchmarks.regret_rows import MARKS, latest, read
+from benchmarks.regret_rows import LONG, MARKS, ROUNDS, latest, read
 from benchmarks.rows import Goal, Row
 from benchmarks.search import tables as real_tables
 
 RANDOM = "random"
 LOGEI = "botorch-logei"
 ABOUT = f"""\
-Cumulative regret is the sum of max f - f(x_t) over {MARKS[-1]} rounds. Rewards are
+Cumulative regret is the sum of max f - f(x_t) over {ROUNDS} rounds. Rewards are
 f + N(0, {NOISE}^2), with f scaled to [0, 1]. Of a real table (`python -m benchmarks fetch-tables`)
 repeated measurements are averaged; `{PEROVSKITE}` is one of 94 measured films. A function stands for
 {CANDIDATES} points drawn uniformly from its box, new ones in each seed, with features in the unit
@@ -45,18 +46,69 @@ TUNED = """\
 The settings of kb.Auto were chosen on the problems of the second group, so its ratios there flatter
 it. On those that chose nothing they do not. The settings of the rivals were improved where that was
 easy, on problems of the second group."""
+GROWTH = f"""\
+Mean and standard error after {HORIZONS[0]}, {HORIZONS[1]} and {LONG} rounds of one game. No contestant
+is told how long it lasts. The exponent is the slope of the logarithm of the mean regret in that of the
+number of rounds, from {HORIZONS[1]} to {LONG}: 1 where every round costs the same, 0 where the regret
+stands still. That of a group of problems is their mean."""
 BELOW = "A ratio below 1 is in favour of kb.Auto."
 GROUPS = {"problems that chose nothing": HELD_OUT, "problems of the choice": DEVELOPMENT}
 
 
 def write(path: Path) -> None:
-    games = games_of(latest(read(path)))
-    rows = goals(games)
+    played = latest(read(path))
+    games, long = games_of(played), games_of(played, LONG)
+    rows = [*goals(games), *growth_goals(long)]
     Console().print(tables.as_table(rows))
     tables.RESULTS.mkdir(exist_ok=True)
-    (tables.RESULTS / "regret.json").write_text(json.dumps(content(games, rows), indent=1) + "\n")
-    (tables.RESULTS / "regret.md").write_text(document(games, rows))
+    (tables.RESULTS / "regret.json").write_text(
+        json.dumps(content(games, long, rows), indent=1) + "\n"
+    )
+    (tables.RESULTS / "regret.md").write_text(document(games, long, rows))
     print(regret_figure.write(games, tables.RESULTS / "regret.svg"))
+
+
+def growth_goals(long: Games) -> list[Row]:
+    """Whether the regret of ours grows more slowly than the number of rounds."""
+    rows = []
+    for title, pools in GROUPS.items():
+        for kind, chosen in kinds_of(pools).items():
+            played = restrict(long, chosen).get(OURS)
+            if played:
+                growth = growth_of(played)
+                note = f"{growth.low:.2f} to {growth.high:.2f}; {coverage(growth)}"
+                what = f"growth exponent, rounds {HORIZONS[1]} to {LONG}, {kind}, {title}"
+                rows.append(goal_row(what, growth.exponent, "", Goal("<=", 0.9), note))
+    return rows
+
+
+def growth_cells(long: Games) -> list[tuple[str, ...]]:
+    """The regret after each of the three horizons, and its growth, problem by problem."""
+    head = ("contestant", "pool", *(f"after {rounds}" for rounds in HORIZONS), "exponent", "95 %")
+    return [
+        (*head, "seeds"),
+        *(
+            (f"{CONTESTANTS[name].title} ({version_played(long, name)})", pool, *cells)
+            for name in CONTESTANTS
+            if name in long
+            for pool, cells in growth_of_pools(long[name])
+        ),
+    ]
+
+
+def growth_of_pools(played: PlayedPools) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each problem played, and its cells of the table."""
+    for pool in POOLS:
+        if pool in played:
+            growth = growth_of({pool: played[pool]})
+            means = (mean_and_error(list(one)) for one in regrets_at(played[pool]))
+            interval = f"{growth.low:.2f} to {growth.high:.2f}"
+            cells = *(text_of(*mean) for mean in means), f"{growth.exponent:.2f}", interval
+            yield pool, (*cells, str(len(played[pool])))
+
+
+def text_of(mean: float, error: float) -> str:
+    return f"{mean:.2f}" + ("" if math.isnan(error) else f" ± {error:.2f}")
 
 
 def rivals(games: Games) -> list[str]:
@@ -95,12 +147,8 @@ def goals(games: Games) -> list[Row]:
 
 def logei_goals(games: Games, title: str, pools: Sequence[str]) -> list[Row]:
     """The upper limit of the ratio to LogEI, on real tables and on functions."""
-    kinds = {
-        "real tables": [pool for pool in pools if pool in real_tables.NAMES],
-        "functions": [pool for pool in pools if pool not in real_tables.NAMES],
-    }
     rows = []
-    for kind, chosen in kinds.items():
+    for kind, chosen in kinds_of(pools).items():
         some = restrict(games, chosen)
         one = pair(some, OURS, LOGEI) if OURS in some and LOGEI in some else None
         if one:
@@ -108,6 +156,14 @@ def logei_goals(games: Games, title: str, pools: Sequence[str]) -> list[Row]:
             what = f"regret / LogEI's, upper limit, {kind}, {title}"
             rows.append(goal_row(what, one.ratio.high, "x", Goal("<=", 1.0), note))
     return rows
+
+
+def kinds_of(pools: Sequence[str]) -> dict[str, list[str]]:
+    """The real tables among some problems, and the functions."""
+    return {
+        "real tables": [pool for pool in pools if pool in real_tables.NAMES],
+        "functions": [pool for pool in pools if pool not in real_tables.NAMES],
+    }
 
 
 def overall_goal(against: Sequence[Pair], what: str) -> Row:
@@ -172,7 +228,7 @@ def time_share(games: Games, rival: str) -> float | None:
     return ours / theirs if ours is not None and theirs else None
 
 
-def coverage(one: Pair) -> str:
+def coverage(one: Pair | Growth) -> str:
     counts = sorted(set(one.seeds.values()))
     span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     return f"{len(one.seeds)} pool{'s' * (len(one.seeds) > 1)}, {span} seed{'s' * (counts[-1] > 1)}"
@@ -182,7 +238,7 @@ def interval_text(one: Pair) -> str:
     return f"{one.ratio.low:.2f} to {one.ratio.high:.2f}"
 
 
-def content(games: Games, rows: Sequence[Row]) -> dict[str, Any]:
+def content(games: Games, long: Games, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "about": f"{ABOUT}\n{TUNED}",
         "circumstances": circumstances(),
@@ -192,6 +248,13 @@ def content(games: Games, rows: Sequence[Row]) -> dict[str, Any]:
             for title, pools in GROUPS.items()
         },
         "contestants": {name: describe_contestant(games, name) for name in CONTESTANTS},
+        "growth": {
+            name: {
+                "version": version_played(long, name),
+                "pools": {pool: asdict(growth_of({pool: rows})) for pool, rows in played.items()},
+            }
+            for name, played in long.items()
+        },
     }
 
 
@@ -204,13 +267,17 @@ def describe_contestant(games: Games, name: str) -> dict[str, Any]:
     contestant = CONTESTANTS[name]
     if name not in games:
         return {"title": contestant.title, "left out": left_out(name)}
-    some = next(iter(next(iter(games[name].values())).values()))
     return {
         "title": contestant.title,
-        "version": some.version,
+        "version": version_played(games, name),
         "used": contestant.used,
         "pools": measure_pools(games, name),
     }
+
+
+def version_played(games: Games, name: str) -> str:
+    """Return the version of a contestant in these games, which is one (`latest`)."""
+    return next(iter(next(iter(games[name].values())).values())).version
 
 
 def left_out(name: str) -> str:
@@ -226,7 +293,9 @@ def of_pool(games: Games, name: str, pool: str) -> dict[str, Any]:
     regret, error = mean_and_error([row.regret[-1] for row in rows])
     simple, simple_error = mean_and_error([row.simple for row in rows])
     at = {
-        mark: round(fmean(row.regret[place] for row in rows), 3) for place, mark in enumerate(MARKS)
+        mark: round(fmean(row.regret[place] for row in rows), 3)
+        for place, mark in enumerate(MARKS)
+        if mark <= ROUNDS
     }
     return {
         "seeds": len(rows),
@@ -246,7 +315,7 @@ def round_or_none(number: float, digits: int) -> float | None:
     return None if math.isnan(number) else round(number, digits)
 
 
-def document(games: Games, rows: Sequence[Row]) -> str:
+def document(games: Games, long: Games, rows: Sequence[Row]) -> str:
     played = [name for name in CONTESTANTS if name in games]
     absent = [
         f"- {CONTESTANTS[name].title} is left out: {left_out(name)}"
@@ -271,6 +340,7 @@ def document(games: Games, rows: Sequence[Row]) -> str:
             lines(pool_cells(games, played, regret_cell)),
             "Mean, standard error, seeds.",
         ],
+        *([["## Growth of the regret", lines(growth_cells(long)), GROWTH]] if long else []),
         ["## Simple regret of the recommendation", lines(pool_cells(games, played, simple_cell))],
         [
             "## Seconds a suggestion",
@@ -332,8 +402,7 @@ def regret_cell(rows: Mapping[int, Any] | None) -> str:
     if not rows:
         return "-"
     mean, error = mean_and_error([row.regret[-1] for row in rows.values()])
-    spread = "" if math.isnan(error) else f" ± {error:.2f}"
-    return f"{mean:.2f}{spread} ({len(rows)})"
+    return f"{text_of(mean, error)} ({len(rows)})"
 
 
 def simple_cell(rows: Mapping[int, Any] | None) -> str:

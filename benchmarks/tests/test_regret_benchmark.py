@@ -17,8 +17,9 @@ import kernelbandits as kb
 from benchmarks import pools, regret, regret_figure, regret_summary, tables
 from benchmarks.opponents import CONTESTANTS, OURS, Contestant, source_hash
 from benchmarks.opponents.history import History
+from benchmarks.regret_growth import HORIZONS, growth_of, regrets_at
 from benchmarks.regret_pairs import common, games_of, mean_and_error, pair
-from benchmarks.regret_rows import MARKS, Played, append, latest, read
+from benchmarks.regret_rows import LONG, MARKS, Played, append, latest, read
 from benchmarks.rows import Goal
 from benchmarks.search import tables as real_tables
 from kernelbandits.problems.base import Instance
@@ -29,10 +30,9 @@ SAMPLED = tuple(pool for pool in FREE if not pool.endswith(pools.BOX))
 BOXES = tuple(pool for pool in FREE if pool.endswith(pools.BOX))
 
 
-def row(contestant, pool, seed, last, version="1", seconds=(0.001, 0.002)):
-    return Played(
-        contestant, version, pool, seed, (last / 4, last / 3, last / 2, last), last / 100, seconds
-    )
+def row(contestant, pool, seed, last, version="1", seconds=(0.001, 0.002), later=()):
+    regret = (last / 4, last / 3, last / 2, last, *later)
+    return Played(contestant, version, pool, seed, regret, last / 100, seconds)
 
 
 # The pools
@@ -199,7 +199,8 @@ def test_regret_is_summed_over_the_rounds_and_simple_regret_is_of_the_recommenda
     instance = pools.build_instance("branin", 5)
     played = regret.game(Contestant("stubborn", "", "numpy", "stubborn", {}, ""), "1", "branin", 5)
     gap = 1 - instance.value(4)
-    assert played.regret == pytest.approx([gap * mark for mark in MARKS], abs=1e-5)
+    assert played.regret == pytest.approx([gap * mark for mark in MARKS[:4]], abs=1e-5)
+    assert played.rounds == 100
     assert played.simple == pytest.approx(1 - instance.value(9), abs=1e-6)
 
 
@@ -221,7 +222,7 @@ def test_a_missing_package_is_left_out_and_said_to_be(monkeypatch, capsys, tmp_p
     assert set(games) == {"random"}
     assert (
         "- scikit-optimize is left out: no-such-package is not installed"
-        in regret_summary.document(games, [])
+        in regret_summary.document(games, {}, [])
     )
 
 
@@ -238,6 +239,34 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_rows(tmp_path):
     timeless = [[replace(one, seconds=(0.0, 0.0)) for one in read(path)] for path in (whole, parts)]
     assert timeless[0] == timeless[1]
     assert len(timeless[0]) == 6
+
+
+def test_a_long_game_goes_on_from_a_short_one_and_is_a_row_of_its_own(tmp_path):
+    """The rounds of one seed are the same, so that a long game says what a short one would."""
+    path = tmp_path / "rows.jsonl"
+    for rounds in (100, 1000, 1000):
+        regret.play(range(2), ["branin"], ["random"], path=path, rounds=rounds)
+    rows = read(path)
+    assert [one.rounds for one in rows] == [100, 100, 1000, 1000]
+    assert all(len(one.regret) == len(MARKS) for one in rows[2:])
+    for short, long in zip(rows[:2], rows[2:], strict=True):
+        assert long.regret[:4] == short.regret
+        assert short.regret[-1] < long.regret[4] < long.regret[5]
+    assert {one.rounds for one in games_of(rows)["random"]["branin"].values()} == {100}
+    assert {one.rounds for one in games_of(rows, 1000)["random"]["branin"].values()} == {1000}
+
+
+def test_in_long_games_ours_plays_alone_unless_others_are_named(monkeypatch, tmp_path):
+    played = []
+    monkeypatch.setattr(regret, "game", lambda who, *given: played.append((who.name, given[-1])))
+    monkeypatch.setattr(regret, "append", lambda path, one: None)
+    monkeypatch.setattr(regret, "tell_progress", lambda one: None)
+    regret.play([0], ["branin"], path=tmp_path / "rows.jsonl", rounds=1000)
+    assert played == [(OURS, 1000)]
+    regret.play([0], ["branin"], ["random"], path=tmp_path / "rows.jsonl", rounds=1000)
+    assert played[1:] == [("random", 1000)]
+    regret.play([0], ["branin"], path=tmp_path / "rows.jsonl")
+    assert {OURS, "random"} <= {name for name, rounds in played[2:] if rounds == 100}
 
 
 def test_no_minutes_play_no_game(tmp_path):
@@ -272,6 +301,8 @@ def test_of_each_contestant_the_version_written_last_counts():
     other = row("random", "branin", 0, 5.0, "old")
     assert latest([old, other, new]) == [other, new]
     assert latest([new, other, old]) == [other, old]
+    long = row("auto", "branin", 0, 9.0, "old", later=(20.0, 30.0))
+    assert latest([old, new, long]) == [new, long]
 
 
 def test_our_version_is_a_label_or_follows_the_source():
@@ -397,10 +428,64 @@ def test_without_games_of_ours_nothing_is_claimed():
     assert (only.value, only.note) == (None, "no game of both yet")
 
 
+def long_games(power, spread=0.0, seeds=5, pools=("branin", "levy4"), scale=2.0):
+    """Regrets that grow like a power of the number of rounds, times a factor of each seed."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for pool in pools:
+        for seed in range(seeds):
+            size = scale * math.exp(spread * rng.normal())
+            early, *later = (size * rounds**power for rounds in HORIZONS)
+            rows.append(row(OURS, pool, seed, early, later=tuple(later)))
+    return rows
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_the_growth_exponent_is_the_power_of_the_number_of_rounds(power):
+    games = games_of(long_games(power, spread=0.4), LONG)
+    growth = growth_of(games[OURS])
+    assert growth.exponent == pytest.approx(power)
+    assert (growth.low, growth.high) == pytest.approx((power, power))
+    assert growth.seeds == {"branin": 5, "levy4": 5}
+
+
+def test_the_growth_exponent_of_a_group_is_the_mean_over_its_problems_of_slopes_of_means():
+    rows = [row(OURS, "branin", 0, 1.0, later=(3.0, 10.0))]
+    rows += [row(OURS, "branin", 1, 1.0, later=(5.0, 6.0))]
+    rows += [row(OURS, "levy4", 0, 1.0, later=(2.0, 2.0))]
+    growth = growth_of(games_of(rows, LONG)[OURS])
+    assert growth.exponent == pytest.approx((math.log(16 / 8) / math.log(10 / 3) + 0) / 2)
+    assert regrets_at(games_of(rows, LONG)[OURS]["branin"]).tolist() == [[1, 1], [3, 5], [10, 6]]
+
+
+def test_the_interval_of_an_exponent_is_that_of_the_delta_method():
+    rng = np.random.default_rng(3)
+    middle, added = rng.lognormal(2, 0.3, 400), rng.lognormal(2, 0.5, 400)
+    rows = [
+        row(OURS, "branin", seed, 0.1, later=(m, m + a))
+        for seed, (m, a) in enumerate(zip(middle, added, strict=True))
+    ]
+    growth = growth_of(games_of(rows, LONG)[OURS])
+    late = middle + added
+    error = np.std(late / late.mean() - middle / middle.mean()) / math.sqrt(400)
+    error /= math.log(1000 / 300)
+    assert growth.high - growth.exponent == pytest.approx(1.96 * error, rel=0.15)
+    assert growth.exponent - growth.low == pytest.approx(1.96 * error, rel=0.15)
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(0.85, "yes"), (0.95, "NO")])
+def test_a_regret_that_grows_nearly_with_every_round_fails_the_goal(power, verdict):
+    (goal,) = regret_summary.growth_goals(games_of(long_games(power), LONG))
+    assert "growth exponent, rounds 300 to 1000, functions, problems of the choice" in goal.what
+    assert (goal.value, goal.verdict) == (pytest.approx(power), verdict)
+    assert goal.note.endswith("2 pools, 5 seeds")
+    assert regret_summary.growth_goals(games_of([])) == []
+
+
 def test_the_table_the_numbers_and_the_figure_are_written(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     path = tmp_path / "rows.jsonl"
-    for one in random_games(np.random.default_rng(4)):
+    for one in [*random_games(np.random.default_rng(4)), *long_games(0.5, pools=["levy4"])]:
         append(path, one)
     parser = argparse.ArgumentParser()
     regret.arguments(parser)
@@ -408,7 +493,11 @@ def test_the_table_the_numbers_and_the_figure_are_written(tmp_path, monkeypatch,
     content = json.loads((tmp_path / "regret.json").read_text())
     assert content["contestants"]["skopt"]["pools"]["branin"]["seeds"] == 6
     assert "left out" in content["contestants"]["botorch-ucb"]
-    assert "| Optuna TPESampler | 1 pool, 6 seeds |" in (tmp_path / "regret.md").read_text()
+    text = (tmp_path / "regret.md").read_text()
+    assert "| Optuna TPESampler | 1 pool, 6 seeds |" in text
+    cells = "20.00 ± 0.00 | 34.64 ± 0.00 | 63.25 ± 0.00 | 0.50 | 0.50 to 0.50 | 5 |"
+    assert f"| kb.Auto (1) | levy4 | {cells}" in text
+    assert content["growth"]["auto"]["pools"]["levy4"]["exponent"] == pytest.approx(0.5)
     assert "kb.Auto is better" in (tmp_path / "regret.svg").read_text()
     assert "regret.svg is drawn" in capsys.readouterr().out
 

@@ -659,7 +659,8 @@ class Auto(IndexPolicy):
         These are the rounds that are left. Where nobody knows how many there are, as many are
         expected as were played; so too after the last of `rounds`, which were fewer than there are.
         A fixed number would stop exploring for good: an arm that is worth looking at for the next
-        1000 rounds may not be worth it for the next 10, and the regret would grow linearly.
+        1000 rounds may not be worth it for the next 10, and the regret would grow linearly. It was
+        raced against other horizons and exploration laws (docs/decisions/0033).
         """
         if self.rounds is not None and t <= self.rounds:
             return float(self.rounds - t)
