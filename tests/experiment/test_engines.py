@@ -222,7 +222,9 @@ def test_a_whole_run_of_either_engine_differs_in_nothing_but_the_name_of_the_eng
     slow, fast = (played_arrays(engine, tmp_path) for engine in ("numpy", "numba"))
     texts = [str(arrays.pop("settings")) for arrays in (slow, fast)]
     assert texts[0] != texts[1]
-    assert texts[0].replace('"numpy"', '"numba"') == texts[1]
+    # The elimination rules have no compiled loop and play in numpy either way.
+    unnamed = [text.replace('"numpy"', "-").replace('"numba"', "-") for text in texts]
+    assert unnamed[0] == unnamed[1]
     assert slow.keys() == fast.keys()
     for name, values in slow.items():
         assert values.tobytes() == fast[name].tobytes(), name
