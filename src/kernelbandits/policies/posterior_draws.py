@@ -150,13 +150,8 @@ class PIMS(GPTS):
         grid: int | None = None,
         features: int = 256,
     ) -> None:
-        form = joint_form("PIMS")
-        ridge = noise_ridge("PIMS", noise_scale)
-        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
-        Policy.__init__(self, grid_of(domain, grid), kernel, ridge=ridge, ties=ties, form=form)
-        set_posterior_draws(self, noise_scale, features)
-        rule = "probability of exceeding the maximum of a posterior draw"
-        self.settings["exploration"] = rule
+        start_posterior_draws(self, grid_of(domain, grid), kernel, noise_scale, ties, features)
+        self.settings["exploration"] = "probability of exceeding the maximum of a posterior draw"
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
         """Return 1: the draw is from the posterior itself."""
@@ -219,13 +214,8 @@ class GPEIMS(GPTS):
         grid: int | None = None,
         features: int = 256,
     ) -> None:
-        form = joint_form("GPEIMS")
-        ridge = noise_ridge("GPEIMS", noise_scale)
-        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
-        Policy.__init__(self, grid_of(domain, grid), kernel, ridge=ridge, ties=ties, form=form)
-        set_posterior_draws(self, noise_scale, features)
-        rule = "expected improvement on the maximum of a posterior draw"
-        self.settings["exploration"] = rule
+        start_posterior_draws(self, grid_of(domain, grid), kernel, noise_scale, ties, features)
+        self.settings["exploration"] = "expected improvement on the maximum of a posterior draw"
 
     def _scale(self, t: int, inflation: float = 1.0) -> float:
         """Return 1: the draw is from the posterior itself."""
@@ -265,8 +255,16 @@ def highest_value(policy: GPTS, now: Round, tie: float) -> float:
     return float(sample[now.place.greatest(sample)])
 
 
-def set_posterior_draws(policy: GPTS, noise_scale: float, features: int) -> None:
-    """Prepare draws from the posterior itself, which have no width."""
+def start_posterior_draws(
+    policy: GPTS, domain: Any, kernel: Any, noise_scale: float, ties: str, features: int
+) -> None:
+    """Begin a policy that draws from the posterior at ridge R^2 itself, without a width.
+
+    The constructor of GP-TS sets its own ridge and width; only its draws are shared.
+    """
+    name = type(policy).__name__
+    form, ridge = joint_form(name), noise_ridge(name, noise_scale)
+    Policy.__init__(policy, domain, kernel, ridge=ridge, ties=ties, form=form)
     policy._check_kernel()
     policy.width = widths.kernel_ucb(1.0, 1.0)
     policy.settings |= {"noise_scale": noise_scale, "gain": "none"}
