@@ -11,18 +11,16 @@ import re
 import socket
 import sqlite3
 import ssl
-import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Semaphore, Thread
+from threading import Semaphore
 from urllib.parse import quote, unquote
 
 import pytest
-import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -37,6 +35,7 @@ from kernelbandits.apps.web.access import READ, WRITE
 from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.turns import MOST_REQUESTS
 from lab_pages import Page
+from lab_servers import listening
 
 
 @pytest.fixture(autouse=True)
@@ -65,28 +64,6 @@ def certificate(tmp_path_factory):
     plain = PrivateFormat.TraditionalOpenSSL, NoEncryption()
     (folder / "lab.key").write_bytes(key.private_bytes(Encoding.PEM, *plain))
     return folder / "lab.crt", folder / "lab.key"
-
-
-@contextmanager
-def listening(place, **options):
-    """A server in a thread: how it was started, and its access."""
-    asked = serve.Configuration(place=str(place), port=0, **options)
-    asked.check()
-    chosen, listener = serve.listen(asked)
-    settings = uvicorn.Config(serve.make_app(chosen), **serve.server_options(chosen))
-    server = uvicorn.Server(settings)
-    thread = Thread(target=server.run, args=[[listener]], daemon=True)
-    thread.start()
-    end = time.monotonic() + 60
-    while not server.started:
-        assert time.monotonic() < end
-        assert thread.is_alive()
-        time.sleep(0.01)
-    try:
-        yield chosen, serve.open_access(chosen)
-    finally:
-        server.should_exit = True
-        thread.join(30)
 
 
 def fetch(address, context=None, **headers):

@@ -1,4 +1,4 @@
-"""The command line: paper, run, list, theory, design, check-theory, study, lab."""
+"""The command line: paper, run, list, theory, design, check-theory, study, lab, mcp."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from kernelbandits import __version__
 from kernelbandits.apps.cli import (
+    assistant,
     check_theory,
     design,
     lab,
@@ -469,6 +470,7 @@ app.command("design", help=design.HELP)(design.design)
 app.command("check-theory", help=check_theory.HELP)(check_theory.check_theory)
 app.add_typer(study.app, name="study")
 app.command("lab", help=lab.LAB)(lab.lab)
+app.command("mcp", help=assistant.HELP)(assistant.mcp)
 
 
 def is_all(policies: str) -> bool:
