@@ -151,7 +151,18 @@ class PosteriorMean(MixtureAcquisition):
 
 @dataclass(frozen=True, slots=True)
 class UpperConfidence(MixtureAcquisition):
-    """mean + weight * width * sd, the index of Generic-GP and most of its rivals."""
+    """mean + weight * width * sd, the index of Generic-GP and most of its rivals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> ucb = kb.policies.UpperConfidence(weight=1.0, width=2.0)
+    >>> ucb.score_mixture(np.array([0.5, 0.2]), np.array([0.1, 0.3]))
+    array([0.7, 0.8])
+    >>> kb.policies.UpperConfidence(weight=0.0, width=2.0).uses_sd
+    False
+    """
 
     weight: float
     """w_t as drawn from the exploration law."""

@@ -15,7 +15,16 @@ from kernelbandits.policies.round import PendingView, Round
 
 
 class Greedy(IndexPolicy):
-    """Play the highest estimate and never explore: w = 0 in every round."""
+    """Play the highest estimate and never explore: w = 0 in every round.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.Greedy(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.1))
+    >>> policy.tell(policy.choice(1), 0.2)
+    >>> [policy.ask(t, kb.Streams(0)).arm for t in (2, 3, 4)]
+    [1, 1, 1]
+    """
 
     about = About(
         name="greedy",
@@ -42,6 +51,13 @@ class UniformRandom(Policy):
 
     An arm is chosen by the uniform number "tie" of the round, a point of a box by its normal
     numbers "sample".
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.UniformRandom(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3))
+    >>> [policy.ask(t, kb.Streams(0)).arm for t in range(1, 11)]
+    [0, 2, 0, 2, 2, 1, 0, 2, 1, 1]
     """
 
     about = About(

@@ -38,6 +38,18 @@ class WGPUCB(IndexPolicy):
     exploration
         The law of a weight w_t of the width, or a schedule of laws, as for `GenericGP`. By default
         w = 1, the rule of the paper; for other laws nothing is proved.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0, "forgetting": 0.5}
+    >>> policy = kb.policies.WGPUCB(arms, kb.RBF(0.2), **settings)
+    >>> policy.tell(policy.choice(0), 1.0)
+    >>> for _ in range(5):
+    ...     policy.tell(policy.choice(2), 0.0)
+    >>> policy.posterior.mean.round(2)
+    array([0.03, 0.  , 0.  ])
     """
 
     about = About(

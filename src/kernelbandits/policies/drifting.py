@@ -42,6 +42,17 @@ class TVGPUCB(IndexPolicy):
     exploration
         The law of a weight w_t of sqrt(beta_t), or a schedule of laws, as for `GenericGP`. By
         default w = 1, the rule of the paper; for other laws nothing is proved.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [1.0]])
+    >>> policy = kb.policies.TVGPUCB(arms, kb.RBF(0.2), noise_scale=0.1, rate=0.2)
+    >>> policy.tell(policy.choice(0), 1.0)
+    >>> for _ in range(5):
+    ...     policy.tell(policy.choice(1), 0.0)
+    >>> policy.posterior.sd.round(2)
+    array([0.86, 0.46])
     """
 
     about = About(
@@ -96,6 +107,16 @@ class RGPUCB(IndexPolicy):
         After how many rewards all is forgotten; by default ceil(min(T, 12 rate^(-1/4))).
     schedule, exploration
         As for `TVGPUCB`.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.RGPUCB(arms, kb.RBF(0.2), noise_scale=0.1, horizon=100, period=3)
+    >>> for reward in (0.7, 0.8, 0.9):
+    ...     policy.tell(policy.choice(1), reward)
+    >>> policy.n_rewards, policy.posterior.events, policy.recommend()
+    (3, 0, 1)
     """
 
     about = About(

@@ -160,6 +160,16 @@ class BPE(Elimination):
         smoother ones and where the smoothness is unknown; it needs `batches`.
     reuse_data
         Keep the rewards of earlier batches. Nothing is proved of that.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.BPE(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, horizon=100)
+    >>> policy.lengths
+    (10, 32, 57, 1)
+    >>> [choice.arm for choice in policy.plan(1, kb.Streams(0))]
+    [0, 2, 1, 2, 0, 1, 0, 2, 1, 0]
     """
 
     about = About(
@@ -232,6 +242,19 @@ class REDS(Elimination):
         By default R^2; the paper calls it tau.
     first_epoch
         N_1; by default ceil(sqrt(T)).
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.REDS(arms, kb.RBF(0.3), noise_scale=0.01, norm_bound=1.0, horizon=70)
+    >>> policy.lengths
+    (9, 18, 36, 7)
+    >>> for t in range(1, 71):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=1 - choice.x[0])
+    >>> policy.survivors
+    array([0])
     """
 
     about = About(
@@ -281,6 +304,16 @@ class MVR(Policy):
 
     It explores only; the answer is the arm with the highest estimate after the last round
     (`recommend`).
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.MVR(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3), ridge=0.01)
+    >>> policy.tell(policy.choice(0), 5.0)
+    >>> policy.score_arms(2).round(2)
+    array([0.1 , 0.97, 1.  ])
+    >>> policy.ask(2, kb.Streams(0)).arm, policy.recommend()
+    (2, 0)
     """
 
     about = About(

@@ -35,6 +35,16 @@ class TGPUCB(IndexPolicy):
         of variance at most R^2 (`noise_scale`).
     gain
         What stands for gamma_{t-1}, as for `IGPUCB`.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> settings = {"noise_scale": 1.0, "norm_bound": 1.0, "horizon": 100}
+    >>> policy = kb.policies.TGPUCB(kb.Arms([[0.0], [1.0]]), kb.RBF(0.2), **settings)
+    >>> policy.tell(policy.choice(0), 0.9)
+    >>> policy.tell(policy.choice(1), 1000.0)
+    >>> policy.posterior.mean.round(2)
+    array([0.45, 0.  ])
     """
 
     about = About(

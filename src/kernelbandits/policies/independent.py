@@ -49,6 +49,16 @@ class UCB1(IndependentArms):
 
     index(i) = ybar_i + R sqrt(8 ln(n) / n_i), with n rewards so far, n_i of them of arm i. With
     R = 1/2 (`noise_scale`), for rewards in [0, 1], it is the original sqrt(2 ln(n) / n_i).
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.UCB1(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3), noise_scale=0.5)
+    >>> for t in range(1, 7):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.arm == 2))
+    >>> policy.posterior.counts
+    array([1, 1, 4])
     """
 
     about = About(
@@ -94,6 +104,17 @@ class GaussianTS(IndependentArms):
 
     theta_i ~ N(S_i / (n_i + 1), R^2 / (n_i + 1)), with S_i the sum of the n_i rewards of arm i.
     R = 1 (`noise_scale`) is the original, for rewards in [0, 1].
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.GaussianTS(kb.Arms([[0.0], [1.0]]), kb.RBF(0.3), noise_scale=1.0)
+    >>> for _ in range(3):
+    ...     policy.tell(policy.choice(1), 0.8)
+    >>> policy.estimates()[0].round(2)
+    array([0. , 0.6])
+    >>> [policy.ask(t, kb.Streams(0)).arm for t in range(4, 10)]
+    [0, 1, 1, 1, 1, 1]
     """
 
     about = About(
@@ -138,6 +159,17 @@ class MaillardSampling(IndependentArms):
 
     P(i) is proportional to exp(-n_i (max ybar - ybar_i)^2 / (2 R^2)), with n_i the number and
     ybar_i the mean of the rewards of arm i, and R (`noise_scale`) their noise.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.MaillardSampling(arms, kb.RBF(0.3), noise_scale=0.5)
+    >>> for arm, reward in enumerate((0.2, 0.5, 0.9)):
+    ...     policy.tell(policy.choice(arm), reward)
+    >>> choice = policy.ask(4, kb.Streams(0))
+    >>> choice.arm, round(choice.note["chance"], 3)
+    (2, 0.476)
     """
 
     about = About(
@@ -201,6 +233,17 @@ class UCBRevisited(IndependentArms):
 
     With R = 1/2 (`noise_scale`), for rewards in [0, 1], it is the original:
     n_m = ceil(2 ln(T g^2) / g^2), r = sqrt(ln(T g^2) / (2 n_m)).
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [1.0]])
+    >>> policy = kb.policies.UCBRevisited(arms, kb.RBF(0.3), noise_scale=0.1, horizon=100)
+    >>> for t in range(1, 21):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.arm == 1))
+    >>> policy.posterior.counts
+    array([ 1, 19])
     """
 
     about = About(

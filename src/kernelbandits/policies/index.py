@@ -51,6 +51,16 @@ class IndexPolicy(Policy):
 
     A rule of this form is three values: a ridge, a width (a_t, b_t, c_t) and an exploration law
     from which the weight w_t is drawn. L = log det(I + K / ridge) of what was played.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.SimpleUCB(kb.Arms([[0.0], [1.0]]), kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> policy.tell(policy.choice(0), 0.9)
+    >>> round(policy.width_at(2), 3)
+    1.144
+    >>> policy.index(2, weight=1.0).round(2), policy.index(2, weight=0.0).round(2)
+    (array([1.26, 1.15]), array([0.45, 0.  ]))
     """
 
     plays_boxes = True

@@ -141,6 +141,18 @@ class SupLinRel(LinearRule, PrecisionLevels):
         D: a bound on |theta|.
     horizon
         T, how many rounds will be played.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 30}
+    >>> policy = kb.policies.SupLinRel(arms, kb.Linear(), **settings)
+    >>> policy.top
+    4
+    >>> note = policy.ask(1, kb.Streams(0)).note
+    >>> note["level"], note["alive"]
+    (1.0, 3.0)
     """
 
     about = About(

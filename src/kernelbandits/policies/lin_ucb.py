@@ -92,6 +92,18 @@ class SupLinUCB(LinearRule, PrecisionLevels):
         T, how many rounds will be played.
     alpha
         By default D + R sqrt(2 ln(2 T |X| S / delta)) on |X| arms and S levels.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> settings = {"noise_scale": 0.01, "norm_bound": 0.3, "horizon": 100}
+    >>> policy = kb.policies.SupLinUCB(arms, kb.Linear(), **settings)
+    >>> for t in range(1, 101):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=0.3 * choice.x[1])
+    >>> choice.note["level"], policy.recommend()
+    (0.0, 1)
     """
 
     about = About(

@@ -54,6 +54,17 @@ class OFUL(LinearRule, IndexPolicy):
         R: the noise is R-sub-Gaussian.
     norm_bound
         S: a bound on |theta|.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> policy = kb.policies.OFUL(arms, kb.Linear(), noise_scale=0.1, norm_bound=1.0)
+    >>> policy.tell(policy.choice(0), 0.5)
+    >>> policy.index(2, weight=0.0).round(2)
+    array([0.25, 0.  , 0.15])
+    >>> policy.index(2).round(2)
+    array([1.12, 1.23, 1.26])
     """
 
     about = About(
@@ -98,6 +109,20 @@ class RarelySwitchingOFUL(LinearRule):
         R and S, as for `OFUL`.
     switch
         C > 0; a larger one changes the arm less often.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0, "switch": 3.0}
+    >>> policy = kb.policies.RarelySwitchingOFUL(arms, kb.Linear(), **settings)
+    >>> played = []
+    >>> for t in range(1, 15):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     played.append(choice.arm)
+    ...     policy.tell(choice, reward=choice.x[1])
+    >>> played
+    [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
 
     about = About(
@@ -176,6 +201,15 @@ class LinTS(LinearRule):
         eps = 1 / ln T.
     horizon
         T, how many rounds will be played; the schedule "icml" needs it.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> policy = kb.policies.LinTS(arms, kb.Linear(), noise_scale=0.1)
+    >>> note = policy.ask(1, kb.Streams(0)).note
+    >>> sorted(note), round(note["width"], 3)
+    (['mean', 'sample', 'sd', 'width'], 0.644)
     """
 
     about = About(

@@ -37,6 +37,15 @@ class AMMUCB(IndexPolicy):
         D: a bound on the norm of f in the space of the kernel.
     ridge
         It fixes the scale of the paper's Gaussian mixture, c = R^2 / ridge.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms, settings = kb.Arms([[0.0], [1.0]]), {"noise_scale": 0.5, "norm_bound": 1.0}
+    >>> policy = kb.policies.AMMUCB(arms, kb.RBF(0.3), **settings)
+    >>> rival = kb.WhitehouseUCB(arms, kb.RBF(0.3), **settings)
+    >>> round(policy.width_at(1), 3), round(rival.width_at(1), 3)
+    (1.467, 2.073)
     """
 
     about = About(
@@ -133,6 +142,18 @@ class DMMUCB(ResidualBall):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0, "alphas": [0.1, 10.0]}
+    >>> policy = kb.policies.DMMUCB(arms, kb.RBF(0.3), **settings)
+    >>> policy.settings["alphas"]
+    (0.1, 1.0, 10.0)
+    >>> policy.tell(policy.choice(0), 0.9)
+    >>> policy.score_arms(2).round(2)
+    array([1.02, 1.  , 0.99])
     """
 
     about = About(
@@ -232,6 +253,17 @@ class CMMUCB(ResidualBall):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms, settings = kb.Arms([[0.0], [0.5], [1.0]]), {"noise_scale": 0.1, "norm_bound": 1.0}
+    >>> exact = kb.policies.CMMUCB(arms, kb.RBF(0.3), **settings)
+    >>> closed = kb.policies.AMMUCB(arms, kb.RBF(0.3), **settings)
+    >>> for policy in (exact, closed):
+    ...     policy.tell(policy.choice(0), 0.9)
+    >>> exact.score_arms(2).round(2), closed.index(2).round(2)
+    (array([1.  , 1.  , 0.98]), array([1.18, 1.12, 1.03]))
     """
 
     about = About(

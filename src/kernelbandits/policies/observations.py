@@ -43,6 +43,17 @@ class Observations:
     """The rewards that a model rests on, by distinct point.
 
     Position i of all arrays belongs to the i-th distinct point.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.SimpleUCB(kb.Arms([[0.0], [1.0]]), kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> for arm, reward in [(0, 0.2), (1, 0.7), (1, 0.9)]:
+    ...     policy.tell(policy.choice(arm), reward)
+    >>> observed = policy.observations()
+    >>> observed.points, observed.counts, observed.means
+    (array([[0.],
+           [1.]]), array([1., 2.]), array([0.2, 0.8]))
     """
 
     points: Array

@@ -29,7 +29,16 @@ Point = TypeVar("Point")
 
 @dataclass(frozen=True, eq=False)
 class OptimizationTrial(Generic[Point]):
-    """One round of `optimize`: the point that was measured, and its reward or its failure."""
+    """One round of `optimize`: the point that was measured, and its reward or its failure.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [1.0], [2.0]])
+    >>> outcome = kb.optimize(lambda x: float(x[0] ** 2), arms, 3)
+    >>> [(trial.t, trial.choice.arm, trial.reward) for trial in outcome.trials]
+    [(1, 1, 1.0), (2, 0, 0.0), (3, 2, 4.0)]
+    """
 
     t: int
     choice: Choice

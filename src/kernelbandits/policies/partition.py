@@ -77,6 +77,18 @@ class PiGPUCB(Policy):
         s^(-2 nu) rewards, "aistats" by the rule of the conference paper, or "never".
     inherit_data
         Whether the parts of a divided cell keep its rewards.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.25], [0.5], [0.75], [1.0]])
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 100}
+    >>> policy = kb.policies.PiGPUCB(arms, kb.Matern(0.2, 1.5), **settings)
+    >>> for t in range(1, 13):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=choice.x[0])
+    >>> [cell.cube.arms.tolist() for cell in policy.cells]
+    [[0, 1], [2], [3, 4]]
     """
 
     about = About(

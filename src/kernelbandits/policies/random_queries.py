@@ -34,6 +34,16 @@ class GPUCBPlus(IndexPolicy):
 
     It is made for rewards without noise, where |f - mean| <= D sd always. D (`norm_bound`) bounds
     the norm of f in the space of the kernel. The ridge is R^2 (`noise_scale`), at least 1e-8.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.GPUCBPlus(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.2), norm_bound=2.0)
+    >>> policy.tell(policy.choice(1), 0.8)
+    >>> policy.index(3).round(2)
+    array([2.03, 0.8 , 2.03])
+    >>> policy.index(4)
+    array([0., 0., 0.])
     """
 
     about = About(
@@ -80,6 +90,14 @@ class ExploitPlus(IndexPolicy):
     """Play the highest estimate in odd rounds, and a random arm in even rounds.
 
     It is made for rewards without noise. The ridge is R^2 (`noise_scale`) and no less than 1e-8.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.ExploitPlus(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.2))
+    >>> policy.tell(policy.choice(1), 0.8)
+    >>> [policy.ask(t, kb.Streams(0)).arm for t in range(3, 13)]
+    [1, 2, 1, 1, 1, 2, 1, 1, 1, 2]
     """
 
     about = About(

@@ -32,6 +32,15 @@ class RandUCB(IndexPolicy):
         The greatest weight.
     top
         The probability of the greatest weight.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.RandUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, points=5)
+    >>> law = policy.exploration.source
+    >>> law.support, [round(chance, 4) for chance in law.chances]
+    ((0.0, 0.25, 0.5, 0.75, 1.0), [0.8805, 0.1192, 0.0003, 0.0, 0.0])
     """
 
     about = About(
@@ -73,6 +82,14 @@ class IRGPUCB(IndexPolicy):
 
     zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2, on |X| arms; the first part is zero
     for one arm. The ridge is R^2, with R (`noise_scale`) the standard deviation of the noise.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.IRGPUCB(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3), noise_scale=0.1)
+    >>> notes = [policy.ask(t, kb.Streams(0)).note for t in range(1, 5)]
+    >>> [round(note["weight"] ** 2, 2) for note in notes]
+    [3.13, 0.84, 2.59, 9.88]
     """
 
     about = About(

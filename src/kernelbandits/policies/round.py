@@ -67,7 +67,21 @@ class PendingView(NamedTuple):
 
 
 class Round:
-    """All that a rule sees in one ask."""
+    """All that a rule sees in one ask.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> class Watched(kb.policies.Greedy):
+    ...     def acquisition(self, now):
+    ...         print(now.t, now.sd.round(2), now.pending_places)
+    ...         return super().acquisition(now)
+    >>> policy = Watched(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.2), ridge=0.01)
+    >>> first = policy.ask(1, kb.Streams(0))
+    1 [1. 1. 1.] []
+    >>> second = policy.ask(2, kb.Streams(0), pending=[policy.choice(1)])
+    2 [1.  0.1 1. ] [1]
+    """
 
     __slots__ = ("costs", "place", "posterior", "randomness", "t", "ties", "view")
 

@@ -34,6 +34,14 @@ class KernelUCB(IndexPolicy):
         T, how many rounds will be played.
     eta
         By default sqrt(2 ln(2 T |X| / delta)) on |X| arms.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.policies.KernelUCB(arms, kb.RBF(0.3), horizon=100, eta=2.0)
+    >>> [policy.width_at(t) for t in (1, 10, 100)]
+    [2.0, 2.0, 2.0]
     """
 
     about = About(
@@ -222,6 +230,20 @@ class SupKernelUCB(PrecisionLevels):
         T, how many rounds will be played.
     eta
         A number that replaces the width by eta / sqrt(ridge), as in the original.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> settings = {"noise_scale": 0.01, "norm_bound": 0.5, "horizon": 100}
+    >>> policy = kb.policies.SupKernelUCB(arms, kb.RBF(0.3), **settings)
+    >>> levels = []
+    >>> for t in range(1, 13):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     levels.append(int(choice.note["level"]))
+    ...     policy.tell(choice, reward=choice.x[0] / 2)
+    >>> levels
+    [1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]
     """
 
     about = About(

@@ -39,6 +39,19 @@ class AdaptiveTree(Policy):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms(np.linspace(0, 1, 9)[:, None])
+    >>> settings = {"noise_scale": 0.01, "norm_bound": 1.0}
+    >>> policy = kb.policies.AdaptiveTree(arms, kb.Matern(0.2, 1.5), **settings)
+    >>> for t in range(1, 7):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=choice.x[0])
+    >>> {centre: cell.arms.tolist() for centre, cell in policy.leaves.items()}
+    {6: [6], 7: [7], 8: [8], 4: [4], 5: [5], 2: [2], 3: [3], 0: [0], 1: [1]}
     """
 
     about = About(

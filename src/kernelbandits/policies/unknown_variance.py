@@ -38,6 +38,16 @@ class StreamingUCB(IndexPolicy):
         A lower bound, where s_- starts; by default noise_scale / 100.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [1.0]])
+    >>> policy = kb.policies.StreamingUCB(arms, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0)
+    >>> for t in range(1, 51):
+    ...     policy.tell(policy.choice(t % 2), 0.5 * (-1) ** (t // 2))
+    >>> [round(sd, 3) for sd in policy.noise_bounds]
+    [0.261, 1.0]
     """
 
     about = About(

@@ -115,6 +115,15 @@ class VAMVR(VarianceAware):
     ----------
     noise_scale
         R: the noise of a reward without a standard error is R-sub-Gaussian.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.VAMVR(kb.Arms([[0.0], [1.0]]), kb.RBF(0.2), noise_scale=1.0)
+    >>> policy.tell(policy.choice(0), kb.calibration.Measurement(0.8, 0.1))
+    >>> policy.tell(policy.choice(1), kb.calibration.Measurement(0.8, 1.0))
+    >>> policy.score_arms(3).round(2), policy.ask(3, kb.Streams(0)).arm
+    (array([0.1 , 0.71]), 1)
     """
 
     about = About(
@@ -164,6 +173,19 @@ class VAPE(VarianceAware, Elimination):
         T, how many rounds will be played.
     first_batch
         N_1, any number.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms, settings = kb.Arms([[0.0], [1.0]]), {"noise_scale": 1.0, "norm_bound": 1.0}
+    >>> policy = kb.policies.VAPE(arms, kb.RBF(0.2), horizon=20, **settings)
+    >>> policy.lengths
+    (1, 2, 4, 8, 5)
+    >>> for t in range(1, 4):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, kb.calibration.Measurement(choice.x[0], 0.01))
+    >>> policy.survivors
+    array([1])
     """
 
     about = About(
