@@ -45,13 +45,12 @@ class AdaptiveTree(Policy):
     >>> import numpy as np
     >>> import kernelbandits as kb
     >>> arms = kb.Arms(np.linspace(0, 1, 9)[:, None])
-    >>> settings = {"noise_scale": 0.01, "norm_bound": 1.0}
-    >>> policy = kb.policies.AdaptiveTree(arms, kb.Matern(0.2, 1.5), **settings)
-    >>> for t in range(1, 7):
+    >>> policy = kb.policies.AdaptiveTree(arms, kb.RBF(0.5), noise_scale=0.1, norm_bound=1.0)
+    >>> for t in range(1, 13):
     ...     choice = policy.ask(t, kb.Streams(0))
     ...     policy.tell(choice, reward=choice.x[0])
     >>> {centre: cell.arms.tolist() for centre, cell in policy.leaves.items()}
-    {6: [6], 7: [7], 8: [8], 4: [4], 5: [5], 2: [2], 3: [3], 0: [0], 1: [1]}
+    {1: [0, 1, 2, 3], 4: [4, 5], 7: [6, 7, 8]}
     """
 
     about = About(

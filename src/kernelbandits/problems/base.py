@@ -94,6 +94,13 @@ class Problem(Protocol):
     """What an experiment is about: it makes an `Instance` for every seed.
 
     All that is random in an instance comes from the column "problem" of the streams.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problem("branin", candidates=20)
+    >>> problem.title, problem.dimension, problem.noise.sub_gaussian
+    ('Branin (d = 2)', 2, 0.01)
+    >>> [len(problem.instance(kb.Streams(seed)).domain) for seed in (0, 1)]
+    [20, 20]
     """
 
     @property
@@ -124,6 +131,10 @@ def scale_to_unit(values: Any) -> Array:
     """Scale values to [0, 1]; constant values give zeros.
 
     (f - min f) / (max f - min f)
+
+    >>> from kernelbandits.problems import scale_to_unit
+    >>> scale_to_unit([2.0, 3.0, 6.0])
+    array([0.  , 0.25, 1.  ])
     """
     array = check_rewards("scale_to_unit", values)
     low, spread = span(array)

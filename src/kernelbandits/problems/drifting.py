@@ -28,6 +28,14 @@ class MovingInstance(Instance):
     """n arms whose mean rewards f_t change with the round.
 
     `values`, `optimum`, `best` and `gaps` are those of round 1.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problem("drifting", problem="branin", motion=kb.problems.Jumps(10))
+    >>> moving = problem.instance(kb.Streams(0))
+    >>> [int(moving.at(t).argmax()) for t in (1, 10, 11, 21)]
+    [26, 26, 2, 24]
+    >>> moving.regrets([moving.best] * 12).round(2)[[0, 9, 10]]
+    array([0.  , 0.  , 0.42])
     """
 
     path: Iterator[Array] = field(kw_only=True, repr=False)
@@ -71,7 +79,13 @@ class MovingInstance(Instance):
 
 
 class Motion(Protocol):
-    """How the rewards of a problem change from round to round, from f_1 on."""
+    """How the rewards of a problem change from round to round, from f_1 on.
+
+    >>> import kernelbandits as kb
+    >>> motions = [kb.problems.Markov(0.01), kb.problems.Turning(1000), kb.problems.Jumps(100)]
+    >>> [motion.name for motion in motions]
+    ['markov-0.01', 'turning-1000', 'jumps-100']
+    """
 
     @property
     def kernel(self) -> Kernel: ...
@@ -91,6 +105,13 @@ class Markov:
     """f_{t+1} = c + sqrt(1 - rate) (f_t - c) + sqrt(rate) s g_{t+1}, g iid GP(0, k).
 
     This is the model of TV-GP-UCB: a share `rate` of the variance is renewed in every round.
+
+    >>> from itertools import islice
+    >>> import numpy as np
+    >>> from kernelbandits.problems import Markov
+    >>> path = Markov(rate=0.19).path(np.array([1.0, 2.0]), 0.0, lambda t: np.zeros(2))
+    >>> [f.round(3).tolist() for f in islice(path, 3)]
+    [[0.9, 1.8], [0.81, 1.62], [0.729, 1.458]]
     """
 
     rate: float = 0.01
@@ -127,6 +148,13 @@ class Turning:
     """f_t = c + cos(a_t) (f_1 - c) + sin(a_t) s g, a_t = 2 pi (t - 1) / period, g ~ GP(0, k).
 
     The function turns smoothly into another one and back, once in `period` rounds.
+
+    >>> from itertools import islice
+    >>> import numpy as np
+    >>> from kernelbandits.problems import Turning
+    >>> path = Turning(period=4).path(np.array([1.0, 2.0]), 0.0, lambda t: np.array([5.0, 5.0]))
+    >>> [f.round(3).tolist() for f in islice(path, 4)]
+    [[5.0, 5.0], [-1.0, -2.0], [-5.0, -5.0], [1.0, 2.0]]
     """
 
     period: float = 1000.0
@@ -160,6 +188,13 @@ class Jumps:
     """f_t = c + s g_j in block j of `period` rounds, g_j iid GP(0, k); f_1 in the first block.
 
     The function is replaced by a new one every `period` rounds, as policies with restarts expect.
+
+    >>> from itertools import islice
+    >>> import numpy as np
+    >>> from kernelbandits.problems import Jumps
+    >>> path = Jumps(period=2).path(np.array([0.5]), 0.0, lambda t: np.array([float(t)]))
+    >>> [f.tolist() for f in islice(path, 5)]
+    [[0.5], [3.0], [3.0], [5.0], [5.0]]
     """
 
     period: int = 100
@@ -199,6 +234,14 @@ class Drifting(DerivedProblem):
     it is the model for which TV-GP-UCB is proved. Rewards have the noise of the problem, and regret
     is against max_x f_t(x). All that is random comes from the column "problem" of the streams,
     round by round, so a longer game begins like a shorter one.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problem("drifting", problem="branin", motion=kb.problems.Markov(0.05))
+    >>> problem.title
+    'Branin (d = 2), drifting at rate 0.05'
+    >>> moving = problem.instance(kb.Streams(0))
+    >>> bool((moving.at(1) == moving.values).all()), bool((moving.at(2) == moving.values).all())
+    (True, False)
     """
 
     motion: Motion = MARKOV

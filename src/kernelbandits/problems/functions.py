@@ -23,7 +23,15 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True)
 class TestFunction:
-    """f on a box, to be minimised; the reward is -f, so that the optimum is -min f."""
+    """f on a box, to be minimised; the reward is -f, so that the optimum is -min f.
+
+    >>> from kernelbandits.problems import TestFunction
+    >>> bowl = TestFunction(
+    ...     "bowl", "Bowl", lambda x: (x**2).sum(1), (-1.0, -1.0), (1.0, 1.0), ((0.0, 0.0),), 0.0
+    ... )
+    >>> bowl([[0.5, 0.5]]), bowl.maximisers, bowl.natural([[0.5, 1.0]])
+    (array([0.5]), ((0.0, 0.0),), array([[0., 1.]]))
+    """
 
     __test__: ClassVar[bool] = False
 
@@ -113,6 +121,14 @@ class SampledFunction:
 
     Every seed draws its own candidates, uniformly in the unit cube, which stands for the box of the
     function. Regret is against the best of the candidates, not of the box.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problems.SampledFunction(kb.problems.branin(), candidates=30)
+    >>> instance = problem.instance(kb.Streams(0))
+    >>> instance.domain.points.shape, instance.optimum
+    ((30, 2), 1.0)
+    >>> problem.optimum == -kb.problems.branin().minimum
+    True
     """
 
     function: TestFunction
@@ -174,7 +190,13 @@ class SampledFunction:
 
 
 def holder_table() -> TestFunction:
-    """Return Holder table on [-10, 10]^2: many local minima, four global ones near the corners."""
+    """Return Holder table on [-10, 10]^2: many local minima, four global ones near the corners.
+
+    >>> from kernelbandits.problems import holder_table
+    >>> f = holder_table()
+    >>> len(f.minimisers), f([[8.05502, 9.66459]]).round(4)
+    (4, array([-19.2085]))
+    """
     corners = mirror_point(8.055023475736563, 9.664590019241272)
     return function_on_cube(
         "holder-table", "Holder Table", formulas.holder_table, 10.0, corners, -19.208502567886732
@@ -182,7 +204,13 @@ def holder_table() -> TestFunction:
 
 
 def cross_in_tray() -> TestFunction:
-    """Return cross-in-tray on [-10, 10]^2: many local minima, four global ones near the middle."""
+    """Return cross-in-tray on [-10, 10]^2: many local minima, four global ones near the middle.
+
+    >>> from kernelbandits.problems import cross_in_tray
+    >>> f = cross_in_tray()
+    >>> [f([point]).round(5).item() for point in f.minimisers]
+    [-2.06261, -2.06261, -2.06261, -2.06261]
+    """
     corners = mirror_point(1.3494066171539107, 1.3494066171539107)
     return function_on_cube(
         "cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738
@@ -190,13 +218,24 @@ def cross_in_tray() -> TestFunction:
 
 
 def ackley(dimension: int = 4) -> TestFunction:
-    """Return Ackley on [-32.768, 32.768]^d: almost flat and rippled, one narrow minimum at 0."""
+    """Return Ackley on [-32.768, 32.768]^d: almost flat and rippled, one narrow minimum at 0.
+
+    >>> from kernelbandits.problems import ackley
+    >>> f = ackley(2)
+    >>> f([[0.0, 0.0], [1.0, 1.0], [30.0, 30.0]]).round(2)
+    array([ 0.  ,  3.63, 19.95])
+    """
     d = checks.whole("ackley", "dimension", dimension)
     return function_on_cube(f"ackley{d}", "Ackley", formulas.ackley, 32.768, ((0.0,) * d,), 0.0)
 
 
 def hartmann(dimension: int = 6) -> TestFunction:
-    """Return Hartmann on [0, 1]^d, d = 3 or 6: a few smooth valleys, one of them the deepest."""
+    """Return Hartmann on [0, 1]^d, d = 3 or 6: a few smooth valleys, one of them the deepest.
+
+    >>> from kernelbandits.problems import hartmann
+    >>> [(d, round(hartmann(d).minimum, 4)) for d in (3, 6)]
+    [(3, -3.8628), (6, -3.3224)]
+    """
     checks.needs(dimension in (3, 6), "hartmann", "dimension 3 or 6", dimension)
     return hartmann3() if dimension == 3 else hartmann6()
 
@@ -221,14 +260,27 @@ def hartmann6() -> TestFunction:
 
 
 def branin() -> TestFunction:
-    """Return Branin on [-5, 10] x [0, 15]: smooth, with three equal minima."""
+    """Return Branin on [-5, 10] x [0, 15]: smooth, with three equal minima.
+
+    >>> from kernelbandits.problems import branin
+    >>> branin().lower, branin().upper
+    ((-5.0, 0.0), (10.0, 15.0))
+    >>> branin()([[3.141593, 2.275]]).round(4)
+    array([0.3979])
+    """
     valleys = (-math.pi, 12.275), (math.pi, 2.275), (3 * math.pi, 2.475)
     lower, upper, minimum = (-5.0, 0.0), (10.0, 15.0), 10 / (8 * math.pi)
     return TestFunction("branin", "Branin (d = 2)", formulas.branin, lower, upper, valleys, minimum)
 
 
 def six_hump_camel() -> TestFunction:
-    """Return six-hump camel on [-3, 3] x [-2, 2]: six local minima, two of them global."""
+    """Return six-hump camel on [-3, 3] x [-2, 2]: six local minima, two of them global.
+
+    >>> from kernelbandits.problems import six_hump_camel
+    >>> f = six_hump_camel()
+    >>> f([[0.0898, -0.7126], [-0.0898, 0.7126], [1.7036, -0.7961]]).round(3)
+    array([-1.032, -1.032, -0.215])
+    """
     humps = (0.08984201310031807, -0.7126564030207396), (-0.08984201310031807, 0.7126564030207396)
     lower, upper, minimum = (-3.0, -2.0), (3.0, 2.0), -1.0316284534898774
     title = "Six-Hump Camel (d = 2)"
@@ -238,13 +290,23 @@ def six_hump_camel() -> TestFunction:
 
 
 def levy(dimension: int = 2) -> TestFunction:
-    """Return Levy on [-10, 10]^d: a rippled bowl with its minimum at (1, ..., 1)."""
+    """Return Levy on [-10, 10]^d: a rippled bowl with its minimum at (1, ..., 1).
+
+    >>> from kernelbandits.problems import levy
+    >>> levy(4).minimisers, levy(2)([[1.0, 1.0], [2.0, 1.0]]).round(2)
+    (((1.0, 1.0, 1.0, 1.0),), array([0.  , 1.16]))
+    """
     d = checks.whole("levy", "dimension", dimension)
     return function_on_cube(f"levy{d}", "Levy", formulas.levy, 10.0, ((1.0,) * d,), 0.0)
 
 
 def rosenbrock(dimension: int = 2) -> TestFunction:
-    """Return Rosenbrock on [-5, 10]^d: a curved valley with its minimum at (1, ..., 1)."""
+    """Return Rosenbrock on [-5, 10]^d: a curved valley with its minimum at (1, ..., 1).
+
+    >>> from kernelbandits.problems import rosenbrock
+    >>> rosenbrock()([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+    array([  0.,   1., 101.])
+    """
     d = checks.whole("rosenbrock", "dimension", dimension, least=2)
     lower, upper, title = (-5.0,) * d, (10.0,) * d, f"Rosenbrock (d = {d})"
     return TestFunction(

@@ -20,7 +20,15 @@ NODES = 1 << 14
 
 
 class Noise:
-    """A law with E X = 0 and E exp(s X) <= exp(s^2 R^2 / 2) for all s, given by its quantiles."""
+    """A law with E X = 0 and E exp(s X) <= exp(s^2 R^2 / 2) for all s, given by its quantiles.
+
+    >>> from kernelbandits.problems import UniformNoise
+    >>> noise = UniformNoise(0.3)
+    >>> noise.draw(0.5), round(noise.draw(0.99), 3)
+    (0.0, 0.294)
+    >>> round(noise.sub_gaussian, 3), round(noise.moment(2), 3)
+    (0.173, 0.03)
+    """
 
     @overload
     def draw(self, u: float) -> float: ...
@@ -63,7 +71,13 @@ class Noise:
 
 @dataclass(frozen=True)
 class GaussianNoise(Noise):
-    """X ~ N(0, R^2): the law for which the sub-Gaussian inequality is an equality."""
+    """X ~ N(0, R^2): the law for which the sub-Gaussian inequality is an equality.
+
+    >>> from kernelbandits.problems import GaussianNoise
+    >>> noise = GaussianNoise(0.1)
+    >>> noise.sub_gaussian, round(noise.draw(0.975), 3)
+    (0.1, 0.196)
+    """
 
     scale: float
     """The standard deviation R; 0 means no noise."""
@@ -94,7 +108,13 @@ PAPER_NOISE = GaussianNoise(0.01)
 
 @dataclass(frozen=True)
 class RademacherNoise(Noise):
-    """X = -R or +R with equal probability; cosh(z) <= exp(z^2 / 2) makes it R-sub-Gaussian."""
+    """X = -R or +R with equal probability; cosh(z) <= exp(z^2 / 2) makes it R-sub-Gaussian.
+
+    >>> import numpy as np
+    >>> from kernelbandits.problems import RademacherNoise
+    >>> RademacherNoise(0.1).draw(np.array([0.2, 0.4, 0.6, 0.8]))
+    array([-0.1, -0.1,  0.1,  0.1])
+    """
 
     scale: float
     """The size R of either value; 0 means no noise."""
@@ -119,6 +139,11 @@ class UniformNoise(Noise):
 
     E exp(s X) = sinh(z) / z = sum z^2k / (2k + 1)! <= sum z^2k / (6^k k!) = exp(z^2 / 6), z = a s,
     term by term; no R below the standard deviation is ever possible, so this one is sharp.
+
+    >>> import numpy as np
+    >>> from kernelbandits.problems import UniformNoise
+    >>> UniformNoise(0.3).draw(np.array([0.25, 0.5, 0.75])).round(3)
+    array([-0.15,  0.  ,  0.15])
     """
 
     scale: float
@@ -141,7 +166,13 @@ class UniformNoise(Noise):
 
 @dataclass(frozen=True)
 class StudentNoise(Noise):
-    """X = scale * t_df, heavy-tailed: E exp(s X) is infinite for every s > 0, so R = inf."""
+    """X = scale * t_df, heavy-tailed: E exp(s X) is infinite for every s > 0, so R = inf.
+
+    >>> from kernelbandits.problems import StudentNoise
+    >>> noise = StudentNoise(0.1, df=3)
+    >>> noise.sub_gaussian, round(noise.moment(2), 3), noise.moment(3)
+    (inf, 0.03, inf)
+    """
 
     scale: float
     """The factor of the Student variable; 0 means no noise."""
@@ -175,6 +206,11 @@ class ParetoNoise(Noise):
     """P(|X| > x) = (1 + x / scale)^-tail, either sign alike: power tails, so R = inf.
 
     This is a symmetric Lomax law.
+
+    >>> from kernelbandits.problems import ParetoNoise
+    >>> noise = ParetoNoise(0.1, tail=1.5)
+    >>> round(noise.draw(0.999), 2), round(noise.moment(1), 3), noise.moment(1.5)
+    (6.2, 0.2, inf)
     """
 
     scale: float
@@ -214,7 +250,13 @@ class ParetoNoise(Noise):
 
 @dataclass(frozen=True)
 class EmpiricalNoise(Noise):
-    """X = one of the given residuals, equally likely; R = (max - min) / 2 (Hoeffding's lemma)."""
+    """X = one of the given residuals, equally likely; R = (max - min) / 2 (Hoeffding's lemma).
+
+    >>> from kernelbandits.problems import EmpiricalNoise
+    >>> noise = EmpiricalNoise((-0.2, -0.1, 0.3))
+    >>> [noise.draw(u) for u in (0.1, 0.5, 0.9)], noise.sub_gaussian
+    ([-0.2, -0.1, 0.3], 0.25)
+    """
 
     residuals: tuple[float, ...]
     """Measured minus mean, in any order; their own mean is zero."""
@@ -250,7 +292,14 @@ class Quantiles(Protocol):
 
 @dataclass(frozen=True)
 class CustomNoise(Noise):
-    """X = F^-1(u) of any law with `ppf`: finite, reproducible, |E X| <= 1e-3 E|X|, Var X <= R^2."""
+    """X = F^-1(u) of any law with `ppf`: finite, reproducible, |E X| <= 1e-3 E|X|, Var X <= R^2.
+
+    >>> from scipy.stats import laplace
+    >>> from kernelbandits.problems import CustomNoise
+    >>> noise = CustomNoise(laplace(scale=0.1))
+    >>> round(noise.draw(0.9), 3), noise.sub_gaussian
+    (0.161, inf)
+    """
 
     law: Quantiles
     sub_gaussian: float = math.inf

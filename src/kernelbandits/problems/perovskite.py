@@ -27,7 +27,12 @@ PATIENCE = 5
 
 
 class DataUnavailable(FileNotFoundError):
-    """The data are neither on this machine nor to be had from their origin."""
+    """The data are neither on this machine nor to be had from their origin.
+
+    >>> from kernelbandits.problems import DataUnavailable
+    >>> issubclass(DataUnavailable, FileNotFoundError)
+    True
+    """
 
 
 def perovskite(
@@ -35,7 +40,13 @@ def perovskite(
 ) -> TableProblem:
     """Return the problem f(x) = minus the instability index at the composition x = (Cs, FA, MA).
 
-    Rewards are scaled to [0, 1]; with `scale=False` they have the units of the data.
+    Rewards are scaled to [0, 1]; with `scale=False` they have the units of the data. `noise` and
+    `repeats` are those of `read_table`.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problems.perovskite(repeats="replicates")  # doctest: +SKIP
+    >>> len(problem.table.domain), problem.columns  # doctest: +SKIP
+    (94, ('CsPbI', 'FAPbI', 'MAPbI'))
     """
     return read_table(
         perovskite_file(),
@@ -56,6 +67,10 @@ def perovskite_file() -> Path:
     """Return the path of the data: in the folder KERNELBANDITS_DATA, or in the cache.
 
     If neither has it, it is downloaded to the cache.
+
+    >>> from kernelbandits.problems import perovskite_file
+    >>> perovskite_file().name  # doctest: +SKIP
+    'perovskite.csv'
     """
     for path in possible_files():
         if path.is_file() and (path.parent != cache_folder() or checksum(path) == SHA256):

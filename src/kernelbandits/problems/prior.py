@@ -24,6 +24,12 @@ class GPFunction:
 
     For such functions GP-UCB and IRGP-UCB are proved; where they change with time, TV-GP-UCB is.
     The values are not rescaled; their variance is k(x, x).
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problems.GPFunction(kb.RBF(0.2), dimension=1, candidates=200)
+    >>> instance = problem.instance(kb.Streams(0))
+    >>> float(instance.values.std().round(1)), instance.domain.points.shape
+    (0.7, (200, 1))
     """
 
     kernel: Kernel = KERNEL

@@ -21,7 +21,14 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class KernelSum:
-    """f = sum_i alpha_i k(., z_i), a function of the RKHS of k."""
+    """f = sum_i alpha_i k(., z_i), a function of the RKHS of k.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> f = kb.problems.KernelSum(kb.RBF(0.5), np.array([[0.0], [1.0]]), np.array([1.0, -1.0]))
+    >>> f([[0.0], [0.5], [1.0]]).round(3), round(f.norm, 3)
+    (array([ 0.865,  0.   , -0.865]), 1.315)
+    """
 
     kernel: Kernel
     centres: Array
@@ -45,6 +52,11 @@ class RKHSFunction:
 
     alpha is normal; the arms and the centres z_i are drawn uniformly from the unit cube.
     The values are not rescaled, so that D is the norm bound of the theory.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problems.RKHSFunction(kb.RBF(0.2), dimension=2, norm_bound=1.5)
+    >>> round(problem.function(kb.Streams(0)).norm, 6)
+    1.5
     """
 
     kernel: Kernel
@@ -113,6 +125,13 @@ def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
 
     The least norm is sqrt(y' K^-1 y); the stored K is the true one up to rounding of norm at most
     eta, so stored K + eta I >= true K, and the inverse reverses the order.
+
+    >>> import kernelbandits as kb
+    >>> points = [[0.0], [0.1], [1.0]]
+    >>> smooth = kb.problems.least_norm(kb.RBF(0.5), points, [0.5, 0.5, 0.0])
+    >>> rough = kb.problems.least_norm(kb.RBF(0.5), points, [0.5, 0.0, 0.0])
+    >>> round(smooth, 2), round(rough, 2)
+    (0.51, 2.65)
     """
     x = checks.points("least_norm", points)
     y = check_rewards("least_norm", values)

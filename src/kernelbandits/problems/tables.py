@@ -75,7 +75,16 @@ class MeasuredTargets:
 
 @dataclass(frozen=True)
 class TableProblem:
-    """f(x_i) = the mean target of the i-th distinct row; the arms are fixed, whatever the seed."""
+    """f(x_i) = the mean target of the i-th distinct row; the arms are fixed, whatever the seed.
+
+    >>> import pandas as pd
+    >>> from kernelbandits.problems import read_table
+    >>> table = pd.DataFrame({"Cs": [0.0, 0.5, 0.5], "stability": [1.0, 2.0, 4.0]})
+    >>> table.to_csv("films.csv", index=False)
+    >>> problem = read_table("films.csv", target="stability", scale=False)
+    >>> problem.columns, problem.target, problem.table.values
+    (('Cs',), 'stability', array([1., 3.]))
+    """
 
     name: str
     title: str
@@ -158,8 +167,13 @@ def read_table(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from kernelbandits.problems import read_table
-    >>> films = read_table("films.csv", target="stability")  # doctest: +SKIP
+    >>> table = pd.DataFrame({"Cs": [0.0, 0.5, 1.0], "decay": [1.5, 2.0, 9.5]})
+    >>> table.to_csv("films.csv", index=False)
+    >>> films = read_table("films.csv", target="decay", direction="minimize")
+    >>> films.columns, films.table.values.round(4)
+    (('Cs',), array([1.    , 0.9375, 0.    ]))
     """
     checks.one_of("a table", "repeats", repeats, REPEATS)
     checks.needs(isinstance(path, (str, Path)), "a table", "the path of a file", path)

@@ -32,6 +32,14 @@ class FunctionProblem:
     The function must return the same number whenever it gets the same point; the noise of the
     rewards is added by `noise`. It is evaluated once on each candidate of a seed, and the values
     are kept.
+
+    >>> import kernelbandits as kb
+    >>> problem = kb.problem(lambda x: -((x[0] - 3.0) ** 2), kb.Box((0.0,), (10.0,)), name="hill")
+    >>> problem.title, problem.candidates
+    ('hill (d = 1)', 50)
+    >>> instance = problem.instance(kb.Streams(0))
+    >>> float(instance.values.min()), float(instance.values.max())
+    (0.0, 1.0)
     """
 
     function: Callable[[Any], float]
