@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-thorough test-benchmarks test-cluster test-browser screenshots test-versions package lint bench regret search samplers leaderboard clean help
+.PHONY: paper test test-thorough test-benchmarks test-cluster test-browser screenshots test-versions package docs lint bench regret search samplers leaderboard clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
@@ -16,7 +16,8 @@ help:
 	@echo "make screenshots   the same, and keep pictures of every view in docs/lab"
 	@echo "make test-versions  oldest and newest dependencies, every Python found, suites of other packages"
 	@echo "make package  build wheel and source distribution, check them, install the wheel alone"
-	@echo "make lint    ruff and mypy"
+	@echo "make docs    build the site into docs/_build/html: pages, tutorials that run, API"
+	@echo "make lint    ruff, mypy and codespell"
 	@echo "make bench   measure speed and rivals into benchmarks/results"
 	@echo "make regret  play against other packages for MINUTES (60), going on where it stopped"
 	@echo "make search  search real tables and boxes against other packages for MINUTES (60), likewise"
@@ -66,10 +67,16 @@ test-versions:
 package: $(VENV)/package.installed
 	@.ci/check-package $(BIN)/python
 
+# A warning of the site is an error: a link to nothing, a page in no menu, a cell that fails.
+docs: $(VENV)/docs.installed
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "the first page of the site is docs/_build/html/index.html"
+
 lint: $(VENV)/test.installed $(VENV)/lint.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/codespell
 
 # BoTorch needs its torch first; make bench BOTORCH=1 brings both.
 bench: $(VENV)/bench.installed

@@ -47,6 +47,8 @@ MODULES = {
     "checks": "Warnings and errors",
 }
 """The modules of the reference in reading order, with their titles."""
+COLON = "\uf000"
+"""A character of no text, in place of a colon while napoleon reads."""
 INHERITED = "set_fit_request,set_score_request,set_predict_request"
 """Methods that scikit-learn adds, with texts of its own."""
 
@@ -133,8 +135,14 @@ def show_plain_text(
     """Let a docstring be read as the plain text that it is."""
     lines[:] = quote_columns("\n".join(lines)).split("\n")
     # Of a field, napoleon would take what stands before a colon in the first line for its type.
-    if kind in ("attribute", "property"):
-        lines.insert(0, "")
+    if lines and kind in ("attribute", "property"):
+        lines[0] = lines[0].replace(":", COLON)
+
+
+def put_colons_back(
+    app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    lines[:] = [line.replace(COLON, ":") for line in lines]
 
 
 def underline(text: str, line: str) -> str:
@@ -185,7 +193,9 @@ def describe_command(name: str, command: Any) -> str:
         for one in options
         if not one.hidden
     )
-    return f"## {name}\n\n```sh\n{usage}\n```\n\n{text}\n\n| option | meaning |\n|---|---|\n{rows}\n"
+    return (
+        f"## {name}\n\n```sh\n{usage}\n```\n\n{text}\n\n| option | meaning |\n|---|---|\n{rows}\n"
+    )
 
 
 def write_cell(text: str | None) -> str:
@@ -256,7 +266,11 @@ def write_pages(app: Sphinx) -> None:
     (folder / "api").mkdir()
     for name in MODULES:
         (folder / "api" / f"{name}.rst").write_text(describe_module(name), encoding="utf-8")
-    pages = {"commands": describe_commands, "rest": describe_requests, "settings": describe_settings}
+    pages = {
+        "commands": describe_commands,
+        "rest": describe_requests,
+        "settings": describe_settings,
+    }
     for name, describe in pages.items():
         (folder / f"{name}.md").write_text(describe(), encoding="utf-8")
 
@@ -272,6 +286,7 @@ def link_benchmarks(app: Sphinx, name: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
     app.connect("source-read", link_benchmarks)
-    # Before napoleon reads the sections.
+    # Before and after napoleon reads the sections.
     app.connect("autodoc-process-docstring", show_plain_text, priority=400)
+    app.connect("autodoc-process-docstring", put_colons_back, priority=600)
     return {"parallel_read_safe": True}
