@@ -186,7 +186,16 @@ def lattice_side(law: Any, start: float, step: int) -> Array:
 
 
 def as_law(law: Any) -> Law:
-    """Return a law unchanged, and wrap any other object that has `cdf` and `ppf`."""
+    """Return a law unchanged, and wrap any other object that has `cdf` and `ppf`.
+
+    >>> from scipy.stats import norm
+    >>> from kernelbandits.exploration import Bernoulli, as_law
+    >>> as_law(Bernoulli(0.3))
+    Bernoulli(p=0.3)
+    >>> law = as_law(norm(0.0, 1.0))
+    >>> round(law.optimism, 4), round(law.draw(0.975), 2)
+    (0.1587, 1.96)
+    """
     if isinstance(law, Law):
         return law
     if hasattr(law, "ppf") and hasattr(law, "cdf") and not isinstance(law, type):

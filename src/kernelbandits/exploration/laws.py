@@ -34,6 +34,19 @@ class Law:
 
     A law that is a frozen dataclass with a `spelling` and is imported in `exploration/__init__.py`
     has a name on the command line, in studies and in files. So has a schedule.
+
+    >>> import kernelbandits as kb
+    >>> class Uniform(kb.exploration.Law):
+    ...     '''w uniform on [0, 2].'''
+    ...
+    ...     def draw(self, u):
+    ...         return 2 * u
+    ...
+    ...     def cdf(self, w):
+    ...         return min(max(w / 2, 0.0), 1.0)
+    >>> law = Uniform()
+    >>> law.optimism, law.draw(0.75), round(law.mean_abs, 3)
+    (0.5, 1.5, 1.0)
     """
 
     spelling: ClassVar[str] = ""
@@ -117,7 +130,15 @@ class Law:
 
 
 class Discrete(Law):
-    """A law with finitely many values: `support`, in increasing order, with their `chances`."""
+    """A law with finitely many values: `support`, in increasing order, with their `chances`.
+
+    >>> import kernelbandits as kb
+    >>> law = kb.Categorical((0.2, 0.3, 0.5))
+    >>> isinstance(law, kb.exploration.Discrete), law.support, law.chances
+    (True, (0.3333333333333333, 0.6666666666666666, 1.0), (0.2, 0.3, 0.5))
+    >>> law.optimism, [law.draw(u) for u in (0.1, 0.4, 0.9)]
+    (0.5, [0.3333333333333333, 0.6666666666666666, 1.0])
+    """
 
     @property
     def support(self) -> tuple[float, ...]:

@@ -229,6 +229,12 @@ def chance_range(source: Any) -> tuple[float, float] | None:
 
     A schedule that depends on the history states them as its `chance_range`; the regret bounds need
     the smallest. The result is None for laws and schedules that state none.
+
+    >>> import kernelbandits as kb
+    >>> kb.exploration.chance_range(kb.AdaptiveBernoulli(floor=0.05))
+    (0.05, 1.0)
+    >>> kb.exploration.chance_range(kb.Bernoulli(0.3)) is None
+    True
     """
     return getattr(source, "chance_range", None)
 

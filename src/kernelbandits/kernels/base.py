@@ -177,7 +177,16 @@ def steps(x: Array) -> list[tuple[Array, Array, Array]]:
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """The sum of two kernels, k = left + right; written `left + right`."""
+    """The sum of two kernels, k = left + right; written `left + right`.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> kernel = kb.RBF(0.5) + kb.Linear()
+    >>> kernel == kb.kernels.Sum(kb.RBF(0.5), kb.Linear())
+    True
+    >>> kernel(np.array([[1.0]]), np.array([[1.0], [2.0]])).round(3)
+    array([[2.   , 2.135]])
+    """
 
     left: Kernel
     right: Kernel
@@ -220,7 +229,14 @@ class Sum(Kernel):
 
 @dataclass(frozen=True)
 class Product(Kernel):
-    """The product of two kernels, k = left * right; written `left * right`."""
+    """The product of two kernels, k = left * right; written `left * right`.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> kernel = kb.RBF(0.5) * kb.kernels.Periodic(1.0, period=0.25)
+    >>> kernel(np.array([[0.0]]), np.array([[0.0], [0.25], [0.5]])).round(3)
+    array([[1.   , 0.882, 0.607]])
+    """
 
     left: Kernel
     right: Kernel
@@ -270,7 +286,14 @@ class Product(Kernel):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """A multiple of a kernel, factor * k with factor > 0; written `factor * k`."""
+    """A multiple of a kernel, factor * k with factor > 0; written `factor * k`.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> kernel = 4.0 * kb.RBF(0.5)
+    >>> kernel.factor, kernel(np.array([[0.0]]), np.array([[0.0], [0.5]])).round(3)
+    (4.0, array([[4.   , 2.426]]))
+    """
 
     kernel: Kernel
     factor: float
@@ -348,6 +371,13 @@ class Adapted(Kernel):
 
     Kernels of scikit-learn are such callables. Nothing is known of a function, so its matrices are
     checked to be symmetric and positive semi-definite (`kernels.gram`).
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import Adapted
+    >>> kernel = Adapted(lambda x, z: np.minimum(x, z.T))
+    >>> kernel(np.array([[1.0], [2.0]]), np.array([[3.0], [1.5]]))
+    array([[1. , 1. ],
+           [2. , 1.5]])
     """
 
     function: Any
@@ -372,12 +402,24 @@ class Adapted(Kernel):
 
 
 def is_kernel(value: Any) -> bool:
-    """Tell whether a value is a kernel, and not merely a function that could be used as one."""
+    """Tell whether a value is a kernel, and not merely a function that could be used as one.
+
+    >>> import kernelbandits as kb
+    >>> kb.kernels.is_kernel(kb.RBF(0.2)), kb.kernels.is_kernel(lambda x, z: x @ z.T)
+    (True, False)
+    """
     return isinstance(value, Kernel)
 
 
 def as_kernel(kernel: Any, owner: str = "a policy") -> Kernel:
-    """Return a kernel unchanged, and wrap any other callable k(x, z) as `Adapted`."""
+    """Return a kernel unchanged, and wrap any other callable k(x, z) as `Adapted`.
+
+    >>> import kernelbandits as kb
+    >>> kb.kernels.as_kernel(kb.RBF(0.2))
+    RBF(lengthscale=0.2)
+    >>> type(kb.kernels.as_kernel(lambda x, z: x @ z.T)).__name__
+    'Adapted'
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, type) or not callable(kernel):

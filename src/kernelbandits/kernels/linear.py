@@ -15,7 +15,17 @@ from kernelbandits.kernels.properties import Block, CellChange, Eigendecay, Exte
 
 
 def inner_products(owner: str, x: Array, z: Array) -> Array:
-    """Return the (n, m) array of x_i . z_j."""
+    """Return the (n, m) array of x_i . z_j.
+
+    `owner` is whom an error names when the columns of the two differ in number.
+
+    `owner` is whom an error names when the columns of the two differ in number.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import inner_products
+    >>> inner_products("my kernel", np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([[11.,  2.]])
+    """
     if x.shape[1] != z.shape[1]:
         raise ValueError(
             f"{owner} needs points of {x.shape[1]} dimensions, got {x.shape[1]} and {z.shape[1]}"
@@ -24,7 +34,13 @@ def inner_products(owner: str, x: Array, z: Array) -> Array:
 
 
 def squared_norms(x: Array) -> Array:
-    """Return the array of x_i . x_i."""
+    """Return the array of x_i . x_i.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import squared_norms
+    >>> squared_norms(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([25.,  1.])
+    """
     norms: Array = np.einsum("ij,ij->i", x, x)
     return norms
 

@@ -23,7 +23,15 @@ EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """The bounded set of points that a kernel is asked about: some points, or a whole box."""
+    """The bounded set of points that a kernel is asked about: some points, or a whole box.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import Extent
+    >>> box = Extent(np.array([-1.0, 0.0]), np.array([1.0, 2.0]))
+    >>> some = Extent.of_points(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> box.largest_norm, some.largest_norm
+    (5.0, 1.0)
+    """
 
     lower: Array
     """The smallest value of each coordinate."""
@@ -73,7 +81,14 @@ class Extent:
 
 
 class Block(NamedTuple):
-    """A part of a kernel: its rank, and the largest value of its k(x, x) on an extent."""
+    """A part of a kernel: its rank, and the largest value of its k(x, x) on an extent.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> box = kb.kernels.Extent(np.zeros(2), np.ones(2))
+    >>> kb.Linear().rank_blocks(box)
+    [Block(rank=2, share=2.0)]
+    """
 
     rank: float
     share: float
@@ -83,6 +98,13 @@ class CellChange(NamedTuple):
     """How much the feature phi of a kernel changes along a cell of width a in one dimension.
 
     k(x, z) = phi(x) . phi(z).
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> box = kb.kernels.Extent(np.zeros(1), np.ones(1))
+    >>> coarse, fine = (kb.RBF(0.2).cell_change(box, 0, width) for width in (0.02, 0.01))
+    >>> round(coarse.step, 3), round(fine.step, 3)
+    (0.1, 0.05)
     """
 
     step: float

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Factor:
-    """A kernel of some coordinates, with `frequencies`."""
+    """A kernel of some coordinates, with `frequencies`.
+
+    >>> import kernelbandits as kb
+    >>> (term,) = (kb.RBF(0.5) * kb.kernels.On(kb.RBF(0.2), (1,))).spectral_terms((0, 1))
+    >>> [factor.columns for factor in term.factors]
+    [(0, 1), (1,)]
+    """
 
     kernel: Kernel
     columns: tuple[int, ...]
@@ -39,7 +45,13 @@ class Factor:
 
 @dataclass(frozen=True)
 class Term:
-    """variance * the product of its factors, each of which is 1 at distance 0."""
+    """variance * the product of its factors, each of which is 1 at distance 0.
+
+    >>> import kernelbandits as kb
+    >>> terms = (2.0 * kb.RBF(0.5) + kb.Matern(0.2)).spectral_terms((0,))
+    >>> [(term.variance, len(term.factors)) for term in terms]
+    [(2.0, 1), (1.0, 1)]
+    """
 
     variance: float
     factors: tuple[Factor, ...]

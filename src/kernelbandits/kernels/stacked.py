@@ -26,6 +26,11 @@ class KernelParts:
     """signal * k + additive * k_1 + level + nugget * [x = z].
 
     k is a Matern or RBF kernel, k_1 the mean of such kernels of one block of coordinates each.
+
+    >>> import kernelbandits as kb
+    >>> parts = kb.kernels.KernelParts(0.3, nu=2.5, signal=2.0, level=0.0)
+    >>> parts.variance, parts.compose() == 2.0 * kb.Matern(0.3)
+    (2.0, True)
     """
 
     lengthscale: float | tuple[float, ...]
@@ -70,7 +75,15 @@ class KernelParts:
 
 
 def split_kernels(kernels: Sequence[Kernel]) -> tuple[KernelParts, ...] | None:
-    """Return the parts of each kernel, or None if one of them has another form."""
+    """Return the parts of each kernel, or None if one of them has another form.
+
+    >>> import kernelbandits as kb
+    >>> (parts,) = kb.kernels.split_kernels([2.0 * kb.Matern(0.3) + kb.kernels.Constant()])
+    >>> parts.signal, parts.level, parts.nu
+    (2.0, 1.0, 2.5)
+    >>> kb.kernels.split_kernels([kb.Linear()]) is None
+    True
+    """
     parts = []
     for kernel in kernels:
         split = _split_kernel(kernel)
@@ -170,6 +183,13 @@ class KernelStack:
 
     It is made of kernels, or of the parts that a fit has found (`of_parts`). The other of the two
     is made when somebody reads it.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> stack = kb.kernels.KernelStack([kb.RBF(0.2), kb.RBF(0.5)])
+    >>> values = stack(np.array([[0.0]]), np.array([[0.0], [0.2]]))
+    >>> values.shape, values[:, 0, 1].round(3)
+    ((2, 1, 2), array([0.607, 0.923]))
     """
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
@@ -232,6 +252,14 @@ class PoolRows:
 
     A column of a table often has few different values. The additive part of such a column is
     computed once for each pair of values, and looked up for each pair of points.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import Matern, PoolRows, StackedKernels, split_kernels
+    >>> stacked = StackedKernels.of(split_kernels([Matern((0.3,)), Matern((0.6,))]))
+    >>> rows = PoolRows(stacked, np.array([[0.0], [0.3], [0.6]]))
+    >>> rows.of(np.array([0]))[:, 0].round(3)
+    array([[1.   , 0.524, 0.139],
+           [1.   , 0.829, 0.524]])
     """
 
     def __init__(self, kernels: StackedKernels, points: Array) -> None:

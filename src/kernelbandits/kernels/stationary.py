@@ -42,6 +42,16 @@ class Stationary(Kernel):
 
     A subclass gives `profile`, k as a function of r^2, and `slope`, its derivative. Functions of
     r^2 need no square root where the formula has none.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> class Cauchy(kb.kernels.Stationary):
+    ...     lengthscale = 0.5
+    ...
+    ...     def profile(self, squares):
+    ...         return 1 / (1 + squares)
+    >>> Cauchy()(np.array([[0.0]]), np.array([[0.0], [0.5], [1.5]]))
+    array([[1. , 0.5, 0.1]])
     """
 
     lengthscale: float | tuple[float, ...]
@@ -141,6 +151,12 @@ def squared_distance(
 
     The differences are squared, not expanded into |x|^2 - 2 x.z + |z|^2, which would lose all
     digits of small distances. Dimensions are added one at a time, so memory stays at (n, m).
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import squared_distance
+    >>> x, z = np.array([[0.0, 0.0]]), np.array([[0.5, 2.0], [1.0, 0.0]])
+    >>> squared_distance("my kernel", x, z, lengthscale=(0.5, 2.0))
+    array([[2., 4.]])
     """
     squares, apart = np.empty((len(x), len(z))), np.empty((len(x), len(z)))
     lengths = scales(owner, x, z, lengthscale).tolist()

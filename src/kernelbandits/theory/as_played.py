@@ -41,7 +41,20 @@ LEVELS = np.arange(-10.0, 13.0)
 
 @dataclass(frozen=True)
 class PlayedBound:
-    """Upper bounds of the expected regret of a rule that plays with a given delta."""
+    """Upper bounds of the expected regret of a rule that plays with a given delta.
+
+    `regret_bound` returns it for the form "as_played".
+
+    `regret_bound` returns it for the form "as_played".
+
+    >>> import kernelbandits as kb
+    >>> told = {"noise_scale": 0.1, "norm_bound": 1.0}
+    >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 10_000, 20.0, form="as_played", **told)
+    >>> round(bound.value), bound.trivial, bound.vacuous
+    (2534, 20000.0, False)
+    >>> bound.conditions.split(",")[0]
+    'the played width contains the band of level d = 0.000158'
+    """
 
     as_played: float
     """2 D n + (band + (C2 + C3' C1 / P(w >= b)) width) sqrt(2 T gamma M / ln(1 + M)) + 2 D T d, at

@@ -54,6 +54,16 @@ class Band:
     """lower <= f <= upper on all arms, in all rounds at once, with probability at least 1 - delta.
 
     `confidence_band` computes it.
+
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.ArmPosterior(kb.RBF(0.2), [[0.0], [0.5], [1.0]], ridge=0.05)
+    >>> for arm in 5 * [0, 1, 2]:
+    ...     posterior.update(arm, [0.1, 0.9, 0.2][arm])
+    >>> band = kb.theory.confidence_band(posterior, noise_scale=0.1, norm_bound=1.5)
+    >>> band.lower.round(2), band.upper.round(2)
+    (array([-0.11,  0.69, -0.01]), array([0.31, 1.11, 0.41]))
+    >>> band.candidates, band.recommended_arm, band.covers([0.1, 0.9, 0.2])
+    (array([1]), 1, True)
     """
 
     lower: Array

@@ -63,7 +63,20 @@ LONGEST = 10**12
 
 @dataclass(frozen=True)
 class RegretBound:
-    """Upper bounds of the expected regret after T rounds, and what they were computed from."""
+    """Upper bounds of the expected regret after T rounds, and what they were computed from.
+
+    `regret_bound` returns it, unless another form is asked for.
+
+    `regret_bound` returns it, unless another form is asked for.
+
+    >>> import kernelbandits as kb
+    >>> told = {"noise_scale": 0.1, "norm_bound": 1.0}
+    >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 1_000_000, 20.0, **told)
+    >>> round(bound.value), bound.trivial, bound.constants.c1
+    (41724, 2000000.0, 0.5)
+    >>> bound.sentence.split(",")[0]
+    'If gamma_T <= 20 and the policy plays with delta = 5e-07'
+    """
 
     labels: ClassVar[Mapping[str, str]] = LABELS
 

@@ -94,6 +94,12 @@ def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds
     """Return an upper bound of gamma_t for the linear kernel and |x| <= 1.
 
     gamma_t <= (d / 2) ln(1 + t / (d ridge))
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> points = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> [round(float(kb.theory.analytic_gain(kb.Linear(), points, 1.0, t)), 3) for t in (10, 100)]
+    [1.792, 3.932]
     """
     checks.needs(
         kernel == Linear(),
@@ -117,7 +123,18 @@ def gain_name(gain: str | Callable[[int], float]) -> str:
 
 
 def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:
-    """Return gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
+    """Return gamma_t as fixed + share * L, by name or from a function t -> gamma_t.
+
+    The result is a function t -> (fixed, share).
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[1.0, 0.0], [0.0, 1.0]])
+    >>> realised = kb.theory.gain_term("realised", kb.Linear(), arms, ridge=1.0)
+    >>> given = kb.theory.gain_term(lambda t: 2.0 * t, kb.Linear(), arms, ridge=1.0)
+    >>> realised(10), given(10)
+    ((0.0, 0.5), (array(20.), 0.0))
+    """
     if callable(gain):
         given = np.vectorize(
             lambda t: checks.nonnegative("a gain function", "gamma_t", gain(t)), otypes=[float]

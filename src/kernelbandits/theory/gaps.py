@@ -29,7 +29,18 @@ from kernelbandits.theory.setting import TheorySetting, multiply
 
 @dataclass(frozen=True)
 class GapBound:
-    """An upper bound of the expected regret that uses the smallest gap between best and next."""
+    """An upper bound of the expected regret that uses the smallest gap between best and next.
+
+    `regret_bound` returns it for the form "gap".
+
+    `regret_bound` returns it for the form "gap".
+
+    >>> import kernelbandits as kb
+    >>> told = {"noise_scale": 0.05, "norm_bound": 1.0, "gap": 0.5}
+    >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 10**7, 20.0, form="gap", **told)
+    >>> round(bound.by_gap), bound.least_chance, bound.vacuous
+    (1744, 0.5, False)
+    """
 
     by_gap: float
     """2 D n + 2 ridge (M / ln(1 + M)) width^2 gamma max_t (E h_t^2 / q_t) / Delta + 2 D T d"""

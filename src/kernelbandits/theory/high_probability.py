@@ -37,7 +37,19 @@ FEW_SLOPES = np.geomspace(1e-3, 4.0, 15)
 
 @dataclass(frozen=True)
 class HighProbabilityBound:
-    """With probability at least 1 - delta the regret after T rounds is at most `value`."""
+    """With probability at least 1 - delta the regret after T rounds is at most `value`.
+
+    `regret_bound` returns it for the form "high_probability".
+
+    `regret_bound` returns it for the form "high_probability".
+
+    >>> import kernelbandits as kb
+    >>> told = {"noise_scale": 0.1, "norm_bound": 1.0, "delta": 0.05}
+    >>> form = "high_probability"
+    >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 100_000, 20.0, form=form, **told)
+    >>> round(bound.azuma), round(bound.freedman), bound.delta
+    (10444, 9920, 0.05)
+    """
 
     azuma: float
     """The bound by the inequality of Azuma and Hoeffding."""

@@ -47,7 +47,15 @@ MEMORY, TIME = 2e7, 4e9
 
 @dataclass(frozen=True)
 class InformationGain:
-    """lower <= gamma_T <= upper; `information_gain` computes it."""
+    """lower <= gamma_T <= upper; `information_gain` computes it.
+
+    >>> import kernelbandits as kb
+    >>> gain = kb.theory.information_gain(kb.RBF(0.2), kb.Arms([[0.0], [0.5], [1.0]]), horizon=30)
+    >>> round(gain.lower, 3), round(gain.upper, 3), gain.horizon, gain.ridge
+    (3.595, 3.595, 30, 1.0)
+    >>> gain.certificate.split(",")[0]
+    'D-optimal relaxation'
+    """
 
     lower: float
     """The gain of some T points."""

@@ -33,7 +33,13 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LawMoments:
-    """The constants of a schedule over T rounds, and the moments of each of its laws."""
+    """The constants of a schedule over T rounds, and the moments of each of its laws.
+
+    >>> import kernelbandits as kb
+    >>> moments = kb.theory.LawMoments.of(kb.Bernoulli(0.25), 1000)
+    >>> moments.least_chance, moments.is_certain, moments.counts
+    (0.25, False, array([1000.]))
+    """
 
     constants: Constants
     laws: Laws

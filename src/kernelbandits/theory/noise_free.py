@@ -23,7 +23,18 @@ smaller one is used."""
 
 @dataclass(frozen=True)
 class NoiseFreeBound:
-    """An upper bound of the regret after T rounds of the rule mean + D sd, without noise."""
+    """An upper bound of the regret after T rounds of the rule mean + D sd, without noise.
+
+    `noise_free_bound` returns it.
+
+    `noise_free_bound` returns it.
+
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> bound = kb.theory.noise_free_bound(kb.RBF(0.2), arms, 20, norm_bound=1.0)
+    >>> round(bound.value, 2), bound.trivial, bound.largest_sds[:4].round(2)
+    (6.0, 40.0, array([1., 1., 1., 0.]))
+    """
 
     regret: float
     """2 D sum s_N over N = 1..T."""

@@ -41,7 +41,20 @@ Bounded = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Theorem:
-    """What a theorem states for a law or schedule over T rounds."""
+    """What a theorem states for a law or schedule over T rounds.
+
+    `theorems` lists those that apply.
+
+    `theorems` lists those that apply.
+
+    >>> import kernelbandits as kb
+    >>> theorem = kb.theory.theorems(kb.Bernoulli(0.5), 10_000)[-1]
+    >>> theorem.name, theorem.constants.c1, theorem.holds
+    ('Simple-Bernoulli', 0.5, True)
+    >>> bound = theorem.bound(10_000, 20.0, noise_scale=0.1, norm_bound=1.0)
+    >>> round(bound.repaired)
+    7932
+    """
 
     name: str
     statement: str

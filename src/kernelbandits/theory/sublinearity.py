@@ -37,7 +37,19 @@ the shorter one."""
 
 @dataclass(frozen=True)
 class Sublinear:
-    """How fast the bound grows with T, up to logarithms."""
+    """How fast the bound grows with T, up to logarithms.
+
+    `sublinear` returns it.
+
+    `sublinear` returns it.
+
+    >>> import kernelbandits as kb
+    >>> answer = kb.theory.sublinear(kb.RBF(0.2), 2, kb.Bernoulli(0.5))
+    >>> answer.holds, answer.is_proved, answer.margin
+    (True, True, 0.5)
+    >>> answer.largest_growth
+    'T^0.5 / log^3 T'
+    """
 
     kernel: Kernel
     dimension: int

@@ -12,7 +12,17 @@ from kernelbandits.theory.setting import gain_at, potential_factor
 
 @dataclass(frozen=True)
 class UCBBound:
-    """An upper bound of the expected regret after T rounds of the rule mean + width sd."""
+    """An upper bound of the expected regret after T rounds of the rule mean + width sd.
+
+    `ucb_bound` returns it.
+
+    `ucb_bound` returns it.
+
+    >>> import kernelbandits as kb
+    >>> bound = kb.theory.ucb_bound(2.0, 100, 20.0, norm_bound=1.0, delta=0.001)
+    >>> round(bound.regret), bound.trivial, bound.value, bound.vacuous
+    (304, 200.0, 200.0, True)
+    """
 
     regret: float
     """2 width sqrt(2 T ridge gamma M / ln(1 + M)) + 2 D T delta, M = sup k / ridge"""
