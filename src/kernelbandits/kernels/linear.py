@@ -19,8 +19,6 @@ def inner_products(owner: str, x: Array, z: Array) -> Array:
 
     `owner` is whom an error names when the columns of the two differ in number.
 
-    `owner` is whom an error names when the columns of the two differ in number.
-
     >>> import numpy as np
     >>> from kernelbandits.kernels import inner_products
     >>> inner_products("my kernel", np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))

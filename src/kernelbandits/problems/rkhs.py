@@ -121,8 +121,6 @@ def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
 
     sqrt(y' (K + eta I)^-1 y)
 
-    sqrt(y' (K + eta I)^-1 y)
-
     The least norm is sqrt(y' K^-1 y); the stored K is the true one up to rounding of norm at most
     eta, so stored K + eta I >= true K, and the inverse reverses the order.
 

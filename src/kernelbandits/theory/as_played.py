@@ -45,8 +45,6 @@ class PlayedBound:
 
     `regret_bound` returns it for the form "as_played".
 
-    `regret_bound` returns it for the form "as_played".
-
     >>> import kernelbandits as kb
     >>> told = {"noise_scale": 0.1, "norm_bound": 1.0}
     >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 10_000, 20.0, form="as_played", **told)

@@ -67,8 +67,6 @@ class RegretBound:
 
     `regret_bound` returns it, unless another form is asked for.
 
-    `regret_bound` returns it, unless another form is asked for.
-
     >>> import kernelbandits as kb
     >>> told = {"noise_scale": 0.1, "norm_bound": 1.0}
     >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 1_000_000, 20.0, **told)

@@ -55,8 +55,6 @@ class DesignedLaw:
 
     `design` returns it.
 
-    `design` returns it.
-
     >>> import kernelbandits as kb
     >>> designed = kb.theory.design(1000, budget=0.5)
     >>> designed.name, round(designed.factor, 2), designed.mean_abs

@@ -33,8 +33,6 @@ class GapBound:
 
     `regret_bound` returns it for the form "gap".
 
-    `regret_bound` returns it for the form "gap".
-
     >>> import kernelbandits as kb
     >>> told = {"noise_scale": 0.05, "norm_bound": 1.0, "gap": 0.5}
     >>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 10**7, 20.0, form="gap", **told)

@@ -41,8 +41,6 @@ class HighProbabilityBound:
 
     `regret_bound` returns it for the form "high_probability".
 
-    `regret_bound` returns it for the form "high_probability".
-
     >>> import kernelbandits as kb
     >>> told = {"noise_scale": 0.1, "norm_bound": 1.0, "delta": 0.05}
     >>> form = "high_probability"

@@ -40,8 +40,6 @@ class Constants:
 
     `constants` computes them.
 
-    `constants` computes them.
-
     >>> import kernelbandits as kb
     >>> found = kb.theory.constants(kb.Gaussian(), horizon=1000)
     >>> [round(number, 3) for number in (found.c1, found.c2, found.c3, found.c3_tight)]

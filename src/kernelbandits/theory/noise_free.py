@@ -27,8 +27,6 @@ class NoiseFreeBound:
 
     `noise_free_bound` returns it.
 
-    `noise_free_bound` returns it.
-
     >>> import kernelbandits as kb
     >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
     >>> bound = kb.theory.noise_free_bound(kb.RBF(0.2), arms, 20, norm_bound=1.0)

@@ -45,8 +45,6 @@ class Theorem:
 
     `theorems` lists those that apply.
 
-    `theorems` lists those that apply.
-
     >>> import kernelbandits as kb
     >>> theorem = kb.theory.theorems(kb.Bernoulli(0.5), 10_000)[-1]
     >>> theorem.name, theorem.constants.c1, theorem.holds

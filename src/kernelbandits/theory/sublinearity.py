@@ -41,8 +41,6 @@ class Sublinear:
 
     `sublinear` returns it.
 
-    `sublinear` returns it.
-
     >>> import kernelbandits as kb
     >>> answer = kb.theory.sublinear(kb.RBF(0.2), 2, kb.Bernoulli(0.5))
     >>> answer.holds, answer.is_proved, answer.margin

@@ -16,8 +16,6 @@ class UCBBound:
 
     `ucb_bound` returns it.
 
-    `ucb_bound` returns it.
-
     >>> import kernelbandits as kb
     >>> bound = kb.theory.ucb_bound(2.0, 100, 20.0, norm_bound=1.0, delta=0.001)
     >>> round(bound.regret), bound.trivial, bound.value, bound.vacuous
