@@ -240,13 +240,23 @@ def test_two_people_who_press_undo_at_once_undo_one_step(page, films, monkeypatc
     assert study.to_dataframe()["value"].dropna().tolist() == [0.25, 0.5]
 
 
-@pytest.mark.parametrize("typed", ["0,83", "", "nan", "1e999", "0x10", "1_000", "12 %"])
+@pytest.mark.parametrize("typed", ["1,234", "", "nan", "1e999", "0x10", "1_000", "12 %"])
 def test_what_is_no_number_is_refused_and_stays_typed(page, films, typed):
     films.send("/studies/films", "/studies/films/ask")
     answer = films.send("/studies/films", "/studies/films/tell", 422, value=typed)
     assert "needs a number" in answer.text
     assert f'value="{typed}" aria-invalid="true"' in answer.text
     assert study_of(page).to_dataframe()["state"].tolist() == ["pending"]
+
+
+def test_fields_take_a_decimal_comma(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    films.send("/studies/films", "/studies/films/tell", value="0,83", sem="0,1")
+    films.send("/studies/films/trials/1", "/studies/films/correct", value="0,84")
+    films.send("/studies/films/settings", "/studies/films/settings", tolerance="0,05", noise="0,02")
+    study = study_of(page)
+    assert study.to_dataframe()["value"].tolist() == [0.84]
+    assert (study.settings["tolerance"], study.settings["noise"]) == (0.05, 0.02)
 
 
 def test_a_file_of_results(page, films):
@@ -500,8 +510,8 @@ def test_values_that_came_one_by_one_are_shown(page, two):
     assert 'name="value"' not in card
     assert ": result stability 35.25" in two.get("/studies/two")
     assert "35.25" in two.get("/studies/two/sheet")
-    refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5"})
-    assert 'value="1,5"' in refused.text
+    refused = two.send("/studies/two", "/studies/two/tell", 422, **{"value-1": "1,5,"})
+    assert 'value="1,5,"' in refused.text
     again = two.send("/studies/two", "/studies/two/tell", 409, value="36")
     assert "<b>already has stability 35.25</b>" in again.text
     two.send("/studies/two", "/studies/two/tell", **{"value-1": "1.5"})
@@ -513,7 +523,7 @@ def test_values_that_came_one_by_one_are_shown(page, two):
 
 def test_a_refused_result_keeps_all_that_was_typed(page, films):
     films.send("/studies/films", "/studies/films/ask")
-    typed = {"value": "0,83", "note": "edge of the film", "by": "Ann", "sem": "0.1"}
+    typed = {"value": "0,83x", "note": "edge of the film", "by": "Ann", "sem": "0.1"}
     refused = films.send("/studies/films", "/studies/films/tell", 422, **typed).text
     for text in typed.values():
         assert f'value="{text}"' in refused
@@ -527,7 +537,7 @@ def test_a_refused_result_keeps_all_that_was_typed(page, films):
 @pytest.mark.parametrize(
     ("address", "fields", "status", "said"),
     [
-        ("tell", {"row": "4", "value": "0,83", "note": "odd"}, 422, "needs a number"),
+        ("tell", {"row": "4", "value": "0,8,3", "note": "odd"}, 422, "needs a number"),
         ("tell", {"row": "99", "value": "0.83", "by": "Ann"}, 422, "99"),
         ("permit", {"rows": "4, 99", "permit": "no", "reason": "broken"}, 422, "99"),
         ("permit", {"rows": "4", "permit": "yes", "reason": "found"}, 409, "not allowed yet"),
@@ -564,15 +574,15 @@ def test_a_refused_point_of_a_space_keeps_its_values(page):
 
 def test_a_refused_correction_keeps_what_was_typed(page, films):
     films.send("/studies/films/candidates", "/studies/films/tell", row="4", value="0.83")
-    typed = {"value": "0,38", "reason": "digits"}
+    typed = {"value": "0,38x", "reason": "digits"}
     shown = films.send("/studies/films/trials/1", "/studies/films/correct", 422, **typed).text
     for name, text in typed.items():
         assert re.search(rf'name="{name}"[^>]* value="{text}"', shown)
 
 
 def test_other_refused_forms_keep_what_was_typed(page, films):
-    wrong = films.send("/studies/films/settings", "/studies/films/settings", 422, tolerance="0,1")
-    assert 'value="0,1"' in wrong.text
+    wrong = films.send("/studies/films/settings", "/studies/films/settings", 422, tolerance="0,1,2")
+    assert 'value="0,1,2"' in wrong.text
     assert "needs a number" in wrong.text
     lines = "film,stability\nZ9,0.4"
     wrong = films.send("/studies/films", "/studies/films/results", 409, pasted=lines)

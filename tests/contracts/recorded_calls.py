@@ -74,7 +74,7 @@ json tell films.db 1 0.5
 json tell films.db 1 0.5
 json tell films.db 1 0.6
 json tell films.db 99 0.5
-json tell films.db 2 0,7
+json tell films.db 2 1,700
 json tell films.db 2 abc
 json tell films.db 2 nan
 json tell films.db 2 1e999
@@ -123,7 +123,7 @@ json correct films.db 99 0.5
 json correct films.db 3 0.44
 json correct films.db 2 --failed
 json correct films.db --label A9 0.36
-json correct films.db 1 0,5
+json correct films.db 1 1,500
 json correct films.db 1
 json correct films.db 2 0.7 --sem 0.05
 json withdraw films.db 1 --reason dirty

@@ -16,7 +16,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains.variables import KINDS, Category, Number, Ordered, Real, Variable
-from kernelbandits.tables.cells import parse_number
+from kernelbandits.tables.cells import parse_typed
 
 TRUTHS = {"true": True, "false": False}
 FORMS = (
@@ -196,7 +196,7 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
 
 def parse_finite(text: str) -> float:
     """Return the number that is written in a text."""
-    number = parse_number(text.strip())
+    number = parse_typed(text.strip())
     if math.isnan(number):
         raise ValueError
     return number

@@ -42,7 +42,7 @@ from kernelbandits.study.mixtures import (
 )
 from kernelbandits.study.place import Place
 from kernelbandits.tables import scaling
-from kernelbandits.tables.cells import canonical_texts, parse_number, text_of, truth, whole
+from kernelbandits.tables.cells import canonical_texts, parse_typed, text_of, truth, whole
 from kernelbandits.tables.descriptors import Descriptors, describing_sheet, read_descriptors
 from kernelbandits.tables.headers import find_column
 from kernelbandits.tables.packing import count_packed, pack_rows, unpack_rows
@@ -604,7 +604,7 @@ class Candidates(Place):
         text = text_of(value)
         if name in self.categories:
             return text
-        number = parse_number(text)
+        number = parse_typed(text)
         checks.needs(not math.isnan(number), "a candidate", f"a number for {name!r}", value)
         return number + 0.0
 

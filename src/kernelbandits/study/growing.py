@@ -20,7 +20,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
 from kernelbandits.formatting import format_names
-from kernelbandits.tables.cells import ABSENT, parse_number, text_of
+from kernelbandits.tables.cells import ABSENT, parse_typed, text_of
 from kernelbandits.tables.headers import find, find_column
 from kernelbandits.tables.roles import check_cost, check_label, check_words
 from kernelbandits.tables.sources import array_table, read_table
@@ -159,7 +159,7 @@ def read_new_column(table: Table, name: str, old: Any) -> tuple[list[Any], list[
     column = find_column(table.columns, name, origin(table).source, f"the new column {name!r}")
     text = text_of(old)
     checks.needs(text not in ABSENT, "add", f"a value of {name!r} for the old rows", old)
-    number = parse_number(text)
+    number = parse_typed(text)
     if not math.isnan(number) and column_kind(table, column) == NUMBERS:
         return [NUMBERS, number], read_numbers(table, column, LARGEST).tolist()
     return [TEXT, text], read_texts(table, column)

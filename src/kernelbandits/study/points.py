@@ -40,7 +40,7 @@ from kernelbandits.study.mixtures import (
 )
 from kernelbandits.study.place import Place
 from kernelbandits.study.words import describe_point
-from kernelbandits.tables.cells import parse_number
+from kernelbandits.tables.cells import parse_typed
 from kernelbandits.tables.export import name_in_export
 
 SUFFIXES = (".toml", ".json")
@@ -392,7 +392,7 @@ class Points(Place):
         if not isinstance(value, str) or variable.holds(value):
             return value
         if isinstance(variable, Number):
-            number = parse_number(value.strip())
+            number = parse_typed(value.strip())
             needed = f"{variable.requirement} for {name!r}"
             checks.needs(not math.isnan(number), "tell", needed, value)
             return number

@@ -21,7 +21,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
-from kernelbandits.tables.cells import is_number, parse_number
+from kernelbandits.tables.cells import parse_typed
 from kernelbandits.tables.export import COMBINED
 from kernelbandits.tables.headers import loose
 
@@ -206,7 +206,7 @@ def split_target(text: str) -> tuple[str, list[str]]:
         )
     if not colon:
         return text.strip(), []
-    words = [word.strip() for word in rest.split(",")]
+    words = [word.strip() for word in PARTING_COMMA.split(rest)]
     first = words[0].partition("=")[0].strip()
     if first.lower() in checks.DIRECTIONS or first in PARTS:
         return name.strip(), words
@@ -219,6 +219,8 @@ def split_target(text: str) -> tuple[str, list[str]]:
 
 EQUALS_FOR_COLON = re.compile(r"=(?=\s*(?:(?:aim|range)\s*=|(?:maximize|minimize)\b))")
 """In a name: the sign that was typed for the colon before what is wanted of a target."""
+PARTING_COMMA = re.compile(r",(?![0-9])")
+"""The comma between two parts, which begin with letters; one before a digit is a decimal comma."""
 PARTS = ("aim", "range", "weight", "limit")
 
 
@@ -228,10 +230,10 @@ def parse_part(text: str, word: str) -> dict[str, Any]:
         return {"direction": checks.DIRECTIONS[word.lower()]}
     part, _, value = (piece.strip() for piece in word.partition("="))
     low, _, high = value.partition("..")
-    if part == "range" and is_number(low) and is_number(high):
-        return {"low": parse_number(low), "high": parse_number(high)}
-    if part in ("aim", "weight", "limit") and is_number(value):
-        return {part: parse_number(value)} | ({"direction": AIM} if part == "aim" else {})
+    if part == "range" and not math.isnan(parse_typed(low) + parse_typed(high)):
+        return {"low": parse_typed(low), "high": parse_typed(high)}
+    if part in ("aim", "weight", "limit") and not math.isnan(parse_typed(value)):
+        return {part: parse_typed(value)} | ({"direction": AIM} if part == "aim" else {})
     raise ValueError(
         f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER or "
         f"limit=NUMBER, got {word!r} in {text!r}"

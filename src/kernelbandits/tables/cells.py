@@ -73,6 +73,19 @@ def parse_number(text: str, decimal: str = ".") -> float:
     return value if math.isfinite(value) else math.nan
 
 
+def parse_typed(text: str) -> float:
+    """Return the finite number that somebody typed, with a decimal point or comma, else nan.
+
+    1,234 may be 1234 or 1.234, and is none.
+
+    >>> parse_typed("0.83"), parse_typed("0,83"), parse_typed("1,234")
+    (0.83, 0.83, nan)
+    """
+    if COMMA_NUMBER.fullmatch(text) and len(rewrite_number(text)[0]) == 1:
+        text = text.replace(",", ".")
+    return parse_number(text)
+
+
 def parse_numbers(cells: Sequence[str], decimal: str = ".") -> Array:
     """Return the number in each cell, nan where there is none."""
     # Of these characters alone, Python reads as a number exactly what NUMBER describes.

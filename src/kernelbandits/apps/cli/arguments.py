@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import SECONDS, Argument
-from kernelbandits.tables.cells import parse_number, rewrite_number
+from kernelbandits.tables.cells import parse_typed, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
@@ -26,7 +27,7 @@ Given = dict[str, Any]
 """What was typed of a group of declared arguments, by their names."""
 
 DURATIONS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]*)?) ?([smhd]?)")
+DURATION = re.compile(r"([0-9]{1,12}(?:[.,][0-9]*)?) ?([smhd]?)")
 NEGATIVE = {"ignore_unknown_options": True}
 """Lets -0.5 pass as an argument; what is no number is then refused by `refuse_options`."""
 
@@ -37,18 +38,19 @@ def read_duration(option: str, text: str | None) -> float | None:
         return None
     found = DURATION.fullmatch(text.strip())
     wanted = "a duration such as 90s, 15m, 2h, 7d or plain seconds"
-    if found is None or float(found[1]) == 0:
+    length = math.nan if found is None else parse_typed(found[1])
+    if found is None or not length > 0:
         raise ValueError(f"{option} needs {wanted}, got {text!r}")
-    return float(found[1]) * DURATIONS[found[2]]
+    return length * DURATIONS[found[2]]
 
 
 def read_value(owner: str, text: str) -> float:
-    """Read a measured value, with a decimal point.
+    """Read a measured value, with a decimal point or comma.
 
     Forms that only Python takes for numbers, such as 1_000, are refused.
     """
-    wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
-    number = parse_number(text)
+    wanted = f"a number of size at most {LARGEST_REWARD:g} as VALUE"
+    number = parse_typed(text)
     if not abs(number) <= LARGEST_REWARD:
         numbers, _ = rewrite_number(text)
         hint = f" (write {' or '.join(numbers)})" if numbers else ""

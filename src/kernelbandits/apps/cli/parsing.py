@@ -7,6 +7,7 @@ from wherever typer has them.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kernelbandits.apps.cli import screen
 from kernelbandits.formatting import did_you_mean
+from kernelbandits.tables.cells import parse_typed
 
 exceptions: Any = import_module(typer.BadParameter.__module__)
 HelpPrinted: Any = getattr(exceptions, "NoArgsIsHelpError", ())
@@ -54,13 +56,13 @@ class App(typer.Typer):
 
 
 class Command(TyperCommand):
-    """A command that takes arguments and options."""
+    """A command that takes arguments and options; numbers may have a decimal comma."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with explain_mistakes(ctx):
             # The parser's own sentence about arguments that are left over is replaced below.
             allowed, ctx.allow_extra_args = ctx.allow_extra_args, True
-            left: list[str] = super().parse_args(ctx, args)
+            left: list[str] = super().parse_args(ctx, write_points(self, args))
             refuse_options(ctx, left)
             if left and not allowed:
                 said = f"{spell_command(ctx)} takes no more arguments, got {' '.join(left)}"
@@ -68,6 +70,26 @@ class Command(TyperCommand):
                     said += "; if that is the table of candidates, write --candidates before it"
                 raise exceptions.UsageError(said)
             return left
+
+
+def write_points(command: Any, args: Sequence[str]) -> list[str]:
+    """Return the words of a command with decimal points in the numbers of its options."""
+    hints = get_type_hints(inspect.unwrap(command.callback))
+    numbers = [
+        one
+        for one in command.params
+        if float in (hints.get(one.name), *get_args(hints.get(one.name)))
+    ]
+    names = {name for one in numbers for name in names_of(one) if name.startswith("-")}
+    written, before = list[str](), ""
+    for word in args:
+        name, equals, value = word.partition("=") if before not in names else ("", "", word)
+        if not name or name in names:
+            number = parse_typed(value)
+            value = value if math.isnan(number) else repr(number)
+        written.append(f"{name}{equals}{value}")
+        before = word
+    return written
 
 
 class CommandGroup(TyperGroup):

@@ -151,9 +151,7 @@ def tell(
     ] = None,
     result: Annotated[
         str | None,
-        typer.Argument(
-            metavar="VALUE", help="The result, with a decimal point, such as 0.83 or -0.5."
-        ),
+        typer.Argument(metavar="VALUE", help="The result, such as 0.83, 0,83 or -0.5."),
     ] = None,
     *,
     given: Given,
@@ -253,9 +251,7 @@ def correct(
     trial: Annotated[
         str | None, typer.Argument(metavar="TRIAL", help=operations.TRIAL.description)
     ] = None,
-    result: Annotated[
-        str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
-    ] = None,
+    result: Annotated[str | None, typer.Argument(metavar="VALUE", help="The right result.")] = None,
     *,
     given: Given,
     form: Form = Format.text,

@@ -10,7 +10,7 @@ from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.operations import Operation
 from kernelbandits.study.settings import Setting
-from kernelbandits.tables.cells import is_number, parse_number, suggest_number
+from kernelbandits.tables.cells import parse_typed, suggest_number
 
 if TYPE_CHECKING:
     from kernelbandits.apps.web.visitors import SubmittedForm
@@ -20,16 +20,16 @@ LARGEST = 10**9
 
 
 def read_number(what: str, text: str) -> float:
-    """Read a number with a decimal point; refuse 0,83 and say what to write.
+    """Read a number with a decimal point or comma; refuse any other text and say what to write.
 
-    >>> read_number("the result", "0.83")
+    >>> read_number("the result", "0,83")
     0.83
     """
-    number = parse_number(text)
+    number = parse_typed(text)
     if not abs(number) <= LARGEST_REWARD:
-        point = text.replace(",", ".")
-        hint = f"; write {point}" if is_number(point) else suggest_number(text)
-        raise ValueError(f"{what} needs a number with a decimal point, got {text!r}{hint}")
+        meant = suggest_number(text)
+        hint = f"; {meant}" if meant else ""
+        raise ValueError(f"{what} needs a number, got {text!r}{hint}")
     return number
 
 
