@@ -329,6 +329,13 @@ def test_settings_and_downloads(page, films):
         study.tell(row=row, value=row / 10)
     films.send("/studies/films/settings", "/studies/films/settings", tolerance="0.05", goal="find")
     assert study.settings["tolerance"] == 0.05
+    films.send("/studies/films/settings", "/studies/films/settings", limits="0 .. 100")
+    assert study.settings["limits"] == "0..100"
+    shown = films.get("/studies/films/settings")
+    assert 'name="limits"' in shown
+    assert 'value="0..100"' in shown
+    films.send("/studies/films/settings", "/studies/films/settings", limits="")
+    assert study.settings["limits"] is None
     assert films.get("/studies/films/download/trials.csv").count("\n") == 7
     assert films.get("/studies/films/download/estimates.csv").count("\n") == 11
     assert "<script" not in films.get("/studies/films/download/page.html")

@@ -108,9 +108,10 @@ DEFAULTS = {
     "centre": ("0.1.0", None),
     "spread": ("0.1.0", None),
     "tolerance": ("0.1.0", None),
+    "limits": ("0.1.0", None),
     "targets": ("0.1.0", ({"name": "value"},)),
 }
-FIRST_SETTINGS = 14
+FIRST_SETTINGS = 15
 """How many settings the first release has; those after them have a later `since`."""
 
 

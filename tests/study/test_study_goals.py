@@ -623,17 +623,17 @@ def test_a_slip_is_named_on_the_command_line_and_changes_nothing_else(tmp_path):
 def test_nothing_is_expected_of_rows_that_nobody_asked_for_or_that_began_the_study(tmp_path):
     study, one = play_yields(tmp_path / "a.db")
     state = study._session.state
-    assert expect_result(state.trials[1], 1.0) is None
-    expected = expect_result(state.trials[13], 1.0)
+    assert expect_result(state.trials[1], study._session.state.settings) is None
+    expected = expect_result(state.trials[13], study._session.state.settings)
     assert expected is not None
     assert expected.mean == pytest.approx(one.note["mean"])
     assert expected.sd == pytest.approx(np.hypot(one.note["sd"], one.note["noise_scale"]))
     told = study.tell(row=next(row for row in range(30) if row != one.row), value=7.0)
-    assert expect_result(state.trials[told.trial], 1.0) is None
+    assert expect_result(state.trials[told.trial], study._session.state.settings) is None
     named = kb.Study.create(tmp_path / "b.db", GRID, **NAMED)
     named.tell(row=3, value=0.5)
     named.ask()
-    assert expect_result(named._session.state.trials[2], 1.0) is None
+    assert expect_result(named._session.state.trials[2], named._session.state.settings) is None
 
 
 @pytest.mark.parametrize("value", [0.0, 1e150, -1e150, 5e-324])

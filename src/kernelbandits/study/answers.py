@@ -31,6 +31,7 @@ from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State
+from kernelbandits.study.limits import UNLIMITED
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
 from kernelbandits.study.premises import proved_band
@@ -195,14 +196,14 @@ class Answers:
         return self.candidates.name(self.row(arm))
 
     def mean(self, arm: int) -> float:
-        return float(self.scale.outward(self.view.mean[arm]))
+        return float(self.scale.estimate(self.view.mean[arm]))
 
     def sd(self, arm: int) -> float:
         return float(self.scale.length(self.view.sd[arm]))
 
     def interval(self, arm: int) -> tuple[float, float]:
         """Return the 95 % interval of f at an arm, in the target's units."""
-        low, high = sorted(self.scale.outward(end[arm]) for end in (self.view.low, self.view.high))
+        low, high = sorted(self.scale.estimate(end[arm]) for end in (self.view.low, self.view.high))
         return float(low), float(high)
 
     @single_threaded
@@ -359,8 +360,12 @@ class Answers:
     def draw_losses(self, arm: int) -> Array:
         """Return max f - f(arm) in each of the functions drawn, in the target's units."""
         kept, draws = self.draw_functions_near(arm)
-        losses: Array = draws.max(1) - draws[:, np.flatnonzero(kept == arm)[0]]
-        return np.asarray(self.scale.length(losses))
+        own = draws[:, np.flatnonzero(kept == arm)[0]]
+        if self.scale.limits == UNLIMITED:
+            return np.asarray(self.scale.length(draws.max(1) - own))
+        # The best of truncated functions is the truncated best.
+        best = self.scale.estimate(draws.max(1))
+        return np.asarray(np.abs(best - self.scale.estimate(own)))
 
     def improvement(self, arm: int) -> float:
         """Return what stopping now with this arm loses on average, E[max f - f(arm)]."""
@@ -467,8 +472,8 @@ class SpaceAnswers(Answers):
         best = self.recommended_arm
         if best is None or view.mean[0] <= self.view.mean[best]:
             return None
-        low, high = sorted(float(self.scale.outward(end[0])) for end in (view.low, view.high))
-        mean = float(self.scale.outward(view.mean[0]))
+        low, high = sorted(float(self.scale.estimate(end[0])) for end in (view.low, view.high))
+        mean = float(self.scale.estimate(view.mean[0]))
         named = f"({describe_point(self.highest)}; {format_interval(mean, low, high)})"
         sentence = f"A point that was never measured has a {self.better_word} estimate {named}."
         return Untested(None, self.highest, mean, low, high, sentence)

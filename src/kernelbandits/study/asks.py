@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
     from kernelbandits.study.place import Place
 
-OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd", "noise_scale", "improvement", "gain")
+ESTIMATES = ("mean", "sample")
+LENGTHS = ("sd", "noise_scale")
+GAINS = ("improvement", "gain")
 """Numbers of a note that are values, and differences, in the units of the target."""
 
 
@@ -334,7 +335,7 @@ def count_notices(rows: Sequence[int], place: Place) -> list[str]:
 def make_suggestion(
     event: Event,
     candidates: Place,
-    sign: float,
+    settings: Settings,
     notices: tuple[str, ...],
     find_caution: Callable[[int], str],
 ) -> Suggestion:
@@ -344,7 +345,7 @@ def make_suggestion(
     the reason.
     """
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
-    x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
+    x, body, scale = candidates.x(trial.row), event.body, trial.scale(settings)
     told = {name: convert_note(name, value, scale) for name, value in trial.note.items()}
     return Suggestion(
         trial.number,
@@ -363,6 +364,10 @@ def make_suggestion(
 
 
 def convert_note(name: str, value: float, scale: Scale) -> float:
-    if name in OWN_UNITS:
+    if name == "index":
         return float(scale.outward(value))
+    if name in ESTIMATES:
+        return float(scale.estimate(value))
+    if name in GAINS:
+        return float(scale.gain(value))
     return float(scale.length(value)) if name in LENGTHS else value

@@ -33,10 +33,10 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
     """Return one row for each trial, in their order; points of a space have no column "row"."""
     import pandas as pd
 
-    sign = state.settings.sign
     names = name_in_export([*candidates.labels, *candidates.chosen])
     rows = [
-        trial_row(trial, candidates, trial.scale(sign)) for _, trial in sorted(state.trials.items())
+        trial_row(trial, candidates, trial.scale(state.settings))
+        for _, trial in sorted(state.trials.items())
     ]
     named = [*candidates.row_columns, *names.values()]
     header = ["trial", *named, "state", "value", *TIMES, "worker", *NOTED]
@@ -108,7 +108,7 @@ def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
 def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
     note = trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
-    mean = scale.outward(note["mean"]) if "mean" in note else None
+    mean = scale.estimate(note["mean"]) if "mean" in note else None
     sd = scale.length(note["sd"]) if "sd" in note else None
     noted = [note.get("weight"), note.get("width"), mean, sd]
     return [
@@ -200,8 +200,8 @@ def row_estimates(answers: Answers) -> Array:
     """
     found = np.full((4, len(answers.candidates)), np.nan)
     view, scale = answers.view.complete(), answers.scale
-    ends = np.sort([scale.outward(view.low), scale.outward(view.high)], axis=0)
-    found[:, answers.driver.rows] = scale.outward(view.mean), scale.length(view.sd), *ends
+    ends = np.sort([scale.estimate(view.low), scale.estimate(view.high)], axis=0)
+    found[:, answers.driver.rows] = scale.estimate(view.mean), scale.length(view.sd), *ends
     return found
 
 

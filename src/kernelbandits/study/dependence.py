@@ -78,7 +78,7 @@ def compute_dependence(
     slices = place.slices(column, answers.driver.all_points())
     shown: Any = {"is_number": column not in place.categories, "log": column in place.log}
     found = average_slices(fitted, column, slices, **shown)
-    return found.convert(answers.scale.outward)
+    return found.convert(answers.scale.estimate)
 
 
 def count_levels(answers: Answers, name: str) -> int:
@@ -105,7 +105,7 @@ def compute_map(answers: Answers, across: str, up: str) -> EstimateMap:
     mean, sd = np.full((2, len(rows)), np.nan)
     if inside.any():
         estimate, spread = model.estimate(rows[inside])
-        mean[inside], sd[inside] = answers.scale.outward(estimate), answers.scale.length(spread)
+        mean[inside], sd[inside] = answers.scale.estimate(estimate), answers.scale.length(spread)
     across_side, up_side = found.sides
     shape = len(up_side), len(across_side)
     return EstimateMap(

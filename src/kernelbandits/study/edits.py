@@ -16,6 +16,7 @@ from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.growing import Additions, check_permission
+from kernelbandits.study.limits import check_inside, find_outside
 from kernelbandits.study.settings import REVISION, Settings
 from kernelbandits.study.tells import Keyed, check_complete, describe_replaced
 from kernelbandits.study.words import name_event
@@ -85,6 +86,7 @@ def correct(state: State, right: Result, reason: str, key: str) -> list[Draft]:
     """
     known = trial_with_result("correct", state, right.trial or 0, begun=not right.failed)
     check_complete("correct", state, known, right)
+    check_inside("correct", state.settings.ranges, right.values)
     lacking = [name for name in right.values if name not in known.values]
     if lacking and known.state != "failed":
         raise StudyConflict(
@@ -272,9 +274,20 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
     ]
 
 
-def change(before: Settings, after: Settings, key: str) -> list[Draft]:
-    """Replace the settings, and say which are others; no event if none is."""
-    old, new = before.body, after.body
+def change(state: State, after: Settings, key: str) -> list[Draft]:
+    """Replace the settings, and say which are others; no event if none is.
+
+    Limits that exclude a stored result are refused.
+    """
+    old, new = state.settings.body, after.body
+    if new["limits"] != old["limits"]:
+        for trial in state.trials.values():
+            if name := find_outside(after.ranges, trial.values):
+                raise StudyConflict(
+                    f"change needs limits that hold every result, got {after.limits} beside the "
+                    f"{name} {trial.values[name]:.6g} of trial {trial.number}; use wider limits, "
+                    "or correct the result if it is wrong"
+                )
     changed = [name for name in new if name != REVISION and new[name] != old[name]]
     body = {"settings": new, "changed": changed}
     return [Draft(kind="settings", key=key, body=body)] if changed else []

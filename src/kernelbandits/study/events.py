@@ -59,10 +59,10 @@ class Trial:
         given: Mapping[str, Any] = self.asked.body["note"] if self.asked else {}
         return {name: float(value) for name, value in given.items()}
 
-    def scale(self, sign: float) -> Scale:
+    def scale(self, settings: Settings) -> Scale:
         """Return the units of its note."""
         centre, spread = self.asked.body["scale"] if self.asked else (0.0, 1.0)
-        return Scale(centre, spread, sign)
+        return Scale(centre, spread, settings.sign, settings.limits_seen)
 
     @property
     def worker(self) -> str | None:
@@ -157,7 +157,7 @@ class State:
     def scale(self) -> Scale:
         centre, spread = self.settings.centre, self.settings.spread
         given = (centre, spread) if centre is not None and spread is not None else self.scaled
-        return Scale(*given, sign=self.settings.sign)
+        return Scale(*given, sign=self.settings.sign, limits=self.settings.limits_seen)
 
     @property
     def due_scale(self) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from kernelbandits.insight.explanation import describe_working_set
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
+from kernelbandits.study.limits import UNLIMITED
 from kernelbandits.study.posterior_view import noise_view, policy_view
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained
@@ -74,13 +75,13 @@ def index_reach(note: Mapping[str, float], units: Standard) -> float:
 def gain_of(note: Mapping[str, float], scale: Scale) -> float | None:
     """Return what the result was expected to add to the best estimate; None for other rules."""
     found = note.get("gain")
-    return None if found is None else float(scale.length(found))
+    return None if found is None else float(scale.gain(found))
 
 
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
     """Return the improvement that the policy expected of the row; None for rules with an index."""
     found = note.get("improvement")
-    return None if found is None else float(scale.length(found))
+    return None if found is None else float(scale.gain(found))
 
 
 class Reasons:
@@ -143,7 +144,7 @@ class Reasons:
             return "There is no result yet: the policy chose by its settings alone."
         if "mean" not in note:
             return "Chosen at random."
-        mean, sd = self.scale.outward(note["mean"]), self.scale.length(note["sd"])
+        mean, sd = self.scale.estimate(note["mean"]), self.scale.length(note["sd"])
         waiting = ""
         if note.get("pending"):
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
@@ -183,7 +184,7 @@ class Reasons:
         if not rounds:
             return "; this is the last round, so the estimate alone counts"
         index, sign = self._index(note), "-" if self.scale.sign < 0 else "+"
-        gain = f"gain {self.scale.length(note['gain']):.2g}"
+        gain = f"gain {self.scale.gain(note['gain']):.2g}"
         parts = f"estimate {sign} {format_count(rounds, 'round')} x {gain}"
         return (
             f"; index {index.value:.4g} = {parts}, by which its result is expected to improve the "
@@ -198,7 +199,7 @@ class Reasons:
         """
         if note["improvement"] < NEGLIGIBLE:
             return f"no {self.noun} is expected to improve noticeably on {self._best_so_far()}."
-        gain = write_gain(self.scale.length(note["improvement"]), self.scale.length(1.0))
+        gain = write_gain(self._room(note["improvement"]), self.scale.length(1.0))
         price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
         drawn = ""
         if "draw_chance" in note:
@@ -214,6 +215,14 @@ class Reasons:
             )
         best = self._best_so_far()
         return f"measuring it is expected to improve on {best} by {gain}{price}.{drawn}"
+
+    def _room(self, improvement: float) -> float:
+        """Return an improvement in the target's units, at most as far as the limits leave room."""
+        gain, best = float(self.scale.gain(improvement)), self._noise_answers.recommended_arm
+        if best is None or self.scale.limits == UNLIMITED:
+            return gain
+        limit = self.scale.limits[self.scale.sign > 0]
+        return min(gain, abs(limit - self._noise_answers.mean(best)))
 
     def _best_so_far(self) -> str:
         """Name the measured row of the best estimate."""
@@ -332,7 +341,7 @@ def reasons_of(driver: Driver, state: State) -> Reasons:
 def stored_explanation(trial: Trial, before: State, candidates: Place, sentence: str) -> Explained:
     """Return what was stored when the trial was asked for; nothing is recomputed."""
     assert trial.asked is not None
-    note, body, scale = trial.note, trial.asked.body, trial.scale(before.settings.sign)
+    note, body, scale = trial.note, trial.asked.body, trial.scale(before.settings)
     greedy = body["greedy"]
     # The policy of another revision is not there; its results were not transformed.
     index = index_of(note, scale, Standard())
@@ -340,7 +349,7 @@ def stored_explanation(trial: Trial, before: State, candidates: Place, sentence:
         trial=trial.number,
         row=candidates.number(trial.row),
         x=candidates.x(trial.row),
-        mean=float(scale.outward(note["mean"])) if "mean" in note else None,
+        mean=float(scale.estimate(note["mean"])) if "mean" in note else None,
         sd=float(scale.length(note["sd"])) if "sd" in note else None,
         weight=index.weight,
         width=index.width,

@@ -212,7 +212,8 @@ def list_held_out(
     """List the predictions by candidate, in the target's units."""
     measured = answers.scale.outward(left_out.measured)
     predicted, sd = answers.scale.outward(left_out.predicted), answers.scale.length(left_out.sd)
-    low, high = np.sort([answers.scale.outward(end) for end in left_out.interval], axis=0)
+    residuals, predicted = (measured - predicted) / sd, answers.scale.estimate(left_out.predicted)
+    low, high = np.sort([answers.scale.estimate(end) for end in left_out.interval], axis=0)
     trials, far = trials_by_point(answers), {one.place for one in outliers}
     found = []
     for place, point in enumerate(left_out.points):
@@ -226,7 +227,7 @@ def list_held_out(
                 sd=float(sd[place]),
                 low=float(low[place]),
                 high=float(high[place]),
-                residual=float((measured[place] - predicted[place]) / sd[place]),
+                residual=float(residuals[place]),
                 outlier=place in far,
             )
         )
@@ -258,13 +259,14 @@ def list_outliers(
         number, row, value = max(values, key=lambda item: abs(item[2] - predicted))
         residual = (measured - predicted) / sd
         away = f"{abs(residual):.1f}" if abs(residual) < 10 else f"{abs(residual):.0f}"
+        estimate = float(answers.scale.estimate(one.predicted))
         sentence = (
             f"Trial {number} ({answers.candidates.name(row)}, {value:.6g}) is {away} sd from what "
-            f"the other results predict ({format_near(predicted, sd)}): check it, and "
+            f"the other results predict ({format_near(estimate, sd)}): check it, and "
             "correct it if it is wrong (study correct)."
         )
         shown = answers.candidates.number(row)
-        found.append(Outlier(number, shown, value, predicted, residual, sentence))
+        found.append(Outlier(number, shown, value, estimate, residual, sentence))
     return tuple(found)
 
 

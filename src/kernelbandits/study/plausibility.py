@@ -231,7 +231,7 @@ def find_slip(result: Measured, state: State) -> tuple[str, float | None] | None
     """
     if state.settings.combined:
         return None
-    expected = expect_result(state.trials[result.trial], state.settings.sign)
+    expected = expect_result(state.trials[result.trial], state.settings)
     meant = None if expected is None else undo_slip(result.value, expected)
     if expected is None or meant is None:
         return None
@@ -240,16 +240,16 @@ def find_slip(result: Measured, state: State) -> tuple[str, float | None] | None
     return what, meant
 
 
-def expect_result(trial: Trial, sign: float) -> Expected | None:
+def expect_result(trial: Trial, settings: Settings) -> Expected | None:
     """Return what was expected of the result of a trial; None if nothing was.
 
     The initial design is chosen before anything can be expected, and only auto notes the noise.
     """
-    note, scale = trial.note, trial.scale(sign)
+    note, scale = trial.note, trial.scale(settings)
     if note.get("first") or not {"mean", "sd", "noise_scale"} <= {*note}:
         return None
     sd = math.hypot(note["sd"], note["noise_scale"])
-    return Expected(float(scale.outward(note["mean"])), float(scale.length(sd)))
+    return Expected(float(scale.estimate(note["mean"])), float(scale.length(sd)))
 
 
 def undo_slip(value: float, expected: Expected) -> float | None:

@@ -26,6 +26,7 @@ from kernelbandits.domains import Arms, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import RBF, Kernel, Linear, is_kernel
 from kernelbandits.policies import Auto, Policy
+from kernelbandits.study.limits import read_limits
 from kernelbandits.study.places import tasks_of
 from kernelbandits.study.settings import (
     AUTO,
@@ -36,7 +37,14 @@ from kernelbandits.study.settings import (
     WEEK,
     Settings,
 )
-from kernelbandits.study.targets import CENTRE, SPREAD, check_names, is_combined, read_targets
+from kernelbandits.study.targets import (
+    CENTRE,
+    SPREAD,
+    Target,
+    check_names,
+    is_combined,
+    read_targets,
+)
 from kernelbandits.tables.scaling import differing_scales
 
 if TYPE_CHECKING:
@@ -244,6 +252,8 @@ def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto:
 
 def store_settings(given: Mapping[str, Any]) -> Settings:
     """Check what was given, and return settings as they are stored."""
+    targets = [Target(**body) for body in given.get("targets", Settings.targets)]
+    given = {**given, "limits": read_limits(given.get("limits"), targets)}
     live = Settings(**given)
     check_policy(live)
     return Settings(**CODEC.encode_settings("Study", live.body))

@@ -31,7 +31,8 @@ from kernelbandits.study.arguments import (
     Number,
     Positive,
 )
-from kernelbandits.study.targets import MAXIMIZE, UNNAMED, Target, is_combined, read_targets
+from kernelbandits.study.limits import UNLIMITED, parse_limits, read_limits
+from kernelbandits.study.targets import MAXIMIZE, UNNAMED, Range, Target, is_combined, read_targets
 from kernelbandits.tables.export import COMBINED
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class StudySettings(TypedDict, total=False):
     centre: float | None
     spread: float | None
     tolerance: float | None
+    limits: str | Sequence[float | None] | Mapping[str, Any] | None
     delta: float
     goal: Literal["find", "earn"] | None
     noise: float | None
@@ -252,6 +254,18 @@ class Settings:
         check=checks.nonnegative,
         takers=EVERYWHERE,
     )
+    limits: str | None = declare(
+        None,
+        str,
+        "Numbers that no true value of the target can exceed, such as 0..100 of a yield in percent "
+        "or 0.. of a mass; of several targets, yield=0..100, cost=0.. and so on. Estimates and "
+        "losses stay inside them, and a result beyond them is refused. `none` takes them away.",
+        metavar="LOW..HIGH",
+        label="Limits of the result, such as 0..100",
+        example="0..100",
+        takers=EVERYWHERE,
+    )
+    """As `read_limits` writes them."""
     targets: Sequence[Mapping[str, Any]] = declare(
         ({"name": UNNAMED},),
         list,
@@ -270,6 +284,7 @@ class Settings:
             value = getattr(self, one.name)
             if one.check is not None and not (value is None and one.default is None):
                 one.check("Study", one.name, value)
+        read_limits(self.limits, self.wanted)
         together = (self.centre is None) == (self.spread is None)
         checks.needs(together, "Study", "centre and spread together", (self.centre, self.spread))
         checks.whole("Study", "revision", self.revision)
@@ -281,6 +296,7 @@ class Settings:
             lease=self.lease,
             repeats=self.repeats,
             tolerance=self.tolerance,
+            limits=self.limits,
             revision=self.revision,
         )
 
@@ -312,6 +328,17 @@ class Settings:
     def combined(self) -> bool:
         """Whether the policy sees the desirability of the targets, and not the values of one."""
         return is_combined(self.wanted)
+
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """Target -> its limits, of those that have some."""
+        names = [one.name for one in self.wanted]
+        return {} if self.limits is None else parse_limits(self.limits, names)
+
+    @property
+    def limits_seen(self) -> Range:
+        """The limits of what the policy sees; a desirability has none."""
+        return UNLIMITED if self.combined else self.ranges.get(self.target, UNLIMITED)
 
     @property
     def several(self) -> bool:

@@ -64,7 +64,7 @@ def stop_by_band(answers: Answers, arm: int, band: Band) -> Stop:
     """Say by how much the recommended row can be worse than the best one."""
     if band.contradiction:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
-    loss = float(answers.scale.length(band.simple_regret(arm)))
+    loss = float(answers.scale.gain(band.simple_regret(arm)))
     target = answers.state.settings.target
     most = f"row {answers.row(arm)} is at most {format_rounded_up(loss)} ({target}) worse than it"
     text = (

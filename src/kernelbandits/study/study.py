@@ -48,7 +48,7 @@ from kernelbandits.study.values import (
 )
 from kernelbandits.study.words import describe_unchanged
 from kernelbandits.tables.results import add_keys, read_results
-from kernelbandits.tables.roles import Notices
+from kernelbandits.tables.roles import LIMITS_HINT, Notices, propose_limits
 from kernelbandits.tables.scaling import name_scales
 
 if TYPE_CHECKING:
@@ -205,7 +205,12 @@ class Study:
                     f"{' and '.join(other)}"
                 ) from None
             return study
-        for notice in (*place.notices, *said, *driver.remark_budget()):
+        notices = [*place.notices]
+        if place.space is not None:
+            notices += [line for one in measured for line in propose_limits(one.name)]
+        if chosen.limits is not None:
+            notices = [one for one in notices if not one.endswith(LIMITS_HINT)]
+        for notice in (*notices, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -336,7 +341,7 @@ class Study:
             notices = asks.remark_asks(state, asker, events, self.candidates, cautions)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
-        more = state.settings.sign, tuple(notices), self._find_caution
+        more = state.settings, tuple(notices), self._find_caution
         found = [asks.make_suggestion(event, self.candidates, *more) for event in events]
         if sheet is None:
             return found
@@ -861,7 +866,7 @@ class Study:
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
-            return edits.change(state.settings, with_changes(state.settings, settings), call.key)
+            return edits.change(state, with_changes(state.settings, settings), call.key)
 
         written = self._write_once(call, draft)
         if not written:

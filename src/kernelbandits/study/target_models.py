@@ -11,6 +11,7 @@ import numpy as np
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.events import State, Trial, add_count
+from kernelbandits.study.limits import write_range
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, FIND
 from kernelbandits.study.targets import AIM, MAXIMIZE, Range, Target, find_front
@@ -26,6 +27,7 @@ def state_of_target(state: State, target: Target) -> State:
 
     Every trial with a value of the target counts, whether or not the others are there.
     """
+    limits = state.settings.ranges.get(target.name)
     settings = replace(
         state.settings,
         targets=(
@@ -40,6 +42,7 @@ def state_of_target(state: State, target: Target) -> State:
         noise=None,
         rounds=None,
         tolerance=None,
+        limits=None if limits is None else write_range(limits),
         revision=revision_of(AUTO),
     )
     made = State(events=state.events, changes=state.changes, settings=settings)

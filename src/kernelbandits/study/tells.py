@@ -19,6 +19,7 @@ from kernelbandits.study.calls import Call, escape_key, key_conflict, show_key
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.growing import draft_point, grow_candidates
+from kernelbandits.study.limits import check_inside
 from kernelbandits.study.names import check_name
 from kernelbandits.study.place import as_list, is_list
 from kernelbandits.study.reconciliation import (
@@ -315,6 +316,7 @@ class Teller:
         known = self._place(result)
         if self._is_stored(line, known):
             return self._repeat(known)
+        check_inside("tell", self.state.settings.ranges, result.values, describe_source(result))
         absent = len(result.missing) == len(self.state.settings.wanted)
         kind = "failed" if result.failed else "missing" if absent else "told"
         event = self._add(kind, known, line.key, line.body)
@@ -324,6 +326,8 @@ class Teller:
         return self._answer(event, line, True)
 
     def _correct(self, line: Keyed, trial: Trial) -> Told:
+        where = describe_source(line.result)
+        check_inside("corrected", self.state.settings.ranges, line.result.values, where)
         check_complete("corrected", self.state, trial, line.result)
         # The key of an earlier value of the same line is taken.
         key = line.key if line.key not in self.state.keys else f"{line.key}/{line.table}"

@@ -26,6 +26,8 @@ class Scale:
     centre: float = 0.0
     spread: float = 1.0
     sign: float = 1.0
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    """No true value of the target is beyond them."""
 
     def inward(self, y: float) -> float:
         """Return what a policy learns of a result, within the sizes that it can compute with."""
@@ -39,12 +41,31 @@ class Scale:
         return min(max(sem / self.spread, LEAST_REWARD), LARGEST_REWARD)
 
     def outward(self, z: Any) -> Any:
-        """Return an estimate in the target's units."""
+        """Return a number of the policy in the target's units."""
         return self.centre + self.sign * self.spread * z
+
+    def estimate(self, z: Any) -> Any:
+        """Return an estimate in the target's units; one beyond a limit is the limit.
+
+        >>> float(Scale(centre=90.0, spread=10.0, limits=(0.0, 100.0)).estimate(2.0))
+        100.0
+        """
+        y, (least, most) = self.outward(z), self.limits
+        if least == -math.inf and most == math.inf:
+            return y
+        return np.clip(y, least, most)[()]
 
     def length(self, z: Any) -> Any:
         """Return a difference or sd in the target's units."""
         return self.spread * z
+
+    def gain(self, z: Any) -> Any:
+        """Return an improvement or a loss in the target's units, which the limits bound.
+
+        >>> float(Scale(spread=80.0, limits=(0.0, 100.0)).gain(1.5))
+        100.0
+        """
+        return np.minimum(self.length(z), self.limits[1] - self.limits[0])[()]
 
 
 def first_results(values: Iterable[float]) -> list[float]:

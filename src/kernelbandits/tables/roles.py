@@ -69,6 +69,10 @@ TOTALS = frozenset(
 LEAST_COST, LARGEST_COST = 1e-150, 1e150
 
 
+LIMITS_HINT = 'the limits 0..100 (--limits 0..100, limits="0..100")'
+"""Ends the notice that proposes limits; it is left out where they are given."""
+
+
 class Notices(list[str]):
     """Sentences about what was taken as it came."""
 
@@ -122,6 +126,8 @@ def find_roles(
     known = [find_role(table, name, "descriptors", notices) for name in described]
     chosen = named or find_default(table, {price, permit, naming, *results}, notices, known)
     for one, found in zip(targets, results, strict=True):
+        values = () if found is None else column_numbers(table, found)
+        notices += propose_limits(str(one), values)
         if not named and found is None and origin(table).source != ARRAY:
             notice_no_target(table, one, chosen, notices)
     free = [name for name in table.columns if name not in {*chosen, price, permit, *results}]
@@ -178,6 +184,21 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
             f"{texts[first]!r} in {row_place(table, first)}; as results, leave "
             "these cells blank"
         )
+
+
+def propose_limits(name: str, values: Iterable[float] = ()) -> list[str]:
+    """Propose the limits of a result in percent; [] if it is none, or if a value does not fit.
+
+    >>> propose_limits("yield (%)", [12.5, 98.0])[0][:39]
+    "'yield (%)' is in %: if no true value i"
+    >>> propose_limits("change / %", [-3.0])
+    []
+    """
+    if "%" not in name or any(value < 0 or value > 100 for value in values):
+        return []
+    return [
+        f"{name!r} is in %: if no true value is below 0 or above 100, say so with {LIMITS_HINT}"
+    ]
 
 
 def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:

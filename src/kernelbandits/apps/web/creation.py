@@ -23,6 +23,7 @@ from kernelbandits.study.targets import AIM, MAXIMIZE, Target
 from kernelbandits.tables.cells import MISSING
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results
+from kernelbandits.tables.roles import LIMITS_HINT
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import (
     NUMBERS,
@@ -289,8 +290,9 @@ def preview_table(
         candidates = read_roles(upload, columns, aims.targets, worksheet)
     except ValueError as error:
         return replace(found, problem=str(error))
-    # That the table has results is said by a field of its own.
-    notices = [one for one in candidates.notices if not one.endswith(RESULTS_HINT)]
+    # That the table has results is said by a field of its own, and so are limits that were typed.
+    said = (RESULTS_HINT, LIMITS_HINT) if aims.texts.get("limits") else (RESULTS_HINT,)
+    notices = [one for one in candidates.notices if not one.endswith(said)]
     return replace(found, notices=notices, results=count_results(table, columns))
 
 
