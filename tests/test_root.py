@@ -27,6 +27,21 @@ MODULES = {
 }
 
 
+UNLISTED = {
+    "analysis",
+    "catalogue",
+    "experiment",
+    "gest",
+    "optuna",
+    "report",
+    "sklearn",
+    "storage",
+    "study",
+    "verification",
+}
+"""Modules that are found at the root, and that `dir` does not list."""
+
+
 def typed_names(package) -> set[str]:
     """What a package imports for type checkers only."""
     tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
@@ -50,7 +65,7 @@ def typed_names(package) -> set[str]:
 def test_the_names_of_a_package_are_the_same_in_its_three_lists(package, modules):
     names = {name for names in package.HOMES.values() for name in names} | modules
     assert set(package.__all__) == names
-    assert typed_names(package) == names
+    assert typed_names(package) == names | (UNLISTED if package is kb else set())
     assert names <= set(dir(package))
 
 

@@ -50,6 +50,8 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits import runtime
 
 if TYPE_CHECKING:
+    # Modules that `dir` does not list; `import *` would need the packages of some of them.
+    from kernelbandits import analysis as analysis
     from kernelbandits import (
         calibration,
         domains,
@@ -61,6 +63,15 @@ if TYPE_CHECKING:
         problems,
         theory,
     )
+    from kernelbandits import catalogue as catalogue
+    from kernelbandits import experiment as experiment
+    from kernelbandits import gest as gest
+    from kernelbandits import optuna as optuna
+    from kernelbandits import report as report
+    from kernelbandits import sklearn as sklearn
+    from kernelbandits import storage as storage
+    from kernelbandits import study as study
+    from kernelbandits import verification as verification
     from kernelbandits.catalogue import policy, problem
     from kernelbandits.checks import DataNotice, NumericsWarning, StudyConflict, TheoryWarning
     from kernelbandits.domains import (

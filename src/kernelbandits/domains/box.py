@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +41,12 @@ class Box:
     """The smallest value of each coordinate."""
     upper: tuple[float, ...]
     """The largest value of each coordinate."""
+
+    if TYPE_CHECKING:
+        # The fields are tuples, and any sequence is taken.
+        def __init__(
+            self, lower: Sequence[float] | Array, upper: Sequence[float] | Array
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         given = is_flat(self.lower) and is_flat(self.upper)

@@ -257,12 +257,15 @@ class MixedBox:
             return tuple(x), None
         return (), f"a sequence of {len(self.variables)} values, got {x!r}"
 
-    def decode(self, row: Any) -> Any:
+    def decode(self, row: Any) -> dict[str, Any]:
         """Return the point nearest to a row."""
         nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
         if self.constraints:
             nearest = self.feasible.write_briefly(nearest)
-        return self._to_point(variable.decode(nearest[place]) for variable, place in self.blocks)
+        point: dict[str, Any] = self._to_point(
+            variable.decode(nearest[place]) for variable, place in self.blocks
+        )
+        return point
 
     def canonical(self, x: Any, owner: str = "encode") -> Any:
         """Return a point as it is stored: 3.0 as 3 for a whole number, 0.1 + 0.2 as 0.3 on a grid.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kernelbandits.insight.left_out import leave_one_out
@@ -20,7 +22,7 @@ SURE = 2.0
 """The noise of one result is rarely larger than this many of its standard deviations."""
 
 
-def is_within(policy: Auto, tolerance: float) -> bool:
+def is_within(policy: Auto[Any], tolerance: float) -> bool:
     """Tell whether the recommended point is so near the best with probability 0.95.
 
     A single reward that may be luck is not enough, unless the noise is small against the tolerance,

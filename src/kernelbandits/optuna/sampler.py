@@ -179,7 +179,7 @@ class KernelBanditSampler(BaseSampler):
         choice = policy.ask(trial, [point for point in awaited if point is not None])
         return group.parameters(choice.x)
 
-    def _make_policy(self, group: ParameterGroup) -> Auto:
+    def _make_policy(self, group: ParameterGroup) -> Auto[dict[str, Any]]:
         return Auto(
             group.box,
             goal="find",

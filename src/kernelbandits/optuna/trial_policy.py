@@ -45,7 +45,7 @@ class TrialPolicy:
         Makes the policy without results.
     """
 
-    def __init__(self, make: Callable[[], Auto]) -> None:
+    def __init__(self, make: Callable[[], Auto[Any]]) -> None:
         self._make = make
         self.places: dict[tuple[float, int], Any] = {}
         """Finished trials, by their completion, and their places: computed once."""
@@ -110,7 +110,7 @@ class TrialPolicy:
         return self.policy.ask(trial.number + 1, pending=[self.choice(one) for one in pending])
 
 
-def digest_model(policy: Auto) -> blake2b:
+def digest_model(policy: Auto[Any]) -> blake2b:
     """Return a digest of what a fit depends on beside the rewards: version, noise and domain."""
     settings = json.dumps([policy.revision, policy.noise]).encode()
     if policy.finite:

@@ -44,7 +44,7 @@ from kernelbandits.policies.arm_scores import (
     score_lookahead,
 )
 from kernelbandits.policies.base import check_pairs
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location, draw_locations
@@ -123,7 +123,7 @@ class FittedRule(NamedTuple):
     settings: dict[str, Any]
 
 
-class Auto(IndexPolicy):
+class Auto(IndexPolicy[Point]):
     """A policy that fits all scales to the rewards: nothing has to be given.
 
     There are two goals. To *find* the best answer when the budget ends, it draws an arm (or a point
@@ -215,7 +215,7 @@ class Auto(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         *,
         goal: str | None = None,
         noise: float | None = None,
@@ -298,7 +298,7 @@ class Auto(IndexPolicy):
             self._all_arms = None
         self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
         """A posterior with pending rewards imagined, the numbers of rewards, and the scores."""
-        self._restricted: tuple[Any, Auto] | None = None
+        self._restricted: tuple[Any, Auto[Point]] | None = None
         """The policy on the working set of the last ask that had one of its own (`restrict_to`)."""
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
         if not self.finite and (self.goal == "find" or self.looks_ahead):
@@ -330,7 +330,7 @@ class Auto(IndexPolicy):
         context: Any = None,
         arms: Any = None,
         costs: Any = None,
-    ) -> Choice:
+    ) -> Choice[Point]:
         """Return the choice of round t; without t that of the next round.
 
         Without `rng` the randomness is that of the policy's seed. With `costs` the initial design
@@ -357,7 +357,7 @@ class Auto(IndexPolicy):
         context: Any = None,
         arms: Any = None,
         costs: Any = None,
-    ) -> tuple[Choice, ...]:
+    ) -> tuple[Choice[Point], ...]:
         """Return the choices of rounds t, ..., t + n - 1; without t those of the next n rounds."""
         turn = self._next_round(pending) if t is None else t
         randomness = self.streams if rng is None else rng
@@ -389,7 +389,7 @@ class Auto(IndexPolicy):
         return list_arms(chosen.arms, chosen.allowed_positions(place.numbers))
 
     @single_threaded
-    def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Auto:
+    def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Auto[Point]:
         """Return this policy, or a copy with a working set for these arms and these pending.
 
         A copy is needed where arms are pending that are not in the working set, and where few of
@@ -410,7 +410,7 @@ class Auto(IndexPolicy):
             self._restricted = known = (self.calibration, *key), other
         return known[1]
 
-    def choose(self, now: Round) -> Choice:
+    def choose(self, now: Round) -> Choice[Point]:
         """Return a choice of the initial design, or the maximiser of the index."""
         choice = self._choose_place(now)
         if self.working_set is None:
@@ -421,7 +421,7 @@ class Auto(IndexPolicy):
         note = {**choice.note, "working_set": float(len(self.working_set))}
         return replace(choice, x=self.domain.points[arm], arm=arm, note=note)
 
-    def _choose_place(self, now: Round) -> Choice:
+    def _choose_place(self, now: Round) -> Choice[Point]:
         known = self.rewards.events + len(now.pending_places)
         if not self.rewards.events or known < self.first:
             return self._choose_initial(now)
@@ -467,7 +467,7 @@ class Auto(IndexPolicy):
             highest=self._highest_estimate(),
         )
 
-    def _draw_arm(self, now: Round) -> Choice:
+    def _draw_arm(self, now: Round) -> Choice[Point]:
         """Draw an arm, with a probability in proportion to the 20th power of what it adds.
 
         A model can predict most rewards well and still look in the wrong place: rows about 0.7 on
@@ -487,7 +487,7 @@ class Auto(IndexPolicy):
         note = acquisition.note(acquisition.scores.item(arm), mean.item(arm), self.units)
         return self._choice_of_arm(arm, now.sd, now, {**note, "draw_chance": chance})
 
-    def _draw_point(self, now: Round) -> Choice:
+    def _draw_point(self, now: Round) -> Choice[Point]:
         """Draw a point of a space that can be listed, by the same rule as an arm."""
         place: Any = now.place
         rows = place.complete(place.box.all_rows())
@@ -670,7 +670,7 @@ class Auto(IndexPolicy):
         """Tell whether this is one of the last tenth of the rounds; after them nobody knows."""
         return self.rounds is not None and 0 <= self.rounds - now.t < max(1, self.rounds // 10)
 
-    def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
+    def _repeat_nearby(self, choice: Choice, now: Round) -> Choice[Point]:
         """Return the choice, or the point played that is almost the same."""
         # Two rewards at one point show the noise. Two rewards at points very close to each other do
         # not: their difference may be noise or a short lengthscale.
@@ -689,7 +689,7 @@ class Auto(IndexPolicy):
         note = {**choice.note, **acquisition.note(score, mean, self.units), "repeats": 1.0}
         return self._choice_at(location, now, note)
 
-    def _choose_initial(self, now: Round) -> Choice:
+    def _choose_initial(self, now: Round) -> Choice[Point]:
         """Return a choice of the initial design; where costs count, one that costs little.
 
         With the goal find, arms come from a hat. Arms far from each other lie at the edge of the
@@ -703,7 +703,9 @@ class Auto(IndexPolicy):
             location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
         return self._choose_location(location, now, {"first": 1.0})
 
-    def _choose_location(self, location: Location, now: Round, reason: dict[str, float]) -> Choice:
+    def _choose_location(
+        self, location: Location, now: Round, reason: dict[str, float]
+    ) -> Choice[Point]:
         """Return the choice of a location that no score has chosen, and the reason in its note."""
         note = {**self._note_location(location, now), **reason, **now.note(location.arm)}
         return Choice(location.x, location.arm, note, now.place.context)
@@ -880,7 +882,7 @@ class Auto(IndexPolicy):
         }
 
     @classmethod
-    def from_dict(cls, described: Any) -> Auto:
+    def from_dict(cls, described: Any) -> Auto[Point]:
         """Return the policy that `to_dict` has described."""
         parts = ("policy", "revision", "domain", "settings", "events")
         given = isinstance(described, Mapping) and set(described) == set(parts)

@@ -18,7 +18,7 @@ from kernelbandits.kernels import Kernel, as_trusted
 from kernelbandits.policies.about import MISSPECIFIED, About
 from kernelbandits.policies.acquisition import MemberConfidence
 from kernelbandits.policies.base import Policy
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.round import Round
 from kernelbandits.posterior import PointPosterior, RowPosterior
 from kernelbandits.widths import Width
@@ -44,7 +44,7 @@ class Candidate:
         )
 
 
-class LBGPUCB(Policy):
+class LBGPUCB(Policy[Point]):
     """Play the upper confidence bound of the lengthscale whose regret bound is least so far.
 
     Lengthscale i is l e^(-i/d), at which f has norm at most e^(i/2) D. All learn all rewards. In
@@ -109,7 +109,7 @@ class LBGPUCB(Policy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from kernelbandits.policies.acquisition import (
     Surface,
     posterior_mean,
 )
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import AnyPoint, Choice
 from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.place import (
@@ -76,7 +76,7 @@ Form = Callable[[Any, Arms, float], Posterior]
 """(kernel, arms, ridge) -> the posterior a policy learns with."""
 
 
-class Policy:
+class Policy(Generic[AnyPoint]):
     """A rule that chooses what to play next. `ask` is pure; only `tell` and `fail` change anything.
 
     A policy of your own is a subclass with one method: the first of the first three that fits. Its
@@ -228,7 +228,7 @@ class Policy:
         context: Any = None,
         arms: Any = None,
         costs: Any = None,
-    ) -> Choice:
+    ) -> Choice[AnyPoint]:
         """Return the choice of round t. Asking changes nothing: ask twice and get the same.
 
         The steps of one ask: `AskOptions` collects the arguments, `_round` turns them into a
@@ -287,7 +287,7 @@ class Policy:
         context: Any = None,
         arms: Any = None,
         costs: Any = None,
-    ) -> tuple[Choice, ...]:
+    ) -> tuple[Choice[AnyPoint], ...]:
         """Return the choices of rounds t, ..., t + n - 1, each with those before it pending.
 
         All have the same context, arms and costs. A batch may contain an arm more than once: under
@@ -302,7 +302,7 @@ class Policy:
             )
         return tuple(chosen[-size:])
 
-    def choose(self, now: Round) -> Choice:
+    def choose(self, now: Round) -> Choice[AnyPoint]:
         """Play the maximiser of the round's acquisition; a rule of another form overrides this."""
         acquisition = self.acquisition(now)
         if not isinstance(acquisition, Acquisition):
@@ -318,7 +318,9 @@ class Policy:
         note = acquisition.note(scores.item(arm), mean.item(arm), self.units)
         return self._choice_of_arm(arm, sd, now, note)
 
-    def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:
+    def _choice_of_arm(
+        self, arm: int, sd: Array, now: Round, note: dict[str, float]
+    ) -> Choice[AnyPoint]:
         """Return the choice of an arm, with the estimate there in its note."""
         return Choice(
             self.domain.points[arm], arm, {**note, **self._note_arm(arm, sd), **now.note(arm)}
@@ -369,7 +371,7 @@ class Policy:
         places = self._pending.places_of(self, pending)
         return view_pending(self.posterior, places, inflate=True, cache=self._pending)
 
-    def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
+    def _best_point(self, now: Round, acquisition: Acquisition) -> Choice[AnyPoint]:
         """Return the maximiser of the acquisition where there is no fixed list of arms.
 
         That is on a box, or beside a context.
@@ -389,7 +391,9 @@ class Policy:
         """
         return Surface(posterior, acquisition, exact=isinstance(place, ArmList))
 
-    def _choice_at(self, location: Location, now: Round, note: Mapping[str, float]) -> Choice:
+    def _choice_at(
+        self, location: Location, now: Round, note: Mapping[str, float]
+    ) -> Choice[AnyPoint]:
         """Return the choice of a location, with the estimate there in its note."""
         estimate = self._note_location(location, now)
         whole_note = {**note, **now.note(location.arm), **estimate, **location.search}
@@ -538,7 +542,7 @@ class Policy:
 
     # ------------------------------------------------------------------ answers
 
-    def choice(self, arm: Any, *, context: Any = None) -> Choice:
+    def choice(self, arm: Any, *, context: Any = None) -> Choice[AnyPoint]:
         """Return the choice of an arm nobody asked for, by its number, or of a point x of a box."""
         if isinstance(self.domain, Contextual):
             given = self.domain.check_context(context)
@@ -558,7 +562,7 @@ class Policy:
         location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
         return location.x if location.arm is None else location.arm
 
-    def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice:
+    def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice[AnyPoint]:
         """Return what `recommend` recommends as a choice; its note has the estimate there.
 
         The estimate ("mean" and "sd") is in the units of the rewards.

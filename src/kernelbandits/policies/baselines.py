@@ -9,12 +9,12 @@ from kernelbandits import widths
 from kernelbandits.exploration import Law, PointMass
 from kernelbandits.policies.about import BASELINES, About
 from kernelbandits.policies.base import Policy
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import PendingView, Round
 
 
-class Greedy(IndexPolicy):
+class Greedy(IndexPolicy[Point]):
     """Play the highest estimate and never explore: w = 0 in every round.
 
     Examples
@@ -37,7 +37,7 @@ class Greedy(IndexPolicy):
     compiled_loop = "index"
 
     def __init__(
-        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+        self, domain: Playable[Point], kernel: Any, *, ridge: float = 1.0, ties: str = "random"
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._set_rule(widths.self_normalised(0.0, 1.0, ridge, 0.5), PointMass(0.0), gain="none")
@@ -46,7 +46,7 @@ class Greedy(IndexPolicy):
         """Do nothing: a baseline claims nothing, so it does not warn that nothing holds."""
 
 
-class UniformRandom(Policy):
+class UniformRandom(Policy[Point]):
     """Play any arm with the same probability, whatever the rewards are.
 
     An arm is chosen by the uniform number "tie" of the round, a point of a box by its normal
@@ -73,7 +73,7 @@ class UniformRandom(Policy):
     imagines_pending = True
 
     def __init__(
-        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+        self, domain: Playable[Point], kernel: Any, *, ridge: float = 1.0, ties: str = "random"
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         over = "arms" if self.finite else "domain"

@@ -11,10 +11,11 @@ from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies.about import CONFIDENCE, About
+from kernelbandits.policies.choice import Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 
 
-class IGPUCB(IndexPolicy):
+class IGPUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound, with a width that grows with the information gain.
 
     index_t(x) = mean(x) + beta_t sd(x) at ridge 1 + 2/T, with
@@ -58,7 +59,7 @@ class IGPUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -79,7 +80,7 @@ class IGPUCB(IndexPolicy):
         )
 
 
-class GPUCB(IndexPolicy):
+class GPUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound, with a width that grows with the round.
 
     index_t(x) = mean(x) + sqrt(beta_t) sd(x) at ridge R^2.
@@ -124,7 +125,7 @@ class GPUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -163,7 +164,7 @@ class GPUCB(IndexPolicy):
         self._set_rule(width, PointMass(1.0), schedule=schedule, beta_scale=beta_scale, **stated)
 
 
-class WhitehouseUCB(IndexPolicy):
+class WhitehouseUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound, with a width that holds at every ridge.
 
     index_t(x) = mean(x) + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd(x),
@@ -206,7 +207,7 @@ class WhitehouseUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

@@ -18,13 +18,13 @@ from kernelbandits.kernels import Kernel, as_trusted
 from kernelbandits.policies.about import ELIMINATION, About
 from kernelbandits.policies.acquisition import StandardDeviation
 from kernelbandits.policies.base import Policy, noise_ridge
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.round import Round
 from kernelbandits.posterior import PartialPosterior, Posterior
 from kernelbandits.widths import Width
 
 
-class Elimination(Policy):
+class Elimination(Policy[Array]):
     """Play in batches; after each one, drop the arms whose upper bound is below a lower bound.
 
     X_1 = all arms. After batch i, with mean and sd of the rewards of that batch alone,
@@ -299,7 +299,7 @@ class REDS(Elimination):
         return int(self.survivors[int(u * len(self.survivors))])
 
 
-class MVR(Policy):
+class MVR(Policy[Point]):
     """Maximum variance reduction: play the arm of the greatest sd, whatever the rewards are.
 
     It explores only; the answer is the arm with the highest estimate after the last round
@@ -332,7 +332,7 @@ class MVR(Policy):
     imagines_pending = True
 
     def __init__(
-        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+        self, domain: Playable[Point], kernel: Any, *, ridge: float = 1.0, ties: str = "random"
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._check_kernel()

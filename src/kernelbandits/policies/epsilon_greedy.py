@@ -8,11 +8,11 @@ from kernelbandits import checks
 from kernelbandits.policies.about import RANDOM_QUERIES, About
 from kernelbandits.policies.acquisition import UpperConfidence
 from kernelbandits.policies.base import Policy
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.round import Round
 
 
-class KernelEpsilonGreedy(Policy):
+class KernelEpsilonGreedy(Policy[Point]):
     """Play a random arm with probability epsilon_t, and the highest estimate otherwise.
 
     epsilon_t = min(1, first t^-power); the estimate is kernel ridge regression.
@@ -52,7 +52,7 @@ class KernelEpsilonGreedy(Policy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         first: float = 1.0,

@@ -18,6 +18,7 @@ from kernelbandits.exploration import (
     as_law,
 )
 from kernelbandits.policies.about import EXPLORATION, About
+from kernelbandits.policies.choice import Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 
 
@@ -73,7 +74,7 @@ def as_exploration(value: Any, make_law: Callable[[Any], Law]) -> Any:
     return value if states_range else LawsOfSetting(value, make_law)
 
 
-class GenericGP(IndexPolicy):
+class GenericGP(IndexPolicy[Point]):
     """Play the greatest estimate plus a random multiple of its uncertainty (Algorithm 1).
 
     X_t = argmax f_hat_{t-1} + w_t g_{t-1}, with w_t drawn from the exploration law of the round and
@@ -110,7 +111,7 @@ class GenericGP(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         exploration: Any,
         *,
@@ -124,7 +125,7 @@ class GenericGP(IndexPolicy):
         self._set_self_normalised(noise_scale, norm_bound, delta, exploration)
 
 
-class SimpleUCB(IndexPolicy):
+class SimpleUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound: Generic-GP with w = 1 in every round.
 
     R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
@@ -143,7 +144,7 @@ class SimpleUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -156,7 +157,7 @@ class SimpleUCB(IndexPolicy):
         self._set_self_normalised(noise_scale, norm_bound, delta, PointMass(1.0))
 
 
-class SimpleBernoulli(IndexPolicy):
+class SimpleBernoulli(IndexPolicy[Point]):
     """Play as Simple-UCB with probability p_t, and the highest estimate otherwise: w ~ Ber(p_t).
 
     `p` is a probability, or a schedule of probabilities or of Bernoulli laws such as `kb.Decay()`.
@@ -176,7 +177,7 @@ class SimpleBernoulli(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         p: Any = 0.5,
@@ -193,7 +194,7 @@ class SimpleBernoulli(IndexPolicy):
         self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
-class SimpleGaussian(IndexPolicy):
+class SimpleGaussian(IndexPolicy[Point]):
     """Play mean + w width sd with one normal number w ~ N(0, scale^2) in each round.
 
     `scale` is a number, or a schedule of numbers or of laws. Thompson sampling draws a whole
@@ -214,7 +215,7 @@ class SimpleGaussian(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         scale: Any = 1.0,
@@ -229,7 +230,7 @@ class SimpleGaussian(IndexPolicy):
         self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
-class SimpleCategorical(IndexPolicy):
+class SimpleCategorical(IndexPolicy[Point]):
     """Play mean + w width sd with a weight w from the levels 1/K, 2/K, ..., 1.
 
     w = i/K with probability weights[i - 1], i = 1..K. `weights` are probabilities, or a schedule of
@@ -249,7 +250,7 @@ class SimpleCategorical(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         weights: Any = (1 / 4,) * 4,
@@ -264,7 +265,7 @@ class SimpleCategorical(IndexPolicy):
         self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
-class SimpleMixture(IndexPolicy):
+class SimpleMixture(IndexPolicy[Point]):
     """Play mean + w width sd, where w = 1 with probability rho and is drawn from a law otherwise.
 
     These are the paper's mixtures, which raise P(w >= 1). `rho` is a probability, or a schedule of
@@ -285,7 +286,7 @@ class SimpleMixture(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         rho: Any = 0.5,

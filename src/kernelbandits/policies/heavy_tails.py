@@ -10,12 +10,13 @@ from typing import Any
 from kernelbandits import checks, widths
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.about import HEAVY_TAILS, About
+from kernelbandits.policies.choice import Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import TruncatedPosterior
 from kernelbandits.widths import EqualTerms, Width
 
 
-class TGPUCB(IndexPolicy):
+class TGPUCB(IndexPolicy[Point]):
     """Play IGP-UCB, with very large rewards learnt as zero.
 
     index_t(x) = mean(x) + beta_t sd(x) at ridge 1 + 2/T, for rewards with E|Y|^(1 + a) <= v, with
@@ -60,7 +61,7 @@ class TGPUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

@@ -17,7 +17,7 @@ from kernelbandits.policies.acquisition import (
     LogProbabilityOfImprovement,
 )
 from kernelbandits.policies.base import Policy, noise_ridge
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.round import PendingView, Round, view_pending
 
 LEAST_MARGIN = 0.01
@@ -28,7 +28,7 @@ OURS = (
 )
 
 
-class ExpectedImprovement(Policy):
+class ExpectedImprovement(Policy[Point]):
     """Play the greatest expected improvement over the best so far, E[max(f(x) - best, 0)].
 
     The best so far is the *noisy incumbent*: the highest posterior mean among the points played (0,
@@ -63,7 +63,7 @@ class ExpectedImprovement(Policy):
     imagines_pending = True
 
     def __init__(
-        self, domain: Any, kernel: Any, *, noise_scale: float, ties: str = "random"
+        self, domain: Playable[Point], kernel: Any, *, noise_scale: float, ties: str = "random"
     ) -> None:
         ridge = noise_ridge("ExpectedImprovement", noise_scale)
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
@@ -81,7 +81,7 @@ class ExpectedImprovement(Policy):
         return view_without_width(self, pending)
 
 
-class ProbabilityOfImprovement(Policy):
+class ProbabilityOfImprovement(Policy[Point]):
     """Play the greatest probability to improve on the best so far, P(f(x) > best + margin).
 
     The best so far is the highest posterior mean among the points played (0, the prior mean, before
@@ -115,7 +115,7 @@ class ProbabilityOfImprovement(Policy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

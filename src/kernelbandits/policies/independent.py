@@ -20,7 +20,7 @@ from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import Round
 
 
-class IndependentArms(Policy):
+class IndependentArms(Policy[Array]):
     """Counts n_i and reward sums S_i of R-sub-Gaussian arms."""
 
     def __init__(

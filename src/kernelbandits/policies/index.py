@@ -13,6 +13,7 @@ from kernelbandits.checks import Array
 from kernelbandits.exploration import Exploration, Law, PointMass
 from kernelbandits.policies.acquisition import Surface, UpperConfidence
 from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Point
 from kernelbandits.policies.round import Round
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
@@ -46,7 +47,7 @@ class LocalPosterior:
         return getattr(self._posterior, name)
 
 
-class IndexPolicy(Policy):
+class IndexPolicy(Policy[Point]):
     """index_t(x) = mean(x) + w_t (a_t + sqrt(b_t + c_t L)) sd(x).
 
     A rule of this form is three values: a ridge, a width (a_t, b_t, c_t) and an exploration law

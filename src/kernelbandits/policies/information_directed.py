@@ -28,7 +28,7 @@ class SamplingPair(NamedTuple):
     """(expected loss)^2 / (expected information) of the pair."""
 
 
-class InformationDirectedSampling(Policy):
+class InformationDirectedSampling(Policy[Array]):
     """Draw an arm from the law that minimises (expected loss)^2 / (expected information).
 
     With the band mean -+ width sd, width = D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L),

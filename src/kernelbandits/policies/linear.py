@@ -19,7 +19,7 @@ from kernelbandits.posterior import LinearPosterior
 from kernelbandits.widths import Width
 
 
-class LinearRule(Policy):
+class LinearRule(Policy[Array]):
     """A policy that takes rewards as linear in x, whatever kernel it is given, and says so."""
 
     posterior: LinearPosterior

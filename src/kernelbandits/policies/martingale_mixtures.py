@@ -18,13 +18,14 @@ from kernelbandits.exploration import PointMass
 from kernelbandits.policies.about import TIGHTER, About
 from kernelbandits.policies.acquisition import ArmScores
 from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
 from kernelbandits.posterior import Columns, Posterior, Spectrum, posterior_on
 from kernelbandits.theory.duality import Dual, noise_radius
 
 
-class AMMUCB(IndexPolicy):
+class AMMUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound, with a width in closed form.
 
     index_t(x) = mean(x) + sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2) sd(x).
@@ -62,7 +63,7 @@ class AMMUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -85,7 +86,7 @@ class AMMUCB(IndexPolicy):
         return self.index(t, -1.0, points), self.index(t, 1.0, points)
 
 
-class ResidualBall(Policy):
+class ResidualBall(Policy[Array]):
     """A confidence set that bounds the residuals and the norm of f.
 
     f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with probability 1 - delta,

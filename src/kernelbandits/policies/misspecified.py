@@ -14,6 +14,7 @@ from kernelbandits.exploration import PointMass
 from kernelbandits.formatting import format_count
 from kernelbandits.kernels import Kernel, as_trusted
 from kernelbandits.policies.about import MISSPECIFIED, About
+from kernelbandits.policies.choice import Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import posterior_on
 from kernelbandits.widths import Width
@@ -22,7 +23,7 @@ STEP = 1.1
 """Lengthscales shrink by this factor at a time. Between two steps rewards are learnt one by one."""
 
 
-class ECGPUCB(IndexPolicy):
+class ECGPUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound of a band that allows for an error of the model.
 
     f is within `error` of a function of norm at most D. Then
@@ -63,7 +64,7 @@ class ECGPUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -80,7 +81,7 @@ class ECGPUCB(IndexPolicy):
         self._set_rule(width, PointMass(1.0), error=allowed, gain="realised")
 
 
-class AGPUCB(IndexPolicy):
+class AGPUCB(IndexPolicy[Point]):
     """Play the highest upper confidence bound while the lengthscale shrinks and the norm grows.
 
     In round t the lengthscale is l / g(t) and the norm bound is b(t) g(t)^(d/2) D, with
@@ -132,7 +133,7 @@ class AGPUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

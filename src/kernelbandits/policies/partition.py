@@ -53,7 +53,7 @@ class PartitionCell:
     """None before the first reward."""
 
 
-class PiGPUCB(Policy):
+class PiGPUCB(Policy[Array]):
     """Play the highest upper confidence bound, where each cell of a partition learns by itself.
 
     index(x) = mean_A(x) + beta_A sd_A(x) for an arm x in cell A, by the rewards of that cell, with

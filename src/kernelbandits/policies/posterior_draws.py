@@ -14,7 +14,7 @@ from kernelbandits.policies.acquisition import (
     LogProbabilityOfImprovement,
 )
 from kernelbandits.policies.base import Form, Policy, noise_ridge
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.improvement import view_without_width
 from kernelbandits.policies.place import ArmList
 from kernelbandits.policies.round import PendingView, Round
@@ -25,7 +25,7 @@ MOST_ARMS = 2000
 """A joint draw over n arms needs their n x n covariance: 32 MB for this many."""
 
 
-class EVILL(GPTS):
+class EVILL(GPTS[Point]):
     """Play the maximiser of a fit to a loss with a random linear term.
 
     f_t minimises  sum_s (y_s - f(x_s))^2 / 2 + (ridge / 2) |f|^2 - <W, f>  over the space of the
@@ -73,7 +73,7 @@ class EVILL(GPTS):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -100,7 +100,7 @@ class EVILL(GPTS):
         set_draws(self, features)
 
 
-class PIMS(GPTS):
+class PIMS(GPTS[Point]):
     """Play the arm that most probably exceeds the maximum of a function drawn from the posterior.
 
     Draw f_t ~ GP(mean, cov) at ridge R^2, and play the greatest P(f(x) > max f_t), which is the
@@ -142,7 +142,7 @@ class PIMS(GPTS):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -165,7 +165,7 @@ class PIMS(GPTS):
         return improve_on_draw(self, now, LogProbabilityOfImprovement)
 
 
-class GPEIMS(GPTS):
+class GPEIMS(GPTS[Point]):
     """Play the greatest expected improvement on the maximum of a function drawn from the posterior.
 
     Draw f_t ~ GP(mean, cov) at ridge R^2, and play the greatest E[max(f(x) - max f_t, 0)]. It is
@@ -206,7 +206,7 @@ class GPEIMS(GPTS):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -230,7 +230,7 @@ class GPEIMS(GPTS):
 
 
 def improve_on_draw(
-    policy: GPTS, now: Round, improvement: Callable[[float], Acquisition]
+    policy: GPTS[Any], now: Round, improvement: Callable[[float], Acquisition]
 ) -> Choice:
     """Return the choice of the greatest improvement on the maximum of a posterior draw."""
     tie = now.draw_tie()
@@ -245,7 +245,7 @@ def improve_on_draw(
     return policy._choice_of_arm(arm, now.sd, now, {"best": best})
 
 
-def highest_value(policy: GPTS, now: Round, tie: float) -> float:
+def highest_value(policy: GPTS[Any], now: Round, tie: float) -> float:
     """Return max f_t, over the arms that may be played or over the box."""
     if not isinstance(now.place, ArmList) or not policy.finite:
         path = policy._draw_path(now)
@@ -256,7 +256,7 @@ def highest_value(policy: GPTS, now: Round, tie: float) -> float:
 
 
 def start_posterior_draws(
-    policy: GPTS, domain: Any, kernel: Any, noise_scale: float, ties: str, features: int
+    policy: GPTS[Any], domain: Any, kernel: Any, noise_scale: float, ties: str, features: int
 ) -> None:
     """Begin a policy that draws from the posterior at ridge R^2 itself, without a width.
 
@@ -284,7 +284,7 @@ def joint_form(owner: str) -> Form:
     return form
 
 
-def set_draws(policy: GPTS, features: int) -> None:
+def set_draws(policy: GPTS[Any], features: int) -> None:
     """Prepare joint draws over the arms, or paths on a box."""
     policy.joint = policy.finite
     if policy.finite:

@@ -11,25 +11,25 @@ from kernelbandits.checks import Array
 from kernelbandits.exploration import Law, PointMass
 from kernelbandits.policies.about import RANDOM_QUERIES, About
 from kernelbandits.policies.base import noise_ridge
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
 from kernelbandits.widths import Width
 
 
-def play_random(policy: IndexPolicy, now: Round) -> Choice:
+def play_random(policy: IndexPolicy[Any], now: Round) -> Choice:
     """Play any allowed arm or point with the same probability; what arms cost does not count."""
     location = now.place.draw(now.randomness, now.t)
     return policy._choice_at(location, now, {"random": 1.0, "weight": 0.0})
 
 
-def warn_of_noise(policy: IndexPolicy, noise_scale: float) -> None:
+def warn_of_noise(policy: IndexPolicy[Any], noise_scale: float) -> None:
     if noise_scale:
         guarantee = "its guarantee is for rewards without noise"
         policy._warn_once(f"{guarantee}; with R = {noise_scale:g} it is a heuristic")
 
 
-class GPUCBPlus(IndexPolicy):
+class GPUCBPlus(IndexPolicy[Point]):
     """Play the highest upper bound mean + D sd in odd rounds, and a random arm in even rounds.
 
     It is made for rewards without noise, where |f - mean| <= D sd always. D (`norm_bound`) bounds
@@ -59,7 +59,7 @@ class GPUCBPlus(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         norm_bound: float,
@@ -86,7 +86,7 @@ class GPUCBPlus(IndexPolicy):
         return index if t % 2 else np.zeros_like(index)
 
 
-class ExploitPlus(IndexPolicy):
+class ExploitPlus(IndexPolicy[Point]):
     """Play the highest estimate in odd rounds, and a random arm in even rounds.
 
     It is made for rewards without noise. The ridge is R^2 (`noise_scale`) and no less than 1e-8.
@@ -112,7 +112,12 @@ class ExploitPlus(IndexPolicy):
     )
 
     def __init__(
-        self, domain: Any, kernel: Any, *, noise_scale: float = 0.0, ties: str = "random"
+        self,
+        domain: Playable[Point],
+        kernel: Any,
+        *,
+        noise_scale: float = 0.0,
+        ties: str = "random",
     ) -> None:
         super().__init__(
             domain, kernel, ridge=noise_ridge(type(self).__name__, noise_scale), ties=ties

@@ -8,11 +8,12 @@ from typing import Any
 from kernelbandits import checks
 from kernelbandits.exploration import DiscretisedGaussian, Gaussian, RootExponential
 from kernelbandits.policies.about import RANDOMISED, About
+from kernelbandits.policies.choice import Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.widths import Width
 
 
-class RandUCB(IndexPolicy):
+class RandUCB(IndexPolicy[Point]):
     """Play mean + w_t width sd with a weight w_t from a discretised half of a Gaussian law.
 
     width = D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L). One weight serves all arms (the paper's
@@ -59,7 +60,7 @@ class RandUCB(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,
@@ -118,7 +119,7 @@ class IRGPUCB(IndexPolicy):
         )
 
 
-class FeaturePerturbation(IndexPolicy):
+class FeaturePerturbation(IndexPolicy[Point]):
     """Play the best arm after random noise was added to the features of every arm.
 
     With one standard normal vector z in each round and theta the estimate, the paper plays the
@@ -167,7 +168,7 @@ class FeaturePerturbation(IndexPolicy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

@@ -104,7 +104,7 @@ class LevelView:
         return self.mean + self.width
 
 
-class PrecisionLevels(Policy):
+class PrecisionLevels(Policy[Array]):
     """Go through levels of precision, each with its own data, until an arm is worth playing.
 
     Every round starts at level s = 1 with all arms. With mean and width by the data of level s,

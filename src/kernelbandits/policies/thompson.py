@@ -13,7 +13,7 @@ from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.policies.about import CONFIDENCE, About
 from kernelbandits.policies.base import Policy
-from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.paths import (
     Path,
     PoolDraws,
@@ -41,7 +41,7 @@ class SampleTables:
     """(rounds, n): the standard normal numbers e"""
 
 
-class GPTS(Policy):
+class GPTS(Policy[Point]):
     """Thompson sampling: draw one function from the posterior and play its maximiser.
 
     f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T, with
@@ -100,7 +100,7 @@ class GPTS(Policy):
 
     def __init__(
         self,
-        domain: Any,
+        domain: Playable[Point],
         kernel: Any,
         *,
         noise_scale: float,

@@ -19,7 +19,7 @@ LARGEST_MEDOID = 2000
 """Cells of more arms are represented by the arm nearest to their mean point."""
 
 
-class AdaptiveTree(Policy):
+class AdaptiveTree(Policy[Array]):
     """Play the centre of the cell with the highest upper bound, and divide well-known cells.
 
     The arms are divided into cells, each with a centre c. The value of a cell bounds f on it:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelbandits import checks, widths
+from kernelbandits.checks import Array
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import as_trusted
 from kernelbandits.policies.about import CONFIDENCE, ELIMINATION, About
@@ -24,7 +25,7 @@ PAPER = (
 OURS = "a reward without a standard error has R; no variance is taken for less than 1e-8"
 
 
-class VarianceAware(Policy):
+class VarianceAware(Policy[Array]):
     """A rule that is told how noisy each reward was.
 
     A reward told as `kb.calibration.Measurement(reward, sem)` has noise of variance sem^2, and any

@@ -126,7 +126,7 @@ class KernelBanditSearchCV(BaseSearchCV):
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Ask, evaluate, tell, until `n_iter` candidates are evaluated; or all, if they are few."""
         space = read_parameters(self.param_distributions)
-        if space.count <= self.n_iter:
+        if space.box is None or space.count <= self.n_iter:
             self._evaluate_all(space, evaluate_candidates)
             return
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -162,8 +162,8 @@ class KernelBanditSearchCV(BaseSearchCV):
 
     def _evaluate(
         self,
-        policy: Auto,
-        choices: tuple[Choice, ...],
+        policy: Auto[dict[str, Any]],
+        choices: tuple[Choice[dict[str, Any]], ...],
         space: ParameterSpace,
         evaluate_candidates: Callable[..., Any],
     ) -> None:

@@ -242,7 +242,7 @@ def select_settings(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name in known}
 
 
-def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto:
+def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto[Any]:
     """Build Auto, and refuse settings that it does not know; the seed is the study's."""
     known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
     for name in settings:
