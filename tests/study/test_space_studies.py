@@ -16,6 +16,8 @@ import pytest
 import kernelbandits as kb
 from conftest import run_command
 from kernelbandits import storage
+from kernelbandits.domains.space_files import space_from_file
+from kernelbandits.domains.steps import with_steps
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.points import Points, find_space
 
@@ -87,9 +89,97 @@ def test_a_space_is_given_in_many_ways(tmp_path):
     assert find_space(kb.Box((0.0,), (2.0,))) == kb.MixedBox({"x1": kb.Real(0, 2)})
     assert find_space([kb.Integer(1, 3)]).names == ("x1",)
     assert [str(one) for one in find_space(toml).constraints] == ["a + b <= 1"]
-    assert find_space(str(described)) == BREW
+    assert find_space(toml).variables == (kb.Real(0, 1, step=0.01),) * 2
+    with pytest.warns(kb.DataNotice, match="without a step: heat, taken in steps of 0.5;"):
+        stepped = find_space(str(described))
+    assert stepped == with_steps(BREW, ["heat", "rate"]) != BREW
+    assert stepped.variables[:2] == (
+        kb.Real(20, 90, step=0.5),
+        kb.Real(1e-5, 0.1, log=True, digits=2),
+    )
     for table in ([[0.0, 1.0], [0.5, 1.0]], np.eye(3), "films.csv", [(1.0, 0.0), (0.0, 1.0)]):
         assert find_space(table) is None
+
+
+def steps_of(variables, constraints=()):
+    """Return what a study makes of written ranges: the step or the digits of each."""
+    described = {"variables": variables, "constraints": list(constraints)}
+    space = space_from_file(described, steps=True)
+    return [one.step or one.digits for one in space.variables]
+
+
+@pytest.mark.filterwarnings("ignore:written without a step")
+def test_written_ranges_get_steps_that_a_hand_can_weigh():
+    assert steps_of({"heat": "real 20:90", "mass": {"low": 0.0, "high": 0.3}}) == [0.5, 0.002]
+    # A finer step, if the nearest one does not reach the end; not an endless one.
+    assert steps_of({"a": "real 0:0.333", "b": "real 0:0.3333333333"}) == [0.001, 0.005]
+    assert steps_of({"a": "real 1e-5:0.1 log", "b": "real 1.25:40 log"}) == [2, 3]
+    assert steps_of({"a": "real 20:90 step 0.1", "b": "real 1:50 log digits 3"}) == [0.1, 3]
+    assert steps_of(
+        {"a": "real 20:90 step none", "b": {"low": 0.5, "high": 1, "step": "none"}}
+    ) == [
+        None,
+        None,
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:written without a step")
+def test_the_parts_of_a_sum_get_one_step_that_meets_it():
+    parts = {"A": "real 0.05:0.3", "B": "real 0:1", "C": "real 0:1"}
+    assert steps_of(parts, ["A + B + C == 1"]) == [0.002] * 3
+    assert steps_of({"A": "real 0:1 step 0.05", "B": "real 0:1"}, ["A + B == 1"]) == [0.05, 0.01]
+    # A grid would miss these sums, or leave nothing between the bounds: any number is suggested.
+    assert steps_of({"A": "real 0:1", "B": "real 0:1"}, ["A + 2.37*B == 1"]) == [None, None]
+    narrow = steps_of({"A": "real 0:1", "B": "real 0:1"}, ["0.331 <= A + B", "A + B <= 0.334"])
+    assert narrow == [None, None]
+    assert steps_of({"a": "real 1:100 log", "b": "real 0:9"}, ["a + b <= 50"]) == [None, 0.1]
+
+
+def test_optimize_plays_on_ranges_as_they_are_and_a_study_weighs_them(tmp_path):
+    written = {"heat": "real 20:90"}
+    found = kb.optimize(lambda x: -((x["heat"] - 36.37) ** 2), written, 4, study=tmp_path / "a.db")
+    with kb.Study.open(tmp_path / "a.db") as study:
+        assert study.space == kb.MixedBox(written) == kb.MixedBox({"heat": kb.Real(20, 90)})
+    assert len(found.trials) == 4
+    with (
+        pytest.warns(kb.DataNotice, match="taken in steps of 0.5"),
+        kb.Study.create(tmp_path / "b.db", written) as study,
+    ):
+        asked = [one.x["heat"] for one in study.ask(5)]
+    assert all((heat - 20) % 0.5 == 0 for heat in asked)
+
+
+@pytest.mark.filterwarnings("ignore:written without a step")
+def test_a_result_between_the_steps_is_learnt_where_it_was_measured(tmp_path):
+    place, mix = tmp_path / "a.db", {"A": "real 0:1", "B": "real 0:1", "C": "real 0:1"}
+    space = space_from_file({"variables": mix, "constraints": ["A + B + C == 1"]}, steps=True)
+    third = {"A": 0.333, "B": 0.333, "C": 0.334}
+    with kb.Study.create(place, space) as study:
+        assert study.tell(x=third, value=1.0).x == third
+        for one in study.ask(2):
+            study.tell(one.trial, 0.5)
+        with pytest.raises(ValueError, match=r"needs a point with A \+ B \+ C == 1"):
+            study.tell(x={**third, "C": 0.3}, value=1.0)
+        with pytest.raises(ValueError, match=r"in \[0.0, 1.0\]"):
+            study.tell(x={**third, "C": 1.3}, value=1.0)
+        assert study.best().x == third
+        assert study.estimates().loc[0, "A"] == 0.333
+        whole = study.replay(2)
+    with kb.Study.open(place) as study:
+        assert study.best().x == third
+        assert study.replay(2) == whole
+        [again] = study.ask()
+        assert again.x in space
+
+
+def test_points_between_the_steps_do_not_exhaust_a_space(tmp_path):
+    space = kb.MixedBox({"heat": kb.Real(20, 40, step=10)})
+    with kb.Study.create(tmp_path / "a.db", space, repeats=False) as study:
+        study.tell(x={"heat": 33.3}, value=0.1)
+        asked = [study.ask()[0] for _ in range(3)]
+        assert sorted(one.x["heat"] for one in asked) == [20, 30, 40]
+        with pytest.raises(kb.StudyConflict, match="all 3 points"):
+            study.ask()
 
 
 @pytest.mark.parametrize(
@@ -559,7 +649,10 @@ def test_a_day_with_a_space_on_the_command_line(tmp_path):
     assert document("undo", place)["body"]["kind"] == "told"
     assert study("export", place, tmp_path / "out.csv").returncode == 0
     for words, said in [
-        (("status", place, "--details"), "temperature: 20 to 90; rate: 1e-05 to 0.1"),
+        (
+            ("status", place, "--details"),
+            "temperature: 20 to 90, step 0.5; rate: 1e-05 to 0.1, by its logarithm, 2 digits",
+        ),
         (("history", place), "solvent"),
         (("estimates", place), "1 of 1 point"),
         (("ask", place), "Reserved"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains.constraints import Constraint
 from kernelbandits.domains.variables import Number
@@ -46,6 +47,8 @@ class SearchCoordinates:
             if isinstance(variable, Number) and not variable.single:
                 j = self.column[i] = place.start
                 if tied:
+                    needed = "no digits for a variable that a constraint names"
+                    checks.needs(variable.digits is None, "MixedBox", needed, self.labels[i])
                     self.is_real[j], self.is_log[j] = not variable.discrete, variable.log
                     self.step[j] = variable.step or 0.0
                     self.lower[j], self.upper[j] = variable.low, variable.last

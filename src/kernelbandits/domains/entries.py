@@ -2,8 +2,8 @@
 
 `as_variable` reads every form, wherever variables are given: `kb.MixedBox`, `kb.optimize`,
 `kb.Auto`, `kb.Study`, a space file. The short text is that of the command line with the type in
-front, "real 1e-5:0.1 log" or "choice DMF, DMSO, water": `low:high`, then `log` or `step 0.1`; or
-values separated by commas.
+front, "real 1e-5:0.1 log" or "choice DMF, DMSO, water": `low:high`, then `log`, `step 0.1`,
+`step none` or `digits 3`; or values separated by commas.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from kernelbandits import checks
 from kernelbandits.domains.variables import KINDS, Category, Number, Ordered, Real, Variable
 from kernelbandits.tables.cells import parse_typed
 
+ANY = "none"
+"""Written as the step of a range whose values may be any numbers, in a study too."""
 TRUTHS = {"true": True, "false": False}
 FORMS = (
     "a range of real numbers (20.0, 90.0), a list of choices [16, 32, 64], a text such as "
@@ -126,16 +128,20 @@ def variable_from_dict(name: str, described: Any) -> Variable:
     kind = settings.pop("type") if "type" in settings else kind_of_range(owner, settings)
     checks.needs(isinstance(kind, str) and kind in KINDS, owner, f"a type of {list(KINDS)}", kind)
     known = ("low", "high", "log", "step") if issubclass(KINDS[kind], Number) else ("values",)
+    known = (*known, "digits") if kind == "real" else known
     for key in settings:
         checks.needs(key in known, owner, f"settings of {list(known)}", key)
     for key in known[:2] if "low" in known else known:
         checks.needs(key in settings, owner, f"a setting {key!r}", described)
+    if settings.get("step") == ANY:
+        del settings["step"]
     return build_variable(name, KINDS[kind], **settings)
 
 
 def kind_of_range(owner: str, settings: Mapping[str, Any]) -> str:
     """Return the type of a table without one; whole numbers do not say which they are."""
     numbers = [settings.get("low"), settings.get("high"), settings.get("step", 1)]
+    numbers = [1 if number == ANY else number for number in numbers]
     whole = all(checks.is_whole(number) for number in numbers)
     needed = "type = 'integer' or type = 'real' for a range with whole ends"
     checks.needs(not whole, owner, needed, dict(settings))
@@ -172,7 +178,9 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
     if not issubclass(KINDS[kind], Number):
         return variable_from_dict(name, {"type": kind, "values": parse_choices(text)})
     owner, words = f"variable {name!r}", text.split()
-    needed = "low:high, then 'log' or 'step 0.1', as in 1e-5:0.1 log"
+    needed = (
+        "low:high, then 'log', 'step 0.1', 'step none' or, with log, 'digits 3', as in 1e-5:0.1 log"
+    )
     if kind == "integer":
         needed = "whole numbers low:high, then 'log' or 'step 2', as in 0:96 step 8"
     settings: dict[str, Any] = {"type": kind}
@@ -186,12 +194,28 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
             if word == "log" and "log" not in settings:
                 settings["log"] = True
             elif word == "step" and "step" not in settings:
-                settings["step"] = read(rest.pop(0))
+                step = rest.pop(0)
+                settings["step"] = ANY if step == ANY and kind == "real" else read(step)
+            elif word == "digits" and kind == "real" and "digits" not in settings:
+                settings["digits"] = parse_whole(rest.pop(0))
             else:
                 raise ValueError
     except (IndexError, ValueError, OverflowError):
         raise ValueError(f"{owner} needs {needed}, got {text.strip()!r}") from None
     return variable_from_dict(name, settings)
+
+
+def lacks_step(entry: Any) -> bool:
+    """Tell whether a range is written, as a text or a table, without a step or digits.
+
+    A study then gives it a step (`steps.with_steps`).
+
+    >>> lacks_step("20:90"), lacks_step("real 20:90 step none"), lacks_step({"low": 0.0, "high": 1})
+    (True, False, True)
+    """
+    if isinstance(entry, str):
+        return not {"step", "digits"} & {*entry.split()}
+    return isinstance(entry, Mapping) and not {"step", "digits"} & {*entry}
 
 
 def parse_finite(text: str) -> float:

@@ -32,6 +32,18 @@ Rounding to separate values makes points equal, so a cover needs more points tha
 """
 
 
+class MeasuredPoint(dict[str, Any]):
+    """The values of a point that was measured, within the ranges of a space.
+
+    Steps and constraints say what may be suggested. A point that was measured may lie off the grid,
+    and miss a constraint; `MixedBox.encode` then still has a row for it.
+
+    >>> from kernelbandits import MixedBox, Real
+    >>> MixedBox({"heat": Real(20, 90, step=0.5)}).encode(MeasuredPoint(heat=36.3))
+    array([36.3])
+    """
+
+
 @dataclass(frozen=True, repr=False)
 class MixedBox:
     """A space: every combination of the values of its variables that its constraints allow.
@@ -195,6 +207,11 @@ class MixedBox:
         """The same variables without constraints."""
         return MixedBox(self.variables, self.names) if self.constraints else self
 
+    @cached_property
+    def without_grids(self) -> MixedBox:
+        """The same ranges without steps and constraints: what a measured point may be."""
+        return MixedBox(tuple(one.without_grid() for one in self.variables), self.names)
+
     # ------------------------------------------------------------------ points
 
     def encode(self, x: Any, owner: str = "encode") -> Array:
@@ -221,6 +238,8 @@ class MixedBox:
 
     def _try_encode(self, x: Any) -> tuple[Array | None, str | None]:
         """Return the row of x, or what is needed and what was given."""
+        if isinstance(x, MeasuredPoint):
+            return self.without_grids._try_encode(dict(x))
         values, reason = self._values(x)
         if reason:
             return None, reason
@@ -272,6 +291,8 @@ class MixedBox:
 
         An error says why if x is no point of the space.
         """
+        if isinstance(x, MeasuredPoint):
+            return MeasuredPoint(self.without_grids.canonical(dict(x), owner))
         values, _ = self._values(x)
         self.encode(x, owner)
         return self._to_point(

@@ -22,16 +22,20 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, is_number, is_whole
-from kernelbandits.domains.entries import as_variable
+from kernelbandits.domains.entries import as_variable, lacks_step
 from kernelbandits.domains.mixed import MixedBox
+from kernelbandits.domains.steps import remark_steps, with_steps
 from kernelbandits.outputs import has_mark
 
 LARGEST_FILE = 2**20
 """A larger file is no description of a space."""
 
 
-def read_space(path: str | PathLike[str]) -> MixedBox:
+def read_space(path: str | PathLike[str], *, steps: bool = False) -> MixedBox:
     """Read a space from a file in TOML or JSON.
+
+    With `steps` the ranges that are written without a step take values that a hand can weigh, as in
+    a study (`steps.with_steps`).
 
     The variables stand under `variables`, by name (in JSON also as a list, as `space.to_dict()`
     writes them), the constraints under `constraints`.
@@ -64,7 +68,7 @@ def read_space(path: str | PathLike[str]) -> MixedBox:
         hint = "a space file is TOML or JSON with the variables under [variables]"
         raise ValueError(f"{file} is no {kind} file ({error}); {hint}") from None
     try:
-        return space_from_file(described)
+        return space_from_file(described, steps=steps)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 
@@ -106,8 +110,8 @@ def is_increasing_pair(entry: Any) -> bool:
     return pair and bool(entry[0] < entry[1])
 
 
-def space_from_file(described: Any) -> MixedBox:
-    """Return the space that a file describes."""
+def space_from_file(described: Any, *, steps: bool = False) -> MixedBox:
+    """Return the space that a file describes; with `steps` as `read_space` does."""
     owner = "a space file"
     checks.needs(isinstance(described, Mapping), owner, "a table of variables", described)
     for key in described:
@@ -115,7 +119,8 @@ def space_from_file(described: Any) -> MixedBox:
         checks.needs(known, owner, "no entries but variables and constraints", key)
     variables = described.get("variables")
     if isinstance(variables, list):
-        return MixedBox.from_dict(described)
+        space = MixedBox.from_dict(described)
+        return give_steps(space, described) if steps else space
     given = isinstance(variables, Mapping) and len(variables) > 0
     checks.needs(given, owner, "variables by name under [variables]", variables)
     if isinstance(variables.get("constraints"), list):
@@ -126,4 +131,27 @@ def space_from_file(described: Any) -> MixedBox:
     read = {name: as_variable(owner, name, entry) for name, entry in variables.items()}
     constraints = described.get("constraints", [])
     checks.needs(isinstance(constraints, list), owner, "a list of constraints", constraints)
-    return MixedBox(read, constraints=constraints)
+    space = MixedBox(read, constraints=constraints)
+    return give_steps(space, described) if steps else space
+
+
+def give_steps(space: MixedBox, described: Mapping[str, Any]) -> MixedBox:
+    """Return the space with steps for ranges that are described without one, and say so."""
+    stepped = with_steps(space, open_ranges(described))
+    for text in remark_recipe(described, stepped):
+        warnings.warn(text, DataNotice, stacklevel=4)
+    return stepped
+
+
+def remark_recipe(described: Any, space: MixedBox) -> list[str]:
+    """Say which ranges of a space got steps, because they are described without one."""
+    return remark_steps(space, open_ranges(described))
+
+
+def open_ranges(described: Mapping[str, Any]) -> list[str]:
+    """Return the names of the ranges that are described without a step."""
+    variables = described["variables"]
+    named = variables.items() if isinstance(variables, Mapping) else ()
+    listed = variables if isinstance(variables, list) else ()
+    pairs = [*named, *((one.get("name"), one) for one in listed)]
+    return [name for name, entry in pairs if name is not None and lacks_step(entry)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
@@ -34,6 +34,8 @@ DIGITS = 12
 
 exp(ln(x)) is x up to some 14 digits. Rounded to 12 it is x again, if x has no more than 12.
 """
+MOST_DIGITS = 6
+"""A number with more significant digits is not written by hand."""
 LARGEST_POWER = 22
 """Powers of ten up to this one are floating-point numbers."""
 
@@ -119,6 +121,13 @@ class Variable:
         """Return a variable of the same kind that has only this value."""
         raise NotImplementedError
 
+    def without_grid(self) -> Variable:
+        """Return the variable with all values that a measurement may have had.
+
+        A hand sets 36.3 where 36.5 was asked for. Whole numbers and choices are set exactly.
+        """
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """Return the variable as a plain dictionary, which `variable_from_dict` reads."""
         raise NotImplementedError
@@ -131,6 +140,7 @@ class Number(Variable):
     high: float
     log: bool
     step: float | None
+    digits: int | None = None
 
     @property
     def single(self) -> bool:
@@ -139,7 +149,7 @@ class Number(Variable):
 
     @property
     def discrete(self) -> bool:
-        return self.step is not None
+        return self.step is not None or self.digits is not None
 
     @property
     def wide(self) -> bool:
@@ -161,7 +171,7 @@ class Number(Variable):
     @cached_property
     def last(self) -> float:
         """The largest value that it takes: the last of its grid."""
-        if self.step is None or self.single:
+        if not self.discrete or self.single:
             return self.high
         return float(self.grid_value(np.array([self.levels - 1]))[0])
 
@@ -169,6 +179,8 @@ class Number(Variable):
     def levels(self) -> float:
         if self.single:
             return 1
+        if self.digits is not None:
+            return int(self._digits_number(np.array([self.high])).item() - self._first_number) + 1
         if self.step is None:
             return math.inf
         return math.floor((self.high - self.low) / self.step + ON_GRID) + 1
@@ -186,8 +198,11 @@ class Number(Variable):
     def grid_value(self, numbers: Array) -> Array:
         """Return low + k step for numbers k, rounded as a person writes it: 0.3 for 3 times 0.1.
 
-        A whole number divided by a power of ten is the floating-point number nearest to it.
+        A whole number divided by a power of ten is the floating-point number nearest to it. With
+        digits it is the k-th number of so many digits, from low on.
         """
+        if self.digits is not None:
+            return self._digits_value(np.asarray(numbers) + self._first_number)
         if self._decimal is None:
             return np.asarray(self.low + numbers * (self.step or 1.0), dtype=np.float64)
         low, step, digits = self._decimal
@@ -195,10 +210,38 @@ class Number(Variable):
 
     def grid_number(self, values: Array) -> Array:
         """Return the number k of the grid value nearest to each value."""
+        if self.digits is not None:
+            numbers = self._digits_number(values) - self._first_number
+            return np.clip(numbers, 0, self.levels - 1)
         nearest: Array = np.clip(
             np.rint((values - self.low) / (self.step or 1.0)), 0, self.levels - 1
         )
         return nearest
+
+    @cached_property
+    def _first_number(self) -> float:
+        """The position of low among all numbers of so many digits."""
+        return float(self._digits_number(np.array([self.low])).item())
+
+    def _digits_number(self, values: Array) -> Array:
+        """Return the position of the number with so many digits that is nearest to each value.
+
+        A power of ten has the positions 0, 1, ... of its decade: 1.0, 1.1, ... to 9.9.
+        """
+        assert self.digits is not None
+        first = 10 ** (self.digits - 1)
+        power = np.floor(np.log10(values))
+        place = np.rint(values / 10.0**power * first) - first
+        return np.asarray(9 * first * power + place, dtype=np.float64)
+
+    def _digits_value(self, numbers: Array) -> Array:
+        assert self.digits is not None
+        first = 10 ** (self.digits - 1)
+        power, place = np.divmod(numbers, 9 * first)
+        shift = power - (self.digits - 1)
+        # A whole number divided by a power of ten is the number as it is written.
+        large, small = 10.0 ** np.maximum(shift, 0), 10.0 ** np.maximum(-shift, 0)
+        return np.asarray((place + first) * large / small, dtype=np.float64)
 
     def to_coordinate(self, values: Array) -> Array:
         """Return the values, or their logarithms on a log scale."""
@@ -218,6 +261,8 @@ class Number(Variable):
             return f"{noun} equal to {self.low}"
         where = f"from {self.low} to {self.high}" if noun != "a number" else ""
         where = where or f"in [{self.low}, {self.high}]"
+        if self.digits is not None:
+            return f"{noun} {where} of {self.digits} significant digits"
         plain = self.step is None or (noun != "a number" and self.step == 1)
         return f"{noun} {where}" + ("" if plain else f" in steps of {self.step:g}")
 
@@ -226,8 +271,11 @@ class Number(Variable):
             return False
         if self.single:
             return bool(value == self.low)
+        within = bool(self.low <= value <= self.high)
+        if self.digits is not None:
+            return within and abs(self.canonical(value) - value) <= ON_GRID * value
         if self.step is None:
-            return bool(self.low <= value <= self.high)
+            return within
         number = (float(value) - self.low) / self.step
         near = abs(number - round(number)) <= ON_GRID * max(1.0, abs(number))
         return near and 0 <= round(number) < self.levels
@@ -251,7 +299,7 @@ class Number(Variable):
     def nearest(self, columns: Array) -> Array:
         if self.single:
             return columns
-        if self.step is None:
+        if not self.discrete:
             return np.clip(columns, *self._ends)
         inside = self.from_coordinate(np.clip(columns, *self._ends))
         return self.to_coordinate(self.grid_value(self.grid_number(inside)))
@@ -267,7 +315,8 @@ class Number(Variable):
             return np.empty((len(unit), 0))
         low, high = self._ends
         if self.step is None:
-            return np.clip(low * (1 - unit) + high * unit, low, high)[:, None]
+            evenly = np.clip(low * (1 - unit) + high * unit, low, high)[:, None]
+            return self.nearest(evenly) if self.discrete else evenly
         if not self.log:
             numbers = np.clip(np.floor(unit * self.levels), 0, self.levels - 1)
             return self.grid_value(numbers)[:, None]
@@ -299,7 +348,7 @@ class Number(Variable):
         return self.to_coordinate(self.grid_value(kept))[:, None]
 
     def grid_values(self, size: int | None) -> list[Any]:
-        if self.single or (self.step is not None and (size is None or size >= self.levels)):
+        if self.single or (self.discrete and (size is None or size >= self.levels)):
             numbers = np.arange(self.levels)
             return [self.canonical(value) for value in self.grid_value(numbers).tolist()]
         assert size is not None
@@ -319,6 +368,8 @@ class Number(Variable):
             described["log"] = True
         if self.step is not None and not (isinstance(self, Integer) and self.step == 1):
             described["step"] = self.step
+        if self.digits is not None:
+            described["digits"] = self.digits
         return described
 
     def fix(self, value: Any) -> Number:
@@ -327,7 +378,7 @@ class Number(Variable):
 
     def canonical(self, value: Any) -> Any:
         number = float(value)
-        if self.step is not None and not self.single:
+        if self.discrete and not self.single:
             number = float(self.grid_value(self.grid_number(np.array([number])))[0])
         elif self.log:
             number = min(max(round_digits(number), self.low), self.high)
@@ -336,7 +387,9 @@ class Number(Variable):
     def __repr__(self) -> str:
         shown = [f"low={self.low!r}", f"high={self.high!r}"]
         described = self.to_dict()
-        shown += [f"{name}={described[name]!r}" for name in ("log", "step") if name in described]
+        shown += [
+            f"{name}={described[name]!r}" for name in ("log", "step", "digits") if name in described
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -345,7 +398,8 @@ class Real(Number):
     """A real number between low and high, both included.
 
     With `log=True` it is searched and modelled in logarithms: from 1e-5 to 1e-4 is as far as from
-    0.01 to 0.1. With a `step` it takes the values low, low + step, ... up to high.
+    0.01 to 0.1. With a `step` it takes the values low, low + step, ... up to high, and with
+    `digits`, which needs a log scale, the numbers of so many significant digits.
 
     >>> from kernelbandits import Real
     >>> heat = Real(20, 90)
@@ -355,6 +409,8 @@ class Real(Number):
     0.3
     >>> Real(1e-5, 0.1, log=True).grid_values(5)
     [1e-05, 0.0001, 0.001, 0.01, 0.1]
+    >>> Real(1e-5, 0.1, log=True, digits=2).canonical(0.00123)
+    0.0012
     """
 
     low: float
@@ -365,6 +421,8 @@ class Real(Number):
     """Whether it is on a log scale."""
     step: float | None = None
     """The distance of two values next to each other; None for any real number."""
+    digits: int | None = None
+    """On a log scale, how many significant digits its values have; None for any number of them."""
     kind: ClassVar[str] = "real"
 
     def __post_init__(self) -> None:
@@ -375,6 +433,11 @@ class Real(Number):
         if self.step is not None:
             object.__setattr__(self, "step", checks.positive("Real", "step", self.step))
         check_scale_and_step(self)
+        if self.digits is not None:
+            check_digits(self)
+
+    def without_grid(self) -> Real:
+        return replace(self, step=None, digits=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -573,6 +636,27 @@ def check_scale_and_step(variable: Real | Integer) -> None:
         most = f"at most 2^53 values from {variable.low} to {variable.high}"
         few = (variable.high - variable.low) / variable.step < LARGEST_INTEGER
         checks.needs(few, owner, most, f"step {variable.step}")
+
+
+def check_digits(variable: Real) -> None:
+    """Raise an error for digits that do not fit the scale, the step or the ends."""
+    digits, ends = variable.digits, (variable.low, variable.high)
+    few = digits in range(1, MOST_DIGITS + 1)
+    checks.needs(few, "Real", f"digits, a whole number from 1 to {MOST_DIGITS}", digits)
+    plain = variable.log and variable.step is None
+    checks.needs(plain, "Real", "digits only with log=True and without a step", variable.step)
+    written = all(count_digits(end) <= int(digits or 0) for end in ends)
+    checks.needs(written, "Real", f"ends that have at most {digits} significant digits", ends)
+    object.__setattr__(variable, "digits", int(digits or 0))
+
+
+def count_digits(number: float) -> int:
+    """Return how many significant digits a number has as it is written.
+
+    >>> count_digits(0.0125), count_digits(1200.0)
+    (3, 2)
+    """
+    return len(Decimal(repr(number)).normalize().as_tuple().digits)
 
 
 def check_values(owner: str, values: Any) -> tuple[Any, ...]:

@@ -412,7 +412,8 @@ class SpaceAnswers(Answers):
     @property
     def all_measured(self) -> bool:
         """Whether every point of the space has a value, not only those met so far."""
-        return int(self.measured_rows.sum()) >= self.allowed_count
+        measured = np.flatnonzero(self.measured_rows).tolist()
+        return len(self.candidates.on_grid(measured)) >= self.allowed_count
 
     @cached_property
     def comparison_points(self) -> Array:

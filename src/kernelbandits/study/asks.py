@@ -309,7 +309,7 @@ def remark_asks(
         *([] if revised is None else [revision_notice(revised)]),
         *cautions,
         *count_notices([event.row or 0 for event in events], place),
-        *place.describe_exhaustion(len(state.counts)),
+        *place.describe_exhaustion(state.counts),
     ]
 
 

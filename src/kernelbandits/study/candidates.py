@@ -416,7 +416,7 @@ class Candidates(Place):
     def describe_repeats(self, settings: Settings) -> str:
         return settings.repeats_sentence
 
-    def describe_exhaustion(self, measured: int) -> list[str]:
+    def describe_exhaustion(self, measured: Iterable[int]) -> list[str]:
         """Return nothing: that rows of a table are repeated is a setting of the study."""
         return []
 

@@ -434,7 +434,7 @@ class SpaceDriver(Driver):
         return row
 
     def _make_choice(self, trial: Trial) -> Choice:
-        return Choice(self.candidates.x(trial.row), None, trial.note)
+        return Choice(self.candidates.learnt_point(trial.row), None, trial.note)
 
     def choose(
         self,
@@ -446,6 +446,7 @@ class SpaceDriver(Driver):
         """Return point and choice of round t, with these results pending."""
         used = {trial.row for trial in pending}
         used |= set(state.counts) if self.settings.repeats is False else set()
+        used = self.candidates.on_grid(used)
         part = None
         if batch is not None and batch.values is not None:
             needed = "a policy that can be held to a part of the space, such as auto, for same"

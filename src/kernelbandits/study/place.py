@@ -199,7 +199,7 @@ class Place(ABC):
         """Say when a candidate is measured again."""
 
     @abstractmethod
-    def describe_exhaustion(self, measured: int) -> list[str]:
+    def describe_exhaustion(self, measured: Iterable[int]) -> list[str]:
         """Say so if all candidates are measured, and who asks might not expect it."""
 
     def name(self, row: int) -> str:

@@ -27,6 +27,9 @@ from kernelbandits.checks import Array, DataNotice, Indices, StudyConflict
 from kernelbandits.codec import write_compact, write_equal
 from kernelbandits.domains import Box, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
+from kernelbandits.domains.constraints import Constraint
+from kernelbandits.domains.mixed import MeasuredPoint
+from kernelbandits.domains.space_files import give_steps
 from kernelbandits.domains.variables import Number, Variable
 from kernelbandits.formatting import format_cell, format_count, format_names
 from kernelbandits.storage import Draft, Event
@@ -168,8 +171,8 @@ class Points(Place):
             return "never: a point that has a result is not suggested again"
         return "whenever the policy chooses a point again"
 
-    def describe_exhaustion(self, measured: int) -> list[str]:
-        if measured < self.count:
+    def describe_exhaustion(self, measured: Iterable[int]) -> list[str]:
+        if len(self.on_grid(measured)) < self.count:
             return []
         count = format_count(int(self.count), "point")
         return [f"all {count} of the space are measured; further suggestions repeat them"]
@@ -260,7 +263,7 @@ class Points(Place):
                 return known
         if owner == "tell" and (shown := self._find_shown(x)) is not None:
             return shown
-        point = self.space.canonical(x, owner)
+        point = self.canonical(x, owner)
         text = write_compact(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)
@@ -268,6 +271,24 @@ class Points(Place):
             self._texts.append(text)
             self._shown.setdefault(show_values(point), []).append(self._numbers[text])
         return self._numbers[text]
+
+    def canonical(self, x: Any, owner: str = "a study") -> dict[str, Any]:
+        """Return a point as it is stored, also one off the grid of the space.
+
+        A point that is told must satisfy the constraints; one that is stored was told.
+        """
+        space, told = self.space, owner == "tell"
+        if space.why_not(x) is not None and isinstance(x, Mapping):
+            measured: MeasuredPoint = space.canonical(MeasuredPoint(x), owner)
+            broken = told and space.constraints and self.find_broken(measured)
+            checks.needs(not broken, owner, f"a point with {broken}", dict(x))
+            return measured
+        point: dict[str, Any] = space.canonical(x, owner)
+        return point
+
+    def find_broken(self, x: MeasuredPoint) -> Constraint | None:
+        """Return a constraint that a measured point misses; None if it satisfies all."""
+        return self.space.feasible.broken_constraint(self.space.encode(x))
 
     def _find_shown(self, x: Any) -> int | None:
         """Return the number of the one point that is shown as this one but is not equal to it.
@@ -292,10 +313,18 @@ class Points(Place):
 
     def find(self, x: Any) -> int | None:
         """Return the number of a point; None if it was not met."""
-        return self._numbers.get(write_compact(self.space.canonical(x)))
+        return self._numbers.get(write_compact(self.canonical(x)))
 
     def x(self, row: int) -> dict[str, Any]:
         return dict(self._points[row])
+
+    def learnt_point(self, row: int) -> dict[str, Any]:
+        """Return a point as a policy learns it, which knows one off the grid by its type."""
+        return self._points[row]
+
+    def on_grid(self, rows: Iterable[int]) -> set[int]:
+        """Return those of some points that the space may suggest; others were only measured."""
+        return {row for row in rows if not isinstance(self._points[row], MeasuredPoint)}
 
     def label(self, row: int) -> dict[str, str]:
         """Return no labels: points have none."""
@@ -317,7 +346,7 @@ class Points(Place):
         return self.add(x, "tell")
 
     def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:
-        return self._numbers[write_compact(self.space.canonical(x))]
+        return self._numbers[write_compact(self.canonical(x))]
 
     def without_points(self) -> Points:
         return Points(self.space)
@@ -440,7 +469,8 @@ def describe_variable(variable: Variable) -> str:
         return ", ".join(map(str, known["values"]))
     scale = ", by its logarithm" if known.get("log") else ""
     step = f", step {known['step']:g}" if known.get("step") is not None else ""
-    return f"{known['low']:g} to {known['high']:g}{scale}{step}"
+    digits = f", {known['digits']} digits" if known.get("digits") is not None else ""
+    return f"{known['low']:g} to {known['high']:g}{scale}{step}{digits}"
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
@@ -460,16 +490,21 @@ def find_space(given: Any) -> MixedBox | None:
 
     A space is a `MixedBox`, a `Box`, a dictionary of variables, a list of pairs that are tuples
     (low, high), a list of variables, or a file whose name ends in .toml or .json. An array, a
-    DataFrame, a CSV file and a list of lists are tables.
+    DataFrame, a CSV file and a list of lists are tables. Ranges that are written as a text or a
+    table, in a file or a dictionary, without a step, get one.
     """
     if isinstance(given, (str, PathLike)):
         return (
-            with_names(read_space(Path(given))) if Path(given).suffix.lower() in SUFFIXES else None
+            with_names(read_space(given, steps=True))
+            if Path(given).suffix.lower() in SUFFIXES
+            else None
         )
     if isinstance(given, (MixedBox, Box)):
         return with_names(given)
     pairs = isinstance(given, (list, tuple)) and len(given) > 0
-    if isinstance(given, Mapping) or (pairs and all(is_bound(one) for one in given)):
+    if isinstance(given, Mapping):
+        return give_steps(with_names(as_domain("Study", given)), {"variables": given})
+    if pairs and all(is_bound(one) for one in given):
         return with_names(as_domain("Study", given))
     return None
 

@@ -303,18 +303,20 @@ def read_place(source: Given) -> Path | MixedBox | Arms:
         checks.needs(is_table, "create", "--space for a space file", str(table))
         return table
     # Imported here, because a table needs no domains.
-    from kernelbandits.domains import MixedBox, parse_variable, read_space
+    from kernelbandits.domains import parse_variable, read_space
+    from kernelbandits.domains.space_files import space_from_file
 
     if similar:
         return read_similarity(source.get("gram"), source.get("graph"), labels)
     if "space" in source:
-        return read_space(source["space"])
-    read = [parse_variable(kind, text) for kind, text in named]
-    names = [name for name, _ in read]
-    for name in names:
-        needed = "a name of its own for each variable"
-        checks.needs(names.count(name) == 1, "create", needed, name)
-    return MixedBox(dict(read), constraints=tuple(constraints or ()))
+        return read_space(source["space"], steps=True)
+    written: dict[str, str] = {}
+    for kind, text in named:
+        name, _ = parse_variable(kind, text)
+        checks.needs(name not in written, "create", "a name of its own for each variable", name)
+        written[name] = f"{kind} {text.partition('=')[2]}"
+    described = {"variables": written, "constraints": list(constraints or ())}
+    return space_from_file(described, steps=True)
 
 
 def read_similarity(gram: Path | None, graph: Path | None, labels: Path | None) -> Arms:

@@ -21,7 +21,7 @@ from kernelbandits.apps.web.messages import TargetRequest, describe_answer, make
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import accepts, api_reader, api_writer, json_body
 from kernelbandits.codec import to_json_value
-from kernelbandits.domains.space_files import remark_pairs, space_from_file
+from kernelbandits.domains.space_files import remark_pairs, remark_recipe, space_from_file
 from kernelbandits.study import Study
 from kernelbandits.study.dataframes import list_records
 from kernelbandits.study.operations import (
@@ -223,7 +223,8 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
             return upload.path
 
         if body.space is not None:
-            candidates = space_from_file(body.space)
+            candidates = space_from_file(body.space, steps=True)
+            notices += remark_recipe(body.space, candidates)
         elif body.rows is not None:
             candidates = frame_of(body.rows)
         else:

@@ -14,7 +14,7 @@ from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.visitors import SubmittedForm
 from kernelbandits.domains import MixedBox
-from kernelbandits.domains.entries import parse_values
+from kernelbandits.domains.space_files import remark_recipe, space_from_file
 from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
 from kernelbandits.study.candidates import Candidates, read_candidates
@@ -452,8 +452,8 @@ class Ranges:
         more = EMPTY if form.text("action") == "more" else ()
         return cls([*lines, *more], form.text("constraints"), Aims.of(form), VARIABLE_TYPES)
 
-    def space(self) -> MixedBox:
-        """Return the space that the lines describe; empty ones do not count."""
+    def space(self) -> tuple[MixedBox, list[str]]:
+        """Return the space that the lines describe, and remarks; empty lines do not count."""
         filled = [one for one in self.lines if one.name or one.values]
         checks.needs(bool(filled), "a new study", "at least one variable", "none")
         names = [one.name for one in filled]
@@ -462,6 +462,8 @@ class Ranges:
             checks.one_of(f"variable {one.name!r}", "type", one.kind, VARIABLE_TYPES)
             again = names.count(one.name) == 1
             checks.needs(again, "a new study", "a name of its own for each variable", one.name)
-        variables = {one.name: parse_values(one.name, one.kind, one.values) for one in filled}
+        variables = {one.name: f"{one.kind} {one.values}" for one in filled}
         rules = [line.strip() for line in self.constraints.splitlines() if line.strip()]
-        return MixedBox(variables, constraints=rules)
+        described = {"variables": variables, "constraints": rules}
+        space = space_from_file(described, steps=True)
+        return space, remark_recipe(described, space)

@@ -134,10 +134,11 @@ def create_by_ranges(request: Request, visitor: PageVisitor, form: SentForm) -> 
         return show_new(request, visitor, ranges)
     try:
         settings = ranges.aims.settings()
-        lab.library.create(ranges.aims.name, ranges.space(), **settings)
+        space, remarks = ranges.space()
+        lab.library.create(ranges.aims.name, space, **settings)
     except (ValueError, StudyConflict) as error:
         return show_new(request, visitor, ranges, 422, str(error))
-    return go_to(request, study_address(ranges.aims.name), "The study was created.")
+    return go_to(request, study_address(ranges.aims.name), "The study was created.", *remarks)
 
 
 @router.post("/new/{number}")
