@@ -202,7 +202,6 @@ def test_a_strict_type_checker_accepts_right_scripts_and_sees_each_mistake(scrip
 
 
 def test_pyright_accepts_right_scripts_and_sees_each_mistake(scripts):
-    pytest.importorskip("pyright", reason="needs pyright, of the extra lint")
     # An ignore that ignores nothing is a mistake that was not seen.
     settings = {
         "extraPaths": [str(ROOT / "src")],

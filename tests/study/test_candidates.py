@@ -822,9 +822,9 @@ def test_a_candidate_is_found_by_numbers_or_by_their_text(table):
             "a candidate needs a column among .*, got 'p'",
         ),
         (
-            {"Cs": "0,25", "solvent": "DMF", "T": 1},
+            {"Cs": "1,250", "solvent": "DMF", "T": 1},
             ValueError,
-            "a candidate needs a number for 'Cs', got '0,25'",
+            "a candidate needs a number for 'Cs', got '1,250'",
         ),
         (
             {"Cs": True, "solvent": "DMF", "T": 1},
