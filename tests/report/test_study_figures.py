@@ -34,6 +34,7 @@ from kernelbandits.report.studies.targets import best_so_far
 from kernelbandits.report.studies.ternary import triangles_between
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.report.studies.view import read_view, study_name
+from kernelbandits.study.mixtures import find_shares
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies.md"
 GRID = pd.DataFrame(
@@ -881,6 +882,39 @@ def test_three_shares_of_a_mixture_are_a_ternary_map(made, tmp_path):
     assert view.map.total == 1
     [drawing, _] = select_drawings(view, "posterior")
     assert "over the shares of A, B and C, which sum to 1" in drawing.caption
+
+
+@pytest.mark.thorough
+def test_shares_with_few_decimals_are_a_mixture_and_this_is_said(made, tmp_path):
+    shares = [[0.26, 0.37, 0.36], [0.3, 0.39, 0.32], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]]
+    table = pd.DataFrame(shares, columns=["Cs", "FA", "MA"])
+    study = made(table, [(row, row / 7) for row in range(6)])
+    [said] = [one for one in study.candidates.notices if "mixture" in one]
+    assert said.startswith("Cs, FA, MA sum to 1 up to rounding (rounded: 0.99 to 1.01): they")
+    assert study.candidates.x(0) == {"Cs": 0.26, "FA": 0.37, "MA": 0.36}
+    view = read_view(study)
+    assert (view.map.total, view.map.sums) == (1, (0.99, 1.01))
+    [drawing, _] = select_drawings(view, "posterior")
+    assert "Cs, FA and MA, which sum to 1 (rounded: 0.99 to 1.01)" in drawing.caption
+    assert_readable([drawing])
+
+
+@pytest.mark.parametrize(
+    ("shares", "sums"),
+    [
+        ([[0.26, 0.37, 0.36], [1, 0, 0], [0, 1, 0]], (0.99, 1)),
+        ([[33, 33, 33], [100, 0, 0], [0, 50, 50]], (99, 100)),
+        ([[0.25, 0.25, 0.5], [1, 0, 0], [0, 1, 0]], None),
+        # Further from the total than two, three or no decimals allow.
+        ([[0.26, 0.37, 0.35], [1, 0, 0], [0, 1, 0]], ()),
+        ([[0.26, 0.372, 0.36], [0.123, 0.456, 0.421], [0, 1, 0]], ()),
+        ([[0.3, 0.3, 0.3], [1, 0, 0], [0, 1, 0]], ()),
+        ([[0, 0, 1], [0, 0, 0], [0, 1, 0]], ()),
+    ],
+)
+def test_how_far_a_sum_may_be_from_the_total_follows_from_the_decimals(shares, sums):
+    found = find_shares(dict(zip("abc", np.array(shares, dtype=float).T, strict=True)))
+    assert (() if found is None else found.sums) == sums
 
 
 def test_a_grid_has_triangles_where_all_three_corners_have_values():

@@ -36,6 +36,7 @@ from kernelbandits.study.growing import Cells, grow_candidates, permit_rows
 from kernelbandits.study.mixtures import (
     MapGrid,
     ThreePartMixture,
+    describe_sums,
     fill_mixture,
     find_shares,
     spread_over,
@@ -816,6 +817,13 @@ def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Ite
             yield f"column {name!r} has the same value in every row and has no effect"
     for name, scale in decided.items():
         yield from scaling.remark_scale(name, scale, candidates.numbers(name))
+    mixture = candidates.find_mixture()
+    if mixture is not None and mixture.sums is not None:
+        yield (
+            f"{', '.join(mixture.names)} sum to {mixture.total:g} up to rounding"
+            f"{describe_sums(mixture.sums)}: they are shown as the shares of a mixture, with the "
+            "numbers of the table"
+        )
     repeated = len(candidates) - candidates.distinct
     if repeated:
         yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"

@@ -44,6 +44,8 @@ class EstimateMap:
     """The other columns that do not keep these values, because a sum is given."""
     total: float | None = None
     """Of three numbers that make up a mixture, two of them `across` and `up`: their sum."""
+    sums: tuple[float, float] | None = None
+    """The least and the greatest of these sums in a table, where they differ by rounding."""
 
 
 def require_model(answers: Answers, owner: str) -> FittedModel:
@@ -118,4 +120,5 @@ def compute_map(answers: Answers, across: str, up: str) -> EstimateMap:
         fixed={name: x[name] for name in place.varying if name not in (across, up, *found.shared)},
         shared=found.shared,
         total=found.total,
+        sums=found.sums,
     )

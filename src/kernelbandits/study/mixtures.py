@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 TOTALS = (1.0, 100.0)
 """The sums that the components of a mixture may have."""
 SUM_ERROR = 1e-6
-"""By which share of itself such a sum may be rounded in a table."""
+"""By which share of itself such a sum may differ whatever its numbers are."""
+ROUNDED = 0.01
+"""By which share of itself a sum of numbers with few decimals may differ, such as 0.99."""
+MOST_DECIMALS = 8
+"""A number with more decimals is not rounded."""
 MOST_SHARES = 12
 """Among so many columns of numbers a mixture is looked for."""
 
@@ -35,6 +39,17 @@ class ThreePartMixture:
 
     names: tuple[str, ...]
     total: float
+    sums: tuple[float, float] | None = None
+    """The least and the greatest sum in a table, where they differ by rounding."""
+
+
+def describe_sums(sums: tuple[float, float] | None) -> str:
+    """Return sums in words, where they differ by rounding.
+
+    >>> describe_sums((0.99, 1.01))
+    ' (rounded: 0.99 to 1.01)'
+    """
+    return "" if sums is None else f" (rounded: {sums[0]:g} to {sums[1]:g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +65,8 @@ class MapGrid:
     """The other columns that were changed, because a sum is given."""
     total: float | None = None
     """The sum of a mixture of three, if two of them are varied."""
+    sums: tuple[float, float] | None = None
+    """The least and the greatest sum in a table, where they differ by rounding."""
 
 
 def spread_over(place: Place, row: Array, names: tuple[str, str], sides: Sequence[Side]) -> Array:
@@ -66,15 +83,34 @@ def spread_over(place: Place, row: Array, names: tuple[str, str], sides: Sequenc
 
 
 def find_shares(numbers: Mapping[str, Array]) -> ThreePartMixture | None:
-    """Find three of some columns with a given sum in all rows."""
+    """Find three of some columns with a given sum in all rows.
+
+    Numbers with few decimals are rounded: 0.26 + 0.37 + 0.36 is a sum of 1. A sum may differ by
+    half a unit in the last decimal of each number, and by a hundredth of the total at most.
+    """
     shares = {name: numbers[name] for name in list(numbers)[:MOST_SHARES]}
     shares = {name: values for name, values in shares.items() if values.min() >= 0}
     for three in combinations(shares, 3):
-        sums = shares[three[0]] + shares[three[1]] + shares[three[2]]
+        parts = np.stack([shares[name] for name in three])
+        sums = parts.sum(0)
         for total in TOTALS:
-            if np.allclose(sums, total, rtol=SUM_ERROR, atol=0):
-                return ThreePartMixture(three, total)
+            exact, missed = SUM_ERROR * total, np.abs(sums - total)
+            if (missed <= exact + allowed_rounding(parts, total)).all():
+                low, high = np.round([sums.min(), sums.max()], MOST_DECIMALS).tolist()
+                return ThreePartMixture(three, total, (low, high) if missed.max() > exact else None)
     return None
+
+
+def allowed_rounding(parts: Array, total: float) -> Array:
+    """Return by how much each sum of numbers may differ from the total because of rounding.
+
+    That is half a unit in the last decimal of each of them, and a hundredth of the total at most.
+    """
+    most = np.zeros(parts.shape[1])
+    for decimals in reversed(range(MOST_DECIMALS)):
+        few = (np.abs(parts - np.round(parts, decimals)) < 1e-9).all(0)
+        most[few] = len(parts) * 0.5 * 10.0**-decimals
+    return np.minimum(most, ROUNDED * total)
 
 
 def fill_mixture(
@@ -94,7 +130,7 @@ def fill_mixture(
     inside = (left >= numbers.min() - slack) & (left <= numbers.max() + slack)
     block = dict(zip(table.varying, table.blocks, strict=True))[third]
     rows[:, list(block)] = ((left - low) / (high - low))[:, None]
-    return MapGrid((across, up), rows, inside, (third,), mixture.total)
+    return MapGrid((across, up), rows, inside, (third,), mixture.total, mixture.sums)
 
 
 def share_values(table: Candidates, name: str, most: int) -> Side:

@@ -21,6 +21,7 @@ from kernelbandits.report.studies.sheets import (
 )
 from kernelbandits.report.studies.view import View
 from kernelbandits.study.dependence import EstimateMap
+from kernelbandits.study.mixtures import describe_sums
 from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ def ternary_map(view: View, found: EstimateMap) -> Drawing:
     fixed = f", at {describe_point(found.fixed)} (the values of the likely best)"
     caption = (
         f"Estimate of {view.target} (left) and its standard deviation (right) over the shares of "
-        f"{names}, which sum to {found.total:g}{fixed if found.fixed else ''}. At a corner there "
-        f"is only the component named there; shares of {found.across} are written below, those of "
-        f"{found.up} at the right and those of {found.shared[0]} at the left. White is outside "
-        f"the ranges. Black rings are measured {view.noun}s."
+        f"{names}, which sum to {found.total:g}{describe_sums(found.sums)}"
+        f"{fixed if found.fixed else ''}. At a corner there is only the component named there; "
+        f"shares of {found.across} are written below, those of {found.up} at the right and those "
+        f"of {found.shared[0]} at the left. White is outside the ranges. Black rings are measured "
+        f"{view.noun}s."
     )
     draw = partial(draw_ternary, view, found)
     return Drawing("Map of the estimate", caption, 4.6, draw, columns=2, margins=PANELS)
