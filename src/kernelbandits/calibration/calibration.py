@@ -49,6 +49,15 @@ class Calibration:
     k are in signal units.
 
     `calibrate` makes it; see there for an example.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> auto = kb.Auto(kb.Arms(np.linspace(0, 1, 12)[:, None]), seed=0)
+    >>> for arm in range(12):
+    ...     auto.tell(auto.choice(arm), float(np.sin(6 * arm / 11)))
+    >>> fit = auto.calibration
+    >>> fit.ok, fit.rewards, fit.noise_scale < 0.1
+    (True, 11, True)
     """
 
     lengthscales: tuple[float, ...]

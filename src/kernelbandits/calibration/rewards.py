@@ -55,6 +55,14 @@ class Rewards:
 
     Sums and squares are those of differences from the first reward, the `origin`. If rewards are
     large compared with their spread, their squares keep no digits of the spread.
+
+    >>> import numpy as np
+    >>> from kernelbandits.calibration import Rewards
+    >>> rewards = Rewards()
+    >>> for x, value in [(0.0, 5.0), (1.0, 7.0), (1.0, 8.0)]:
+    ...     slot = rewards.add(np.array([x]), value)
+    >>> rewards.counts, rewards.sums, rewards.origin
+    (array([1., 2.]), array([0., 5.]), 5.0)
     """
 
     def __init__(self) -> None:

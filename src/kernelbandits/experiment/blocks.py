@@ -25,7 +25,14 @@ LEAST_TASKS = 32
 
 @dataclass(frozen=True)
 class SeedBlock:
-    """Some neighbouring seeds of a cell, played one after the other: the task of one process."""
+    """Some neighbouring seeds of a cell, played one after the other: the task of one process.
+
+    >>> from kernelbandits.experiment import SeedBlock, plan_experiment
+    >>> (cell,) = plan_experiment("branin", ["simple-ucb"], horizon=20, seeds=10)
+    >>> block = SeedBlock(cell, start=4, stop=6)
+    >>> block.seeds, block.name
+    ((4, 5), 'Simple-UCB on branin (2 seeds from 4 on)')
+    """
 
     cell: Cell
     start: int

@@ -101,7 +101,27 @@ def contender(
     shared: Mapping[str, Any],
     label: str | None = None,
 ) -> Contender:
-    """Return a contender with its own settings, and those of the shared ones that it takes."""
+    """Return a contender with its own settings, and those of the shared ones that it takes.
+
+    Parameters
+    ----------
+    policy
+        A name of the catalogue, a class derived from `kb.Policy`, or a factory.
+    given
+        The settings of this policy alone. They go before those of `shared`.
+    shared
+        The settings of the experiment for all policies.
+    label
+        The name in tables and figures; by default the title of the policy with its own settings.
+
+    Examples
+    --------
+    >>> from kernelbandits.experiment import contender
+    >>> shared = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 100}
+    >>> entrant = contender("simple-bernoulli", {"p": 0.25}, shared)
+    >>> entrant.label, entrant.settings
+    ('Simple-Bernoulli (p=0.25)', {'noise_scale': 0.1, 'norm_bound': 1.0, 'p': 0.25})
+    """
     entry = find_policy(policy)
     own = ", ".join(f"{key}={value}" for key, value in given.items())
     title = label or (f"{entry.title} ({own})" if given else entry.title)
@@ -114,14 +134,26 @@ def contender(
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy on one problem, for all seeds: the unit of work of an experiment."""
+    """One policy on one problem, for all seeds: the unit of work of an experiment.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.experiment import Cell
+    >>> entrant = kb.Contender("UCB", "simple-ucb", {"noise_scale": 0.1, "norm_bound": 1.0})
+    >>> cell = Cell(kb.problem("branin"), entrant, kb.RBF(0.2), horizon=20, seeds=(0, 1))
+    >>> cell.name, len(cell.key)
+    (('branin', 'UCB'), 32)
+    """
 
     problem: Problem
     contender: Contender
+    """The policy, with its label and its settings."""
     kernel: Any
+    """The kernel that the policy gets, if it takes one."""
     horizon: int
+    """How many rounds are played for each seed."""
     seeds: tuple[int, ...]
     engine: str = "auto"
+    """What plays the rounds, as for `run_experiment`: "auto", "numba" or "numpy"."""
 
     def __post_init__(self) -> None:
         checks.whole("an experiment", "horizon", self.horizon)
@@ -168,18 +200,29 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellResult:
-    """Curves of one cell, a row for each seed, a column for each round kept."""
+    """Curves of one cell, a row for each seed, a column for each round kept.
+
+    >>> import kernelbandits as kb
+    >>> results = kb.run_experiment("branin", ["greedy"], horizon=5, seeds=3, engine="numpy")
+    >>> cell = results["branin", "Greedy"]
+    >>> cell.regret.shape, cell.arms.shape, cell.seconds.shape
+    ((3, 5), (3, 5), (3,))
+    >>> bool((cell.select_last_round().regret[:, 0] == cell.regret[:, -1]).all())
+    True
+    """
 
     regret: Array
     """sum_{s <= t} f_s* - f_s(x_s)"""
     simple: Array
     """f_t* - f_t(x), x the arm of the greatest estimate after round t"""
     arms: Numbers
+    """The arm played in each round."""
     seconds: Array
     """What the rounds of each seed took."""
     log_det: Array
     """log det(I + K / ridge) at the end: twice the realised information gain."""
     settings: Mapping[str, Any]
+    """The settings of the policy, the engine, and the warnings that were given."""
 
     def select_last_round(self) -> CellResult:
         """Return the last round only."""
@@ -255,7 +298,13 @@ def cell_checksum(key: str, settings: str, arrays: Mapping[str, Array | Numbers]
 
 
 def play_cell(cell: Cell) -> CellResult:
-    """Play all seeds of the cell, on one BLAS thread; warnings go to the settings of the result."""
+    """Play all seeds of the cell, on one BLAS thread; warnings go to the settings of the result.
+
+    >>> from kernelbandits.experiment import plan_experiment, play_cell
+    >>> (cell,) = plan_experiment("branin", ["greedy"], horizon=5, seeds=2, engine="numpy")
+    >>> play_cell(cell).regret.shape
+    (2, 5)
+    """
     return play_seeds(cell, cell.seeds)
 
 

@@ -53,16 +53,38 @@ SAMPLE_NUMBERS = 1 << 18
 
 
 class RoundRecord(NamedTuple):
-    """One round as it was played."""
+    """One round as it was played.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.experiment import rounds
+    >>> streams = kb.Streams(0)
+    >>> instance = kb.problem("branin", candidates=20).instance(streams)
+    >>> policy = kb.policies.Greedy(instance.domain, kb.RBF(0.2))
+    >>> record = next(rounds(policy, instance, 10, streams))
+    >>> record.t, record.choice.arm, round(record.reward, 3)
+    (1, 5, 0.762)
+    """
 
     t: int
+    """The number of the round, counted from 1."""
     choice: Choice
+    """What the policy played."""
     reward: float
+    """What it got for it, with noise."""
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All rounds of one policy on one instance."""
+    """All rounds of one policy on one instance.
+
+    >>> import kernelbandits as kb
+    >>> streams = kb.Streams(0)
+    >>> instance = kb.problem("branin", candidates=20).instance(streams)
+    >>> policy = kb.policies.Greedy(instance.domain, kb.RBF(0.2))
+    >>> record = kb.play(policy, instance, 4, streams, engine="numpy")
+    >>> record.arms.tolist(), record.recommended.tolist(), record.engine
+    ([5, 5, 5, 5], [5, 5, 5, 5], 'numpy')
+    """
 
     arms: Numbers
     """The arm played in each round."""
@@ -77,7 +99,19 @@ class RunRecord:
 def rounds(
     policy: Policy, instance: Instance, horizon: int, streams: Streams
 ) -> Iterator[RoundRecord]:
-    """Yield (t, choice, reward) for each round; the caller stores, plots or stops."""
+    """Yield (t, choice, reward) for each round; the caller stores, plots or stops.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.experiment import rounds
+    >>> streams = kb.Streams(0)
+    >>> instance = kb.problem("branin", candidates=20).instance(streams)
+    >>> policy = kb.policies.UniformRandom(instance.domain, kb.RBF(0.2))
+    >>> for t, choice, reward in rounds(policy, instance, 100, streams):
+    ...     if reward > 0.95:
+    ...         break
+    >>> t, choice.arm, round(reward, 3)
+    (9, 12, 1.007)
+    """
     check_game(policy, instance, horizon, streams)
     for t in range(1, horizon + 1):
         choice = policy.ask(t, streams)

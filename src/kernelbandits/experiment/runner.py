@@ -144,7 +144,15 @@ def plan_experiment(
     engine: Engine = "auto",
     **settings: Unpack[SharedSettings],
 ) -> tuple[Cell, ...]:
-    """Return the cells of `run_experiment`; nothing is played yet."""
+    """Return the cells of `run_experiment`; nothing is played yet.
+
+    The parameters are those of `run_experiment`.
+
+    >>> from kernelbandits.experiment import plan_experiment
+    >>> cells = plan_experiment(["branin", "levy4"], ["greedy", "random"], horizon=50, seeds=3)
+    >>> len(cells), cells[0].name, cells[3].name
+    (4, ('branin', 'Greedy'), ('levy4', 'Uniform random'))
+    """
     told = {"horizon": horizon, "rounds": horizon, "goal": "earn"}
     shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", **told}
     shared |= check_shared_settings(settings)
@@ -161,7 +169,14 @@ def play_experiment(
     seconds: Mapping[str, float] | None = None,
     parquet: Path | str | None = None,
 ) -> Results:
-    """Play the cells that the folder does not hold; see `run_cells`."""
+    """Play the cells that the folder does not hold; see `run_cells`.
+
+    >>> from kernelbandits.experiment import plan_experiment, play_experiment
+    >>> cells = plan_experiment("branin", ["greedy", "random"], horizon=5, seeds=2, engine="numpy")
+    >>> results = play_experiment(cells[1:])
+    >>> [cell.name for cell in results.cells]
+    [('branin', 'Uniform random')]
+    """
     for cell in {cell.problem.name: cell for cell in cells}.values():
         notice_units(cell)
     found = run_cells(
@@ -249,7 +264,17 @@ def cells_of(
     seeds: int | Iterable[int],
     engine: str = "auto",
 ) -> tuple[Cell, ...]:
-    """Pair every problem with every contender; names and labels must tell them apart."""
+    """Pair every problem with every contender; names and labels must tell them apart.
+
+    `seeds` is a number of seeds, counted from 0, or the seeds themselves.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.experiment import cells_of
+    >>> entrant = kb.Contender("UCB", "simple-ucb", {"noise_scale": 0.1, "norm_bound": 1.0})
+    >>> problems = [kb.problem("branin"), kb.problem("levy4")]
+    >>> [(cell.name, cell.seeds) for cell in cells_of(problems, [entrant], kb.RBF(0.2), 50, 2)]
+    [(('branin', 'UCB'), (0, 1)), (('levy4', 'UCB'), (0, 1))]
+    """
     for kind, names in (
         ("problems", [p.name for p in problems]),
         ("policies", [c.label for c in contenders]),
@@ -284,10 +309,22 @@ def run_cells(
 
     Parameters
     ----------
+    mapper, folder
+        As for `run_experiment`.
+    watch
+        A function that is called without arguments whenever a cell is complete.
     seconds
         Key of a cell -> how long it is expected to take, by which it is divided into blocks.
     parquet
         A folder for the rounds of every finished block (`RoundFiles`).
+
+    Examples
+    --------
+    >>> from kernelbandits.experiment import plan_experiment, run_cells
+    >>> cells = plan_experiment("branin", ["greedy"], horizon=5, seeds=2, engine="numpy")
+    >>> found = run_cells(cells, endings=True)
+    >>> found[cells[0].key].regret.shape
+    (2, 1)
     """
     planned = tuple(cells)
     unique = {cell.key: cell for cell in planned}
@@ -359,7 +396,20 @@ def repeat_notices(results: Iterable[CellResult]) -> None:
 
 
 def forget_cells(keys: Iterable[str], folder: Path | str) -> None:
-    """Remove these stored cells, and the folder if nothing else is in it."""
+    """Remove these stored cells, and the folder if nothing else is in it.
+
+    `keys` are those of the cells (`Cell.key`).
+
+    >>> from pathlib import Path
+    >>> from kernelbandits.experiment import forget_cells, plan_experiment, run_cells
+    >>> cells = plan_experiment("branin", ["greedy"], horizon=5, seeds=2, engine="numpy")
+    >>> found = run_cells(cells, folder="cells")
+    >>> len(list(Path("cells").glob("*.npz")))
+    1
+    >>> forget_cells(found, "cells")
+    >>> Path("cells").exists()
+    False
+    """
     for key in keys:
         for path in Path(folder).glob(f"{key}*.npz"):
             path.unlink(missing_ok=True)

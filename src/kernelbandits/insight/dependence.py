@@ -115,6 +115,15 @@ def partial_dependence(policy: Policy, variable: str) -> PartialDependence:
 
     Its band is the 95 % interval of that average. Variables without names are called x1, x2, ...
     Constraints of a space are respected (`slices.slice_space`).
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> auto = kb.Auto(kb.MixedBox({"heat": kb.Real(20, 90), "pH": kb.Real(3, 9)}), seed=0)
+    >>> for heat in np.linspace(20, 90, 8):
+    ...     auto.tell(auto.choice({"heat": heat, "pH": 5.0}), -((heat - 50) ** 2) / 100)
+    >>> curve = kb.insight.partial_dependence(auto, "heat")
+    >>> bool(40 < curve.values[np.argmax(curve.mean)] < 60)
+    True
     """
     model = require_model("partial_dependence", policy, model_of_answers(policy))
     variables = {each.name: each for each in list_variables(policy.domain)}

@@ -18,7 +18,18 @@ from kernelbandits.policies.comparison import compare_choice
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a choice was made, in the units of the rewards."""
+    """Why a choice was made, in the units of the rewards.
+
+    `explain` returns it.
+
+    >>> import kernelbandits as kb
+    >>> settings = {"noise_scale": 0.1, "norm_bound": 1.0}
+    >>> policy = kb.SimpleUCB(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3), **settings)
+    >>> policy.tell(policy.choice(1), 0.9)
+    >>> why = kb.insight.explain(policy, policy.ask(2, kb.Streams(0)))
+    >>> why.highest, round(why.highest_mean, 2), why.weight, round(why.bonus, 2)
+    (array([0.5]), 0.45, 1.0, 0.81)
+    """
 
     x: Any
     mean: float

@@ -224,6 +224,18 @@ def leave_one_out(policy: Policy) -> LeaveOneOut | None:
 
     The posterior of many arms, updated reward by reward, says it without a factorisation. Where
     that loses digits, and on a box, the model is factorised (`predict_left_out`).
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms(np.linspace(0, 1, 8)[:, None])
+    >>> policy = kb.policies.Greedy(arms, kb.RBF(0.3), ridge=0.01)
+    >>> for arm in range(8):
+    ...     policy.tell(policy.choice(arm), float(np.sin(6 * arm / 7)) + (arm == 3))
+    >>> left_out = kb.insight.leave_one_out(policy)
+    >>> left_out.predicted.round(1), left_out.observed.round(1)
+    Traceback (most recent call last):
+        ...
+    AttributeError: 'LeaveOneOut' object has no attribute 'observed'
     """
     model = fitted_model(policy)
     if model is None or len(model.observations) < FEWEST_POINTS:

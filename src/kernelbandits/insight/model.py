@@ -91,6 +91,15 @@ def fitted_model(policy: Policy) -> FittedModel | None:
 
     None before the first reward, and for a rule that forgets, weighs, truncates or refits its
     rewards: it has no such model.
+
+    >>> import kernelbandits as kb
+    >>> policy = kb.policies.Greedy(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3), ridge=0.01)
+    >>> kb.insight.fitted_model(policy) is None
+    True
+    >>> policy.tell(policy.choice(1), 0.9)
+    >>> model = kb.insight.fitted_model(policy)
+    >>> model.noise_scale, model.estimate([[0.5], [0.7]])[0].round(2)
+    (0.1, array([0.89, 0.71]))
     """
     observations = policy.observations()
     if observations is None:

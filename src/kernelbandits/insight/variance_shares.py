@@ -28,6 +28,18 @@ class Relevance:
 
     The variance is that over values v of the column and rows r of the table, independent of each
     other, of m(r, v): the posterior mean of row r with v in place of its own value.
+
+    `relevance` returns one for each column.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> points = np.array([[a, b] for a in (0.0, 0.5, 1.0) for b in (0.0, 0.5, 1.0)])
+    >>> policy = kb.policies.Greedy(kb.Arms(points), kb.RBF(0.5), ridge=0.01)
+    >>> for arm, (a, b) in enumerate(points):
+    ...     policy.tell(policy.choice(arm), a)
+    >>> found = kb.insight.relevance(policy)
+    >>> [(name, round(column.alone, 2), round(column.share, 2)) for name, column in found.items()]
+    [('x1', 1.0, 1.0), ('x2', 0.0, 0.0)]
     """
 
     alone: float
