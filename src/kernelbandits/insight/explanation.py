@@ -32,8 +32,11 @@ class Explanation:
     """
 
     x: Any
+    """The point that was chosen."""
     mean: float
+    """Its estimate at the time of the choice."""
     sd: float
+    """The standard deviation of this estimate."""
     weight: float | None
     """w_t as drawn; None where none was."""
     width: float | None
@@ -46,7 +49,9 @@ class Explanation:
     highest: Any
     """The point of the greatest estimate."""
     highest_mean: float
+    """The estimate there."""
     highest_sd: float
+    """The standard deviation of that estimate."""
     chance: float
     """That this choice is the best of those compared, under the posterior.
 
@@ -54,6 +59,7 @@ class Explanation:
     was given or has fitted, or sqrt(ridge) where it has none.
     """
     highest_chance: float
+    """The same for the point of the greatest estimate."""
     compared: int
     """How many points were compared: those that may yet be the best."""
     first: bool = False

@@ -232,10 +232,8 @@ def leave_one_out(policy: Policy) -> LeaveOneOut | None:
     >>> for arm in range(8):
     ...     policy.tell(policy.choice(arm), float(np.sin(6 * arm / 7)) + (arm == 3))
     >>> left_out = kb.insight.leave_one_out(policy)
-    >>> left_out.predicted.round(1), left_out.observed.round(1)
-    Traceback (most recent call last):
-        ...
-    AttributeError: 'LeaveOneOut' object has no attribute 'observed'
+    >>> int(abs(left_out.measured - left_out.predicted).argmax())
+    3
     """
     model = fitted_model(policy)
     if model is None or len(model.observations) < FEWEST_POINTS:

@@ -95,6 +95,15 @@ def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPos
 
     Up to 200 arms it is an `ArmPosterior`, for more arms a `RowPosterior`, and on a box a
     `PointPosterior`.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> few, many = np.linspace(0, 1, 5)[:, None], np.linspace(0, 1, 500)[:, None]
+    >>> for domain in (few, many, kb.Box((0.0,), (1.0,))):
+    ...     print(type(kb.posterior.posterior_on(kb.RBF(0.2), domain, ridge=0.1)).__name__)
+    ArmPosterior
+    RowPosterior
+    PointPosterior
     """
     if not isinstance(domain, (Arms, np.ndarray, Sequence)):
         return PointPosterior(kernel, domain, ridge)

@@ -33,7 +33,18 @@ LARGEST_ERROR = 1e-6
 
 @dataclass(frozen=True)
 class Health:
-    """What the audits of a posterior found; see `posterior.health`."""
+    """What the audits of a posterior found; see `posterior.health`.
+
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), [[0.0], [1.0]], ridge=0.01)
+    >>> for _ in range(100):
+    ...     posterior.update(0, 0.7)
+    >>> posterior.audit()
+    False
+    >>> health = posterior.health
+    >>> health.audits, health.repairs, health.clamps
+    (1, 0, 0)
+    """
 
     audits: int
     """How often the state was compared with the counts and sums."""

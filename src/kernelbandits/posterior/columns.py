@@ -9,7 +9,15 @@ from kernelbandits.kernels import Kernel
 
 
 class Columns:
-    """k(., x) of every arm x played, in the order of the first plays; each is computed once."""
+    """k(., x) of every arm x played, in the order of the first plays; each is computed once.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> columns = kb.posterior.Columns(kb.RBF(0.5), np.array([[0.0], [0.5], [1.0]]))
+    >>> columns.add(2)
+    >>> columns.arms, columns.cross.round(3)
+    (array([2]), array([[0.135, 0.607, 1.   ]]))
+    """
 
     def __init__(self, kernel: Kernel, points: Array) -> None:
         self._kernel, self._points = kernel, points

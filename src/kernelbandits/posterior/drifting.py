@@ -46,6 +46,16 @@ class DriftingPosterior(ArmPosterior):
     This is the posterior under the prior k(x, z) (1 - rate)^(|s - t| / 2) of Bogunovic et al.
     (2016), and log_det is log det(I + Ktilde / ridge) of that prior. Counts are those of all
     rounds. At rate 0 nothing drifts, and the posterior is that of `ArmPosterior`.
+
+    >>> import kernelbandits as kb
+    >>> points = [[0.0], [1.0]]
+    >>> posterior = kb.posterior.DriftingPosterior(kb.RBF(0.2), points, ridge=0.01, rate=0.19)
+    >>> posterior.update(0, 1.0)
+    >>> posterior.mean.round(3)
+    array([0.891, 0.   ])
+    >>> posterior.update(1, 0.0)
+    >>> posterior.mean.round(3), posterior.sd.round(3)
+    (array([0.802, 0.   ]), array([0.592, 0.445]))
     """
 
     loop_form = None

@@ -25,6 +25,14 @@ class RefitPosterior(Posterior):
     c_i += v and s_i += v y. With forgetting eta = 1 and v = 1 the weights are the counts. A fit
     costs O(n u^2 + u^3) for u arms played. There is no rank-one update: a changed ridge or faded
     weights change everything.
+
+    >>> import kernelbandits as kb
+    >>> points = [[0.0], [1.0]]
+    >>> posterior = kb.posterior.RefitPosterior(kb.RBF(0.2), points, ridge=0.1, forgetting=0.5)
+    >>> for arm in (0, 1, 1):
+    ...     posterior.update(arm, 1.0)
+    >>> posterior.weights, posterior.mean.round(3)
+    (array([0.25, 1.5 ]), array([0.714, 0.938]))
     """
 
     def __init__(

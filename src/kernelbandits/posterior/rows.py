@@ -718,6 +718,14 @@ class LentPool:
     Mean, variance, rows, factor and core are those of the pool. Of the arms that have a row, it
     holds numbers of its own until they are taken back, with room for further arms, so that a first
     play need not go through the lists of the posterior.
+
+    >>> import kernelbandits as kb
+    >>> pool = kb.posterior.RowPosterior([kb.RBF(0.5)], kb.Arms([[0.0], [0.5], [1.0]]), [0.1])
+    >>> pool.update(2, 0.7)
+    >>> lent = pool.lend()
+    >>> lent.arms
+    array([2])
+    >>> pool.take_back(lent, suspicious=False)
     """
 
     def __init__(self, pool: RowPosterior) -> None:

@@ -39,6 +39,15 @@ class ShortList:
 
     `absorb` brings the whole pool up to date: the rewards since then count as one pseudo-reward for
     each distinct arm played, with their average and with the ridge divided by their number.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms(np.linspace(0, 1, 2000)[:, None])
+    >>> pool = kb.posterior.RowPosterior([kb.RBF(0.1)], arms, [0.1])
+    >>> pool.update(1000, 1.0)
+    >>> short = kb.posterior.ShortList(pool, theta=0.0)
+    >>> len(short.arms), bool(1000 in short.arms)
+    (128, True)
     """
 
     def __init__(self, pool: RowPosterior, theta: float) -> None:

@@ -23,6 +23,16 @@ class Spectrum:
     r is the part of the prior variance that the arms played say nothing about. Written like this, a
     small variance is a sum of positive numbers and not a difference. Eigenvalues of rounding size
     are set to zero, and so are their loadings.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), [[0.0], [0.5], [1.0]], ridge=0.1)
+    >>> for arm, reward in [(0, 0.2), (2, 0.8), (2, 0.6)]:
+    ...     posterior.update(arm, reward)
+    >>> spectrum = kb.posterior.Spectrum.of_posterior(posterior)
+    >>> mean = spectrum.loadings @ (spectrum.targets / (spectrum.values + 0.1))
+    >>> mean.round(3), posterior.mean.round(3)
+    (array([0.182, 0.211, 0.667]), array([0.182, 0.211, 0.667]))
     """
 
     values: Array

@@ -225,6 +225,14 @@ class Factorisation:
 
     N are the counts. All eigenvalues of B are at least 1, however singular K and however large the
     counts, so its Cholesky factor is accurate where that of K + ridge N^-1 is not.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> points, kernel = np.array([[0.0], [1.0]]), kb.RBF(0.3)
+    >>> counts, sums = np.array([2, 1]), np.array([1.0, 0.7])
+    >>> fit = kb.posterior.Factorisation.of(kernel(points, points), counts, sums, ridge=0.1)
+    >>> fit.mean(kernel(np.array([[0.0], [0.5]]), points)).round(3), round(fit.log_det, 3)
+    (array([0.476, 0.276]), 5.442)
     """
 
     root: Array
