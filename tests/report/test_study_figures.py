@@ -987,3 +987,80 @@ def test_a_single_target_with_an_aim_has_no_trade_off(tmp_path):
         draw_study(study, tmp_path / "acid.svg")
         with pytest.raises(kb.StudyConflict, match="needs several of them, got one"):
             draw_study(study, tmp_path / "trade.svg", what="targets")
+
+
+def grown(made):
+    """A study whose likely best was added outside the first ranges; one solvent is forbidden."""
+    table = pd.DataFrame(
+        [(float(t), 10.0**c, s) for t in (20, 40, 60) for c in (-3, -2) for s in ("DMF", "water")],
+        columns=["T", "dose", "solvent"],
+    )
+    results = [(row, float(row % 5) + t) for row, t in zip(range(0, 12, 2), range(6), strict=True)]
+    study = made(table, results, seed=1, log=["dose"])
+    study.add(pd.DataFrame({"T": [100.0, 130.0], "dose": [0.5, 0.5], "solvent": ["DMF", "EtOH"]}))
+    study.forbid(row=list(range(1, 12, 2)), reason="water is wet")
+    study.tell(row=13, value=30.0)
+    return study
+
+
+def points_of(axis):
+    """All points of marks and lines that are drawn in the units of a panel."""
+    lines = [line for line in axis.lines if line.get_transform() == axis.transData]
+    upright = [line for line in axis.lines if line.get_transform() == axis.get_xaxis_transform()]
+    drawn = [np.asarray(line.get_xydata(), dtype=float) for line in (*lines, *upright)]
+    return np.concatenate(drawn) if drawn else np.zeros((0, 2))
+
+
+def axes_of(one: Drawing):
+    with blank_figure(one.height) as figure:
+        one.place(figure)
+        figure.draw_without_rendering()
+        return [axis for axis in figure.axes if axis.get_xlabel()]
+
+
+@pytest.mark.parametrize("what", ["dependence", "posterior"])
+def test_rows_that_were_added_are_drawn_inside_the_axes(made, what):
+    study = grown(made)
+    assert study.status().best.row == 13
+    panels = [axis for one in select_drawings(read_view(study), what) for axis in axes_of(one)]
+    assert panels
+    for axis in panels:
+        low, high = sorted(axis.get_xlim())
+        across = points_of(axis)[:, 0]
+        across = across[np.isfinite(across)]
+        assert ((low <= across) & (across <= high)).all(), axis.get_xlabel()
+    if what == "dependence":
+        marked = [
+            line for axis in panels for line in axis.lines if line.get_label() == "likely best"
+        ]
+        assert len(marked) == len(panels)
+
+
+def test_values_that_are_forbidden_are_not_drawn(made):
+    study = grown(made)
+    view = read_view(study)
+    assert view.levels("solvent") == ["DMF", "EtOH"]
+    [curve] = [one for one in study.check().dependence if one.name == "solvent"]
+    assert curve.values == ("DMF", "EtOH")
+    study.forbid(row=12, reason="broken")
+    study.forbid(row=13, reason="used up")
+    # It was measured, so its mark stays; no curve goes there.
+    assert read_view(study).span("T") == (20.0, 130.0)
+    assert study.candidates.span("T") == (20.0, 60.0)
+    curves = {one.name: one.values for one in study.check().dependence}
+    assert max(curves["T"]) == 60.0
+    assert_readable(select_drawings(read_view(study), "all"))
+
+
+def test_pairs_that_are_forbidden_are_blank_on_the_map(made):
+    study = made(SOLVENTS, [(row, float(row)) for row in range(0, 9, 2)], seed=1)
+    study.forbid(label=None, row=[1], reason="water destroys it")
+    found = study.estimate_map("solvent", "base")
+    blank = {
+        (found.across_values[j], found.up_values[i])
+        for i, j in zip(*np.nonzero(np.isnan(found.mean)), strict=True)
+    }
+    assert blank == {("water", "K2CO3")}
+    study.forbid(row=[0, 2], reason="water destroys it")
+    assert study.estimate_map("solvent", "base").across_values == ("ethanol", "dimethylformamide")
+    assert_readable(select_drawings(read_view(study), "posterior"))

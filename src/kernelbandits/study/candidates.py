@@ -35,6 +35,7 @@ from kernelbandits.row_index import RowIndex
 from kernelbandits.study.growing import Cells, grow_candidates, permit_rows
 from kernelbandits.study.mixtures import (
     MapGrid,
+    Side,
     ThreePartMixture,
     describe_sums,
     fill_mixture,
@@ -287,13 +288,19 @@ class Candidates(Place):
             found = 10 ** ((1 - coordinate) * math.log10(low) + coordinate * math.log10(high))
         else:
             found = (1 - coordinate) * low + coordinate * high
-        return float(f"{min(max(found, low), high):.9g}")
+        # Rows that were added may lie outside the range by which the model scales the column.
+        values = self.numbers(name)
+        return float(f"{min(max(found, values.min()), values.max()):.9g}")
 
     def range(self, name: str) -> tuple[float, float]:
         """Return the two numbers of a column whose coordinates are 0 and 1."""
         if name in self.ranges:
             return self.ranges[name]
         values = self.numbers(name)
+        return float(values.min()), float(values.max())
+
+    def span(self, name: str) -> tuple[float, float]:
+        values = self.numbers(name)[self.offered_rows]
         return float(values.min()), float(values.max())
 
     @cached_property
@@ -309,6 +316,12 @@ class Candidates(Place):
         found[list(self.off_table)] = False
         found[list(self.overrides)] = list(self.overrides.values())
         return found
+
+    @cached_property
+    def offered_rows(self) -> Indices:
+        """The rows that curves and maps are drawn for: the allowed ones, or all if none is."""
+        rows = np.flatnonzero(self.allowed_rows)
+        return rows if len(rows) else np.arange(len(self))
 
     @cached_property
     def table_rows(self) -> Indices:
@@ -447,11 +460,14 @@ class Candidates(Place):
         return np.ones(self.width)
 
     def grid(self, name: str, most: int) -> list[tuple[Any, Array]]:
-        coordinates = self.coordinates(name).reshape(len(self), -1)
+        rows = self.offered_rows
+        coordinates = self.coordinates(name).reshape(len(self), -1)[rows]
         if name in self.categories:
-            cells = list(self.columns[name])
-            return [(text, coordinates[cells.index(text)]) for text in self.levels(name)]
-        numbers, first = np.unique(self.numbers(name), return_index=True)
+            # Later places first, so that the first place of each text stays.
+            place = {text: i for i, text in reversed([*enumerate(self.objects(name, rows.tolist()))])}
+            known = [text for text in self.levels(name) if text in place]
+            return [(text, coordinates[place[text]]) for text in known]
+        numbers, first = np.unique(self.numbers(name)[rows], return_index=True)
         if len(numbers) <= most:
             pairs = zip(numbers, first, strict=True)
             return [(float(number), coordinates[row]) for number, row in pairs]
@@ -477,7 +493,17 @@ class Candidates(Place):
             return fill_mixture(self, row, names, mixture, most)
         sides = self.grid(names[0], most), self.grid(names[1], most)
         rows = spread_over(self, row, names, sides)
-        return MapGrid(sides, rows, np.ones(len(rows), dtype=np.bool_))
+        return MapGrid(sides, rows, ~self._forbid_pairs(names, sides))
+
+    def _forbid_pairs(
+        self, names: tuple[str, str], sides: tuple[Side, Side]
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which pairs of values stand in rows of the table, but in no row that is allowed."""
+        pairs = list(zip(*(self.objects(name, range(len(self))) for name in names), strict=True))
+        allowed = {pairs[row] for row in self.offered_rows}
+        forbidden = set(pairs) - allowed
+        across, up = sides
+        return np.array([(x, y) in forbidden for y, _ in up for x, _ in across], dtype=np.bool_)
 
     def objects(self, name: str, rows: Sequence[int]) -> Any:
         cells = self.columns[name]

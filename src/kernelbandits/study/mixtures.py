@@ -118,16 +118,16 @@ def fill_mixture(
 ) -> MapGrid:
     """Return the row with all values of two components, where the third makes up for them.
 
-    A third component outside the range of the table breaks the constraint.
+    A third component outside the values of the table breaks the constraint.
     """
     across, up = (share_values(table, name, most) for name in names)
     rows = spread_over(table, row, names, (across, up))
     [third] = [name for name in mixture.names if name not in names]
     given = np.add.outer([value for value, _ in up], [value for value, _ in across])
     left = mixture.total - given.ravel()
-    numbers, (low, high) = table.numbers(third), table.range(third)
+    (least, greatest), (low, high) = table.span(third), table.range(third)
     slack = SUM_ERROR * mixture.total
-    inside = (left >= numbers.min() - slack) & (left <= numbers.max() + slack)
+    inside = (left >= least - slack) & (left <= greatest + slack)
     block = dict(zip(table.varying, table.blocks, strict=True))[third]
     rows[:, list(block)] = ((left - low) / (high - low))[:, None]
     return MapGrid((across, up), rows, inside, (third,), mixture.total, mixture.sums)
@@ -135,8 +135,8 @@ def fill_mixture(
 
 def share_values(table: Candidates, name: str, most: int) -> Side:
     """Return evenly spaced values of a component with their coordinates."""
-    numbers, (low, high) = table.numbers(name), table.range(name)
-    values = np.linspace(numbers.min(), numbers.max(), most)
+    low, high = table.range(name)
+    values = np.linspace(*table.span(name), most)
     return [(float(value), np.array([(value - low) / (high - low)])) for value in values]
 
 

@@ -355,6 +355,10 @@ class Place(ABC):
         """Return the least and the greatest number of a column, as the model scales it."""
 
     @abstractmethod
+    def span(self, name: str) -> tuple[float, float]:
+        """Return the least and the greatest number that a candidate may have in a column."""
+
+    @abstractmethod
     def objects(self, name: str, rows: Sequence[int]) -> Any:
         """Return the values of some candidates in one column, as a DataFrame takes them."""
 
@@ -382,9 +386,10 @@ class Place(ABC):
 
     @abstractmethod
     def grid(self, name: str, most: int) -> list[tuple[Any, Array]]:
-        """Return values of a column with their coordinates, numbers in increasing order.
+        """Return values of a column that candidates may have, with their coordinates.
 
-        A column of more numbers than `most` has that many, evenly spaced between its ends.
+        Numbers are in increasing order. A column of more numbers than `most` has that many, evenly
+        spaced between its ends.
         """
 
     @abstractmethod

@@ -246,6 +246,9 @@ class Points(Place):
         variable = self.columns[name]
         return float(variable.low), float(variable.last)
 
+    def span(self, name: str) -> tuple[float, float]:
+        return self.range(name)
+
     def objects(self, name: str, rows: Sequence[int]) -> Any:
         import pandas as pd
 

@@ -69,7 +69,7 @@ def draw_line(view: View, column: str, part: Any, grid: Any) -> None:
     label_x_axis(axis, view, column)
     groups = category_groups(view)
     for number, (name, places) in enumerate(groups.items()):
-        known = places[np.isfinite(view.estimates.mean[places])]
+        known = places[np.isfinite(view.estimates.mean[places]) & view.estimates.allowed[places]]
         colour = BLUE if len(groups) == 1 else PALETTE[number]
         order = known[np.argsort(x[known])]
         draw_band(axis, view, x, order, colour, shorten(name, 20) or "estimate, 95 % interval")
@@ -156,21 +156,19 @@ def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
 
 
 def positions(view: View, column: str) -> Array:
-    """Return positions on an axis: numbers as they are, categories as 0, 1, 2 ... by first row."""
+    """Return positions on an axis: numbers as they are, categories as 0, 1, 2 ... by first row.
+
+    A value that figures do not show has none.
+    """
     if view.candidates.column_types[column] == "number":
         return view.numbers(column)
-    place = {name: float(number) for number, name in enumerate(category_values(view, column))}
-    return np.array([place[text] for text in view.texts(column)])
-
-
-def category_values(view: View, column: str) -> list[str]:
-    """Return the different values of a category, in the order of the table or of the variable."""
-    return list(view.candidates.levels(column))
+    place = {name: float(number) for number, name in enumerate(view.levels(column))}
+    return np.array([place.get(text, math.nan) for text in view.texts(column)])
 
 
 def tick_names(view: View, column: str) -> list[str]:
     """Return the tick labels of a category; none if it has too many values."""
-    found = category_values(view, column)
+    found = view.levels(column)
     return [shorten(name, NAME) for name in found] if len(found) <= MOST_NAMES else []
 
 
@@ -181,7 +179,7 @@ def label_x_axis(axis: Axes, view: View, column: str) -> None:
     """
     if column in view.candidates.log:
         axis.set_xscale("log")
-        write_log_ticks(axis.xaxis, *view.candidates.range(column))
+        write_log_ticks(axis.xaxis, *view.span(column))
     elif view.candidates.column_types[column] == "number":
         write_plain_ticks(axis.xaxis)
     if view.candidates.column_types[column] == "category":
@@ -192,20 +190,20 @@ def label_x_axis(axis: Axes, view: View, column: str) -> None:
             else {}
         )
         axis.set_xticks(range(len(names)), names, fontsize=8.5, **turned)
-        axis.set_xlim(-0.5, len(category_values(view, column)) - 0.5)
+        axis.set_xlim(-0.5, len(view.levels(column)) - 0.5)
 
 
 def label_y_axis(axis: Axes, view: View, column: str) -> None:
     """Do the same at the left of the axis, where the names of a category are not rotated."""
     if column in view.candidates.log:
         axis.set_yscale("log")
-        write_log_ticks(axis.yaxis, *view.candidates.range(column))
+        write_log_ticks(axis.yaxis, *view.span(column))
     elif view.candidates.column_types[column] == "number":
         write_plain_ticks(axis.yaxis)
     if view.candidates.column_types[column] == "category":
         names = tick_names(view, column)
         axis.set_yticks(range(len(names)), names, fontsize=8.5)
-        axis.set_ylim(len(category_values(view, column)) - 0.5, -0.5)
+        axis.set_ylim(len(view.levels(column)) - 0.5, -0.5)
 
 
 def write_log_ticks(side: Axis, low: float, high: float) -> None:

@@ -89,7 +89,7 @@ def draw_dependence(view: View, part: Any, grid: Any) -> None:
 
 def show_range(axis: Axes, view: View, name: str) -> None:
     """Show the whole range of a column of numbers, with a little space at both ends."""
-    axis.set_xlim(*widen_range(view, name, *view.candidates.range(name), SPACE))
+    axis.set_xlim(*widen_range(view, name, *view.span(name), SPACE))
 
 
 def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
@@ -101,8 +101,8 @@ def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
         axis.plot(values, curve.mean, color=BLUE, lw=1.8, label="average estimate")
         axis.fill_between(values, curve.low, curve.high, color=BLUE, alpha=0.18, lw=0)
     else:
-        levels = view.candidates.levels(curve.name)
-        values = np.array([levels[str(value)] for value in curve.values], dtype=float)
+        levels = view.levels(curve.name)
+        values = np.array([levels.index(str(value)) for value in curve.values], dtype=float)
         reach = np.subtract(curve.high, curve.low)
         axis.bar(values, reach, bottom=curve.low, width=0.6, color=BLUE, alpha=0.18, lw=0)
         axis.hlines(curve.mean, values - 0.3, values + 0.3, color=BLUE, lw=1.8)

@@ -50,7 +50,7 @@ def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Dra
     makes = "makes" if len(found.shared) == 1 else "make"
     shared = f" {names} {makes} up for them, so that the given sums hold." if found.shared else ""
     if np.isnan(found.mean).any():
-        shared += " What the constraints forbid is white."
+        shared += " What is forbidden is left blank."
     elsewhere = (
         f" They may differ from these values in the other {view.column_noun}s."
         if found.fixed
@@ -98,7 +98,11 @@ def draw_cells(axis: Axes, view: View, found: EstimateMap, values: Array, colour
     """Draw one cell for each pair of values; numbers and choices have axes of their own."""
     x = cell_edges(view, found.across, found.across_values)
     y = cell_edges(view, found.up, found.up_values)
-    masked = np.ma.masked_invalid(values)
+    columns = place_values(view, found.across, found.across_values)
+    rows = place_values(view, found.up, found.up_values)
+    whole = np.full((len(y) - 1, len(x) - 1), np.nan)
+    whole[np.ix_(rows, columns)] = values
+    masked = np.ma.masked_invalid(whole)
     return axis.pcolormesh(x, y, masked, cmap=colours, rasterized=True, zorder=1)
 
 
@@ -113,12 +117,22 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
             scale(*widen_range(view, name, low, high, SPACE))
 
 
+def place_values(view: View, name: str, values: tuple[Any, ...]) -> list[int]:
+    """Return the number of the cell of each value: a choice may have marks at other values too."""
+    if view.candidates.column_types[name] == "number":
+        return list(range(len(values)))
+    levels = view.levels(name)
+    return [levels.index(str(value)) for value in values]
+
+
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
     """Return the edges between neighbouring values, halfway on the scale of the axis."""
     if view.candidates.column_types[name] == "category":
-        return np.asarray(np.arange(len(values) + 1) - 0.5, dtype=np.float64)
+        return np.asarray(np.arange(len(view.levels(name)) + 1) - 0.5, dtype=np.float64)
     centres = np.array(values, dtype=float)
     log = name in view.candidates.log
+    if len(centres) == 1:
+        return np.array(widen_range(view, name, *view.span(name), SPACE))
     scaled = np.log(centres) if log else centres
     middle = (scaled[1:] + scaled[:-1]) / 2
     first, last = scaled[0] - (middle[0] - scaled[0]), scaled[-1] + (scaled[-1] - middle[-1])

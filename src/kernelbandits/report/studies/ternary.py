@@ -64,8 +64,8 @@ def ternary_map(view: View, found: EstimateMap) -> Drawing:
         f"{names}, which sum to {found.total:g}{describe_sums(found.sums)}"
         f"{fixed if found.fixed else ''}. At a corner there is only the component named there; "
         f"shares of {found.across} are written below, those of {found.up} at the right and those "
-        f"of {found.shared[0]} at the left. White is outside the ranges. Black rings are measured "
-        f"{view.noun}s."
+        f"of {found.shared[0]} at the left. What is outside the ranges is left blank. Black rings "
+        f"are measured {view.noun}s."
     )
     draw = partial(draw_ternary, view, found)
     return Drawing("Map of the estimate", caption, 4.6, draw, columns=2, margins=PANELS)

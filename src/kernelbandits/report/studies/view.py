@@ -169,6 +169,31 @@ class View:
         labels = self.candidates.label(row).items()
         return ", ".join(f"{name} {text}" if is_number(text) else text for name, text in labels)
 
+    @property
+    def drawn(self) -> Indices:
+        """The places of the candidates that figures show: allowed ones, and all with a mark."""
+        allowed = self.estimates.allowed
+        shown = (allowed | (self.estimates.results > 0)) if allowed.any() else ~allowed
+        shown[self.pending] = True
+        if self.explanation is not None:
+            shown[self.place_of(self.explanation.row, self.explanation.x)] = True
+        return np.flatnonzero(shown)
+
+    def span(self, column: str) -> tuple[float, float]:
+        """Return the ends of an axis: all numbers that a candidate may have, and all marks."""
+        ends = [*self.candidates.span(column), *self.numbers(column)[self.drawn].tolist()]
+        low, high = min(ends), max(ends)
+        return (low, high) if low < high else self.candidates.range(column)
+
+    def levels(self, column: str) -> list[str]:
+        """Return the values of a choice that figures show, in the order of the table or space."""
+        every = list(self.candidates.levels(column))
+        if not self.candidates.lists_all:
+            return every
+        texts = self.texts(column)
+        known = {texts[place] for place in self.drawn}
+        return [text for text in every if text in known]
+
     def texts(self, column: str) -> list[str]:
         """Return the cells of a column, one for each candidate."""
         cells = self.candidates.texts(column)
