@@ -8,11 +8,13 @@ import re
 import signal
 import time
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 from playwright.sync_api import Error as PlaywrightError
 
 import kernelbandits as kb
@@ -601,3 +603,23 @@ def test_the_first_page_is_light(server, open_page):
     first = min(page.evaluate(paints))
     print(f"first page: {sum(sizes)} bytes, painted after {first:.0f} ms")
     assert first < 1000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_and_badges_fit_a_phone(server, views, open_page, scheme):
+    """Nothing of a figure is outside the screen; its background is that of the page."""
+    page = open_page(color_scheme=scheme, viewport={"width": 390, "height": 800})
+    page.goto(f"{server.address}/studies/views/figures")
+    settle(page)
+    wait_for_images(page)
+    for image in page.locator("figure img").all():
+        box = image.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        with Image.open(BytesIO(image.screenshot())) as shown:
+            corner = shown.convert("RGB").getpixel((3, shown.height - 4))
+        assert max(corner) < 60 if scheme == "dark" else min(corner) > 240
+    page.goto(f"{server.address}/studies/views/candidates")
+    settle(page)
+    badge = page.locator(".tag", has_text="likely best").bounding_box()
+    assert badge["x"] + badge["width"] <= 390

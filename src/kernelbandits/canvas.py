@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import colorsys
 import io
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -161,6 +163,42 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg")) ->
         if name == "svg":
             svg = file.getvalue().decode()
     return svg
+
+
+COLOUR = re.compile(r"\b(fill|stroke): #([0-9a-f]{6})\b")
+"""A colour in the style of an element of an SVG, as matplotlib writes it."""
+DARK_PAGE, DARK_TEXT = (0x14, 0x18, 0x1D), (0xE3, 0xE8, 0xEE)
+"""What white and black become in the dark: the colours of style.css."""
+
+
+def follow_colour_scheme(svg: str) -> str:
+    """Return an SVG that is light on dark where the reader has chosen a dark screen.
+
+    Each colour becomes the one of its hue on the other side of grey. Maps are images inside the
+    SVG and keep their colours.
+
+    >>> follow_colour_scheme('<svg><path style="fill: #ffffff"/></svg>').count("#14181d")
+    1
+    """
+    found = sorted(set(COLOUR.findall(svg)))
+    rules = [f'[style*="{part}: #{hue}"]{{{part}:{darken(hue)}!important}}' for part, hue in found]
+    style = f"@media (prefers-color-scheme: dark){{svg{{fill:{darken('000000')}}}{''.join(rules)}}}"
+    start = svg.index(">", svg.index("<svg")) + 1
+    return f"{svg[:start]}<style>{style}</style>{svg[start:]}"
+
+
+def darken(colour: str) -> str:
+    """Return the colour that stands on a dark page for one on white.
+
+    >>> darken("ffffff"), darken("000000")
+    ('#14181d', '#e3e8ee')
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4))
+    hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
+    turned = colorsys.hls_to_rgb(hue, 1 - light, saturation)
+    ends = zip(DARK_PAGE, DARK_TEXT, turned, strict=True)
+    parts = [round(page + (text - page) * share) for page, text, share in ends]
+    return "#" + "".join(f"{part:02x}" for part in parts)
 
 
 def grid_of(panels: int) -> tuple[int, int]:

@@ -129,8 +129,8 @@ def remember(page, monkeypatch):
 def test_a_figure_has_one_name_and_is_drawn_once(browser, remember, monkeypatch):
     drawn, _ = [], remember()
 
-    def render(drawing):
-        drawn.append(drawing)
+    def render(drawing, narrow):
+        drawn.append((drawing, narrow))
         return "<svg/>", []
 
     monkeypatch.setattr("kernelbandits.apps.web.snapshots.render_with_marks", render)
@@ -138,6 +138,8 @@ def test_a_figure_has_one_name_and_is_drawn_once(browser, remember, monkeypatch)
         browser.get(f"/studies/films/figure.svg?kind=map&place={place}&across=Cs&up=FA")
         browser.get(f"/studies/films/figure.svg?kind=progress&across=x{place}")
     assert len(drawn) == 2
+    browser.get("/studies/films/figure.svg?kind=progress&narrow=true")
+    assert [narrow for _, narrow in drawn] == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,13 @@ from kernelbandits.report.studies.figures import STUDY_FIGURES
 from kernelbandits.report.studies.methods import describe_methods
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.posterior import label_of
-from kernelbandits.report.studies.sheets import Drawing, blank_figure, render_svg, shorten
+from kernelbandits.report.studies.sheets import (
+    Drawing,
+    blank_figure,
+    render_svg,
+    render_with_marks,
+    shorten,
+)
 from kernelbandits.report.studies.targets import best_so_far
 from kernelbandits.report.studies.ternary import triangles_between
 from kernelbandits.report.studies.truth import read_truth
@@ -117,7 +123,7 @@ def titles(study, what="posterior", **more):
     return [one.title for one in select_drawings(read_view(study, **more), what)]
 
 
-def texts_of(one: Drawing):
+def texts_of(one: Drawing, narrow=False):
     """The texts that a drawing draws, their boxes and whether they are turned, and the box of the figure."""
     from matplotlib.text import Text
 
@@ -130,15 +136,15 @@ def texts_of(one: Drawing):
         return draw(text, renderer, *more, **others)
 
     with blank_figure(one.height) as figure, pytest.MonkeyPatch.context() as patch:
-        one.place(figure)
+        (one.place_narrow if narrow else one.place)(figure)
         patch.setattr(Text, "draw", recorded)
         figure.draw_without_rendering()
         return drawn, figure.bbox.padded(1)
 
 
-def assert_readable(drawings):
+def assert_readable(drawings, narrow=False):
     for one in drawings:
-        boxes, figure = texts_of(one)
+        boxes, figure = texts_of(one, narrow)
         for text, box, _ in boxes:
             inside = (
                 figure.x0 <= box.x0
@@ -1064,3 +1070,24 @@ def test_pairs_that_are_forbidden_are_blank_on_the_map(made):
     study.forbid(row=[0, 2], reason="water destroys it")
     assert study.estimate_map("solvent", "base").across_values == ("ethanol", "dimethylformamide")
     assert_readable(select_drawings(read_view(study), "posterior"))
+
+
+@pytest.mark.parametrize("table", with_long(TABLES, [*TABLES][::2]))
+def test_figures_for_a_phone_are_readable(made, table):
+    known = range(0, min(9, len(TABLES[table])), 2)
+    study = made(TABLES[table], [(row, float(row)) for row in known], asks=1, seed=1)
+    lab = [one for one in STUDY_FIGURES if one.on_lab_page]
+    view = read_view(study)
+    drawings = [drawing for one in lab if one.has_data(view) for drawing in one.draw(view)]
+    assert_readable(drawings, narrow=True)
+
+
+def test_an_svg_follows_the_colour_scheme_of_the_reader():
+    drawing = Drawing("Line", "", 3.0, lambda part, grid: grid[0, 0].plot([0, 1], color="#0072B2"))
+    svg = render_with_marks(drawing)[0]
+    assert "@media (prefers-color-scheme: dark)" in svg
+    # White and black are the page and its text; blue stays blue, and becomes light.
+    assert '[style*="fill: #ffffff"]{fill:#14181d!important}' in svg
+    assert '[style*="stroke: #000000"]{stroke:#e3e8ee!important}' in svg
+    assert '[style*="stroke: #0072b2"]' in svg
+    assert ElementTree.fromstring(svg).tag.endswith("svg")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from kernelbandits.canvas import follow_colour_scheme
 from kernelbandits.experiment import Results
 from kernelbandits.experiment.summary import installed_versions
 from kernelbandits.formatting import format_fixed, format_interval, format_number, format_ranks
@@ -70,7 +71,7 @@ def inline_svg(svg: str) -> str:
     """Return the drawing as a part of a page, without the XML prologue of a file."""
     from markupsafe import Markup
 
-    return Markup(svg[svg.index("<svg") :])
+    return Markup(follow_colour_scheme(svg[svg.index("<svg") :]))
 
 
 def page_values(results: Results, table: pd.DataFrame) -> dict[str, Any]:

@@ -464,7 +464,9 @@ class Candidates(Place):
         coordinates = self.coordinates(name).reshape(len(self), -1)[rows]
         if name in self.categories:
             # Later places first, so that the first place of each text stays.
-            place = {text: i for i, text in reversed([*enumerate(self.objects(name, rows.tolist()))])}
+            place = {
+                text: i for i, text in reversed([*enumerate(self.objects(name, rows.tolist()))])
+            }
             known = [text for text in self.levels(name) if text in place]
             return [(text, coordinates[place[text]]) for text in known]
         numbers, first = np.unique(self.numbers(name)[rows], return_index=True)

@@ -35,6 +35,8 @@ class FigureName:
     place: int = 0
     across: str = ""
     up: str = ""
+    narrow: bool = False
+    """Whether it is drawn for the screen of a phone."""
 
     def __post_init__(self) -> None:
         unused = {"place": 0} if self.kind == MAP else {"across": "", "up": ""}

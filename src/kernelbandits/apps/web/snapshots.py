@@ -246,7 +246,7 @@ class Snapshot:
         return drawings[name.place]
 
     def _find_map(self, name: FigureName) -> Drawing:
-        key = (self._mark, MAP, name)
+        key = (self._mark, MAP, replace(name, narrow=False))
         with self._lock:
             found: Drawing | None = self._recent.find(key)
             if found is None:
@@ -262,7 +262,9 @@ class Snapshot:
         if found is None:
             with drawing_lock:
                 # Another thread may have drawn it meanwhile.
-                found = self._recent.find(key) or DrawnFigure.of(*render_with_marks(drawing))
+                found = self._recent.find(key) or DrawnFigure.of(
+                    *render_with_marks(drawing, narrow=name.narrow)
+                )
             self._recent.keep(key, found, found.size)
         return found
 

@@ -5,23 +5,42 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.canvas import LONGEST, METADATA, PANEL, Margins, styled_figure
+from kernelbandits.canvas import (
+    LONGEST,
+    METADATA,
+    PANEL,
+    Margins,
+    follow_colour_scheme,
+    line_height,
+    names_across,
+    styled_figure,
+)
 from kernelbandits.report.studies.marks import Mark, find_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.legend import Legend
 
 WIDTH = 9.6
 """Width of a sheet in inches."""
+NARROW = 4.6
+"""Width of a drawing for the screen of a phone, on which its letters keep their size."""
+MOST_LEFT = 0.42
+"""The largest share of a narrow drawing that the names at its left may take."""
+NAME = 0.075
+"""The width of a letter of such a name, in inches."""
+SMALL = 9
+"""The size of the letters of a legend, in points."""
 HEADING, LINE, GAP = 0.42, 0.18, 0.22
 """Heights of a heading, a line of a caption and the space below it, in inches."""
 LETTERS, TITLE = 138, 72
@@ -62,6 +81,33 @@ class Drawing:
         grid = part.subplots(self.rows, self.columns, squeeze=False, gridspec_kw=spec)
         self.draw(part, grid)
 
+    def place_narrow(self, figure: Figure) -> None:
+        """Draw all panels below each other, on a figure that becomes as wide as a phone.
+
+        The names of the legend take as many lines as they need, which is known when they are drawn.
+        """
+        panels, lines = self.rows * self.columns, 1
+        while True:
+            figure.clear()
+            head = self.margins.head + (lines - 1) * line_height(SMALL)
+            left = min(self.margins.left, MOST_LEFT * NARROW)
+            margins = replace(self.margins, head=head, left=left)
+            panel = (self.height - self.margins.head) / self.rows
+            size = NARROW, panel * panels + head
+            figure.set_size_inches(*size)
+            spec = margins.shares(size, panels, 1)
+            column = figure.subplots(panels, 1, squeeze=False, gridspec_kw=spec)
+            self.draw(figure, column.reshape(self.rows, self.columns))
+            needed = max((count_lines(one) for one in figure.legends), default=1)
+            if needed <= lines:
+                break
+            lines = needed
+        for before, axis in pairwise(column.flat):
+            if not axis.get_ylabel() and len(axis.get_yticks()):
+                axis.set_ylabel(before.get_ylabel())
+        if left < self.margins.left:
+            shorten_names(column.flat, int((left - 0.3) / NAME))
+
 
 def sheet(title: str, drawings: Sequence[Drawing], kind: str) -> bytes:
     """Render drawings below each other with headings and captions, as "png", "svg" or "pdf"."""
@@ -92,11 +138,15 @@ def render_svg(one: Drawing) -> str:
         return render_figure(figure, "svg").decode()
 
 
-def render_with_marks(one: Drawing) -> tuple[str, list[Mark]]:
+def render_with_marks(one: Drawing, *, narrow: bool = False) -> tuple[str, list[Mark]]:
     """Render one drawing as SVG; and where its marks are, for a page that shows their texts."""
     with blank_figure(one.height) as figure:
-        one.place(figure)
-        return render_figure(figure, "svg", FINE).decode(), find_marks(figure)
+        if narrow:
+            one.place_narrow(figure)
+        else:
+            one.place(figure)
+        svg = render_figure(figure, "svg", FINE).decode()
+        return follow_colour_scheme(svg), find_marks(figure)
 
 
 @contextmanager
@@ -144,9 +194,28 @@ def legend_above(part: Any, axes: Sequence[Axes], columns: int = 4) -> None:
             "bbox_to_anchor": (0.1 / WIDTH, 1.0),
             "frameon": False,
         }
+        width = part.bbox.width / part.get_figure(root=True).dpi
+        if width < WIDTH:
+            columns = names_across([*found], width, SMALL)
         part.legend(
-            found.values(), found.keys(), ncols=min(columns, len(found)), fontsize=9, **place
+            found.values(), found.keys(), ncols=min(columns, len(found)), fontsize=SMALL, **place
         )
+
+
+def count_lines(legend: Legend) -> int:
+    """Count the lines of names in the legend of a narrow drawing."""
+    names = [one.get_text() for one in legend.get_texts()]
+    return -(-len(names) // names_across(names, NARROW, SMALL))
+
+
+def shorten_names(axes: Iterable[Axes], letters: int) -> None:
+    """Cut the names beside panels to so many letters; numbers stay."""
+    from matplotlib.ticker import FixedLocator
+
+    for axis in axes:
+        if isinstance(axis.yaxis.get_major_locator(), FixedLocator):
+            names = [shorten(one.get_text(), letters) for one in axis.get_yticklabels()]
+            axis.set_yticks(axis.get_yticks(), names)
 
 
 def make_printable(text: str) -> str:
@@ -202,4 +271,5 @@ def format_tick(side: Axis, value: float, position: int | None = None) -> str:
 def write_message(axis: Axes, sentence: str) -> None:
     """Write a sentence in the middle of an empty panel."""
     axis.set_axis_off()
-    axis.text(0.5, 0.5, sentence, ha="center", va="center", color=QUIET, transform=axis.transAxes)
+    middle: Any = {"ha": "center", "va": "center", "transform": axis.transAxes}
+    axis.text(0.5, 0.5, sentence, color=QUIET, wrap=True, **middle)

@@ -223,24 +223,28 @@ async function isServerBack() {
 // ---------------------------------------------------------------- figures
 
 const NEAR = 24; // pixels from the pointer to a mark
+const NARROW = "&narrow=true"; // ends the address of a figure for the screen of a phone
 const SIZES = [1, 1.5, 2.25, 3.5]; // of the width that a figure has at first
 
 // A figure gets two buttons that change its size, and shows the text of the mark nearest to the
-// pointer. Where the marks are is asked for when the pointer first comes.
+// pointer. Where the marks are is asked for when the pointer first comes; a narrow screen has a
+// figure of its own.
 function showMarks(figure) {
   const frame = figure.querySelector(".picture");
   const image = frame.querySelector("img");
   const text = document.createElement("p");
   const ring = document.createElement("span");
-  let marks;
+  let marks, known;
   text.className = "mark-text";
   ring.className = "mark-ring";
   text.hidden = ring.hidden = true;
   frame.append(text, ring);
   frame.addEventListener("pointerenter", async () => {
-    if (marks) return;
+    const narrow = image.currentSrc.endsWith(NARROW) ? NARROW : "";
+    if (marks && known === narrow) return;
     marks = [];
-    const answer = await fetch(figure.dataset.marks, { credentials: "same-origin" });
+    known = narrow;
+    const answer = await fetch(figure.dataset.marks + narrow, { credentials: "same-origin" });
     if (answer.ok) marks = await answer.json();
   });
   frame.addEventListener("pointermove", (event) => {
