@@ -51,15 +51,46 @@ LARGEST_COORDINATE = 1e6
 
 
 class TheoryWarning(UserWarning):
-    """The policy runs, but the paper's guarantee does not hold for it."""
+    """The policy runs, but the paper's guarantee does not hold for it.
+
+    >>> import warnings
+    >>> import kernelbandits as kb
+    >>> arms, settings = kb.Arms([[0.0], [1.0]]), {"noise_scale": 0.1, "norm_bound": 1.0}
+    >>> with warnings.catch_warnings(record=True) as given:
+    ...     warnings.simplefilter("always")
+    ...     policy = kb.SimpleBernoulli(arms, kb.RBF(0.2), p=0.0, **settings)
+    >>> [warning.category.__name__ for warning in given]
+    ['TheoryWarning']
+    """
 
 
 class NumericsWarning(UserWarning):
-    """A number is less certain than usual, or was repaired."""
+    """A number is less certain than usual, or was repaired.
+
+    A script that shall stop at the first one turns it into an error.
+
+    >>> import warnings
+    >>> import kernelbandits as kb
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", kb.NumericsWarning)
+    ...     warnings.warn("posterior repaired", kb.NumericsWarning)
+    Traceback (most recent call last):
+        ...
+    kernelbandits.checks.NumericsWarning: posterior repaired
+    """
 
 
 class DataNotice(UserWarning):
-    """The data were accepted, and something about them is worth knowing."""
+    """The data were accepted, and something about them is worth knowing.
+
+    >>> import warnings
+    >>> import kernelbandits as kb
+    >>> with warnings.catch_warnings(record=True) as given:
+    ...     warnings.simplefilter("always")
+    ...     arms = kb.domains.as_arms(kb.Box((0.0,), (1.0,)))
+    >>> given[0].category.__name__, len(arms)
+    ('DataNotice', 500)
+    """
 
 
 class NoNumber(TypeError, ValueError):
@@ -67,19 +98,58 @@ class NoNumber(TypeError, ValueError):
 
 
 class StudyConflict(Exception):
-    """The request is well formed but conflicts with what the study holds; nothing changed."""
+    """The request is well formed but conflicts with what the study holds; nothing changed.
+
+    >>> import pandas as pd
+    >>> import kernelbandits as kb
+    >>> films = pd.DataFrame({"heat": [20, 50, 90]})
+    >>> study = kb.Study.create("films.db", films, target="yield", noise=0.1)
+    >>> (suggestion,) = study.ask()
+    >>> told = study.tell(suggestion.trial, 0.7)
+    >>> try:
+    ...     study.tell(suggestion.trial, 0.8)
+    ... except kb.StudyConflict as conflict:
+    ...     print(type(conflict).__name__)
+    AlreadyTold
+    """
 
 
 class StorageError(OSError):
-    """The storage cannot do this now."""
+    """The storage cannot do this now.
+
+    Its subclasses say why: `StorageBusy`, `StorageFull`, `StorageReadOnly`, `NoStudy`, `Damaged`,
+    `OtherVersion`.
+
+    >>> import kernelbandits as kb
+    >>> try:
+    ...     kb.Study.open("none.db")
+    ... except kb.storage.StorageError as error:
+    ...     print(type(error).__name__)
+    NoStudy
+    """
 
 
 class StorageFull(StorageError):
-    """No space is left. What was acknowledged is safe; with new space the study works again."""
+    """No space is left. What was acknowledged is safe; with new space the study works again.
+
+    >>> from kernelbandits.storage import StorageError, StorageFull
+    >>> issubclass(StorageFull, StorageError)
+    True
+    """
 
 
 class StorageReadOnly(StorageError):
-    """The study can be read but not written."""
+    """The study can be read but not written.
+
+    >>> from kernelbandits.storage import Draft, Log, StorageReadOnly
+    >>> Log.create("looked-at.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> with Log.open("looked-at.db", writable=False) as log:
+    ...     try:
+    ...         next(log.turns())
+    ...     except StorageReadOnly as error:
+    ...         print("opened for reading only" in str(error))
+    True
+    """
 
 
 def needs(condition: bool, owner: str, needed: str, got: object) -> None:

@@ -63,6 +63,17 @@ class KernelBanditGenerator(Generator):
         The standard deviation of one result, if it is known.
     batch
         How many points `suggest()` returns.
+
+    Examples
+    --------
+    >>> from gest_api.vocs import VOCS
+    >>> from kernelbandits.gest import KernelBanditGenerator
+    >>> vocs = VOCS(variables={"x": [0.0, 1.0], "n": {1, 2, 3}}, objectives={"f": "MAXIMIZE"})
+    >>> generator = KernelBanditGenerator(vocs, batch=2)
+    >>> points = generator.suggest()
+    >>> [sorted(point) for point in points]
+    [['_id', 'n', 'x'], ['_id', 'n', 'x']]
+    >>> generator.ingest([{**points[0], "f": 0.4}])
     """
 
     returns_id = True

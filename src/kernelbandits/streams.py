@@ -33,7 +33,20 @@ NORMALS = 1 << 17
 
 
 class Randomness(Protocol):
-    """What `ask` draws from: `Streams`, or a numpy generator wrapped by `as_randomness`."""
+    """What `ask` draws from: `Streams`, or a numpy generator wrapped by `as_randomness`.
+
+    >>> import numpy as np
+    >>> from kernelbandits.streams import Randomness
+    >>> class Halves:
+    ...     def uniform(self, purpose, t):
+    ...         return 0.5
+    ...
+    ...     def normal(self, purpose, t, n):
+    ...         return np.zeros(n)
+    >>> source: Randomness = Halves()
+    >>> source.uniform("tie", 1), source.normal("sample", 1, 2)
+    (0.5, array([0., 0.]))
+    """
 
     def uniform(self, purpose: str, t: int) -> float: ...
     def normal(self, purpose: str, t: int, n: int) -> Array: ...
@@ -123,12 +136,22 @@ class Streams:
 
 
 def column_of(purpose: str) -> int:
-    """Return the number of a purpose, checked."""
+    """Return the number of a purpose, checked.
+
+    >>> from kernelbandits.streams import column_of
+    >>> column_of("problem"), column_of("sample")
+    (0, 4)
+    """
     return COLUMN[checks.one_of("Streams", "purpose", purpose, PURPOSES)]
 
 
 def rows_of(n: int) -> int:
-    """Return the number of rounds in one block, if each round has n normals."""
+    """Return the number of rounds in one block, if each round has n normals.
+
+    >>> from kernelbandits.streams import rows_of
+    >>> rows_of(1), rows_of(1000), rows_of(10**6)
+    (1024, 131, 1)
+    """
     return max(1, min(BLOCK, NORMALS // n))
 
 
@@ -137,6 +160,12 @@ class GeneratorRandomness:
     """A numpy Generator as `Randomness`: purpose and round are ignored, every call draws anew.
 
     Policies draw in the order weight, tie, sample.
+
+    >>> import numpy as np
+    >>> from kernelbandits.streams import GeneratorRandomness
+    >>> randomness = GeneratorRandomness(np.random.default_rng(0))
+    >>> randomness.uniform("tie", 1) == randomness.uniform("tie", 1)
+    False
     """
 
     rng: np.random.Generator
@@ -150,7 +179,13 @@ class GeneratorRandomness:
 
 @dataclass(frozen=True)
 class ShiftedRounds:
-    """Random numbers for a policy that counts its rounds from a later round of the game on."""
+    """Random numbers for a policy that counts its rounds from a later round of the game on.
+
+    >>> from kernelbandits.streams import ShiftedRounds, Streams
+    >>> later = ShiftedRounds(Streams(0), by=100)
+    >>> later.uniform("tie", 1) == Streams(0).uniform("tie", 101)
+    True
+    """
 
     randomness: Randomness
     by: int
@@ -166,7 +201,15 @@ class ShiftedRounds:
 
 
 def as_randomness(rng: Any) -> Randomness:
-    """Return `Streams` unchanged, and wrap a numpy Generator."""
+    """Return `Streams` unchanged, and wrap a numpy Generator.
+
+    >>> import numpy as np
+    >>> from kernelbandits.streams import Streams, as_randomness
+    >>> as_randomness(Streams(0)) == Streams(0)
+    True
+    >>> type(as_randomness(np.random.default_rng(0))).__name__
+    'GeneratorRandomness'
+    """
     if isinstance(rng, (Streams, ShiftedRounds)):
         return rng
     if isinstance(rng, np.random.Generator):

@@ -96,7 +96,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim with its comparisons that were tested."""
+    """A claim with its comparisons that were tested.
+
+    `check_paper` returns one for each claim.
+
+    >>> import numpy as np
+    >>> from kernelbandits.analysis.claims import check_regrets
+    >>> regrets = np.linspace(9, 11, 25)
+    >>> endings = {("hartmann6", policy): regrets for policy in ("Simple-UCB", "GP-TS")}
+    >>> endings["hartmann6", "Simple-Gaussian"] = np.linspace(5, 6, 25)
+    >>> gaussian = check_regrets(endings)[3]
+    >>> gaussian.claim.sentence
+    'Simple-Gaussian outperforms GP-TS.'
+    >>> gaussian.on("hartmann6"), gaussian.on("ackley4"), gaussian.verdict
+    ('holds', 'not tested', 'not resolved')
+    """
 
     claim: PaperClaim
     differences: tuple[Difference, ...]
@@ -318,18 +332,55 @@ def holm_levels(
 
 
 def check_paper(run: PaperRun) -> tuple[Verdict, ...]:
-    """Test the paper's claims on regret and computing time under its preset."""
+    """Test the paper's claims on regret and computing time under its preset.
+
+    `run` is what `experiment.paper.run_paper` returns.
+
+    >>> from kernelbandits.analysis import check_paper
+    >>> from kernelbandits.experiment.paper import plan_paper, run_paper
+    >>> plan = plan_paper(horizon=2, seeds=2, with_map=False, engine="numpy")
+    >>> verdicts = check_paper(run_paper(plan))
+    >>> [verdict.claim.key for verdict in verdicts[:3]]
+    ['best', 'efficient-regret', 'reducing']
+    """
     endings = {cell.name: run.results.found[cell.key].regret[:, -1] for cell in run.plan.cells}
     return check_regrets(endings) + check_family(TIME_FAMILY, time_samples(run.times))
 
 
 def check_settings(run: PaperRun) -> dict[PaperSetting, tuple[Verdict, ...]]:
-    """Test the claims on regret under every setting of the sensitivity map."""
+    """Test the claims on regret under every setting of the sensitivity map.
+
+    Of the run only the sensitivity map counts, the final regrets by problem and policy.
+
+    >>> import numpy as np
+    >>> from kernelbandits.analysis import check_settings
+    >>> from kernelbandits.experiment.paper import MapEntry, PaperRun
+    >>> from kernelbandits.experiment.paper_settings import PaperSetting
+    >>> endings = {("ackley4", name): np.arange(5.0) for name in ("Simple-UCB", "Simple-Gaussian")}
+    >>> entry = MapEntry(PaperSetting(noise_scale=0.1), endings, used={})
+    >>> run = PaperRun(None, None, times={}, norms={}, ratios={}, map=(entry,), readings={})
+    >>> [(setting.noise_scale, len(verdicts)) for setting, verdicts in check_settings(run).items()]
+    [(0.1, 8)]
+    """
     return {entry.setting: check_regrets(entry.endings) for entry in run.map}
 
 
 def check_readings(run: PaperRun) -> dict[PaperReading, tuple[Verdict, ...]]:
-    """Test the claims on regret under every reading, each reading by itself."""
+    """Test the claims on regret under every reading, each reading by itself.
+
+    Of the run only the readings count, the final regrets by problem and policy.
+
+    >>> import numpy as np
+    >>> from kernelbandits.analysis import check_readings
+    >>> from kernelbandits.experiment.paper import PaperRun
+    >>> from kernelbandits.experiment.paper_settings import PRESET_READING
+    >>> endings = {("ackley4", name): np.arange(5.0) for name in ("Simple-UCB", "Simple-Gaussian")}
+    >>> readings = {PRESET_READING: endings}
+    >>> run = PaperRun(None, None, times={}, norms={}, ratios={}, map=(), readings=readings)
+    >>> verdicts = check_readings(run)[PRESET_READING]
+    >>> verdicts[0].verdict
+    'not tested'
+    """
     return {reading: check_regrets(endings) for reading, endings in run.readings.items()}
 
 

@@ -113,7 +113,20 @@ class ProvedBounds:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """One policy on one problem; a bound only where one is proved."""
+    """One policy on one problem; a bound only where one is proved.
+
+    `guarantees` returns them.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.analysis import guarantees
+    >>> settings = {"engine": "numpy", "noise_scale": 0.01, "norm_bound": 1.0}
+    >>> results = kb.run_experiment("branin", ["igp-ucb"], horizon=20, seeds=2, **settings)
+    >>> (igp_ucb,) = guarantees(results)["branin"]
+    >>> igp_ucb.horizons, igp_ucb.delta
+    (array([ 1,  2,  3,  4,  7, 12, 20]), 0.1)
+    >>> igp_ucb.answer(premises_fail=False)
+    'no: vacuous, above 2DT; no R is small enough, T = 100 would do'
+    """
 
     policy: str
     rounds: Indices
@@ -170,6 +183,13 @@ def guarantees(results: Results) -> dict[str, list[Guarantee]]:
 
     Policies that learn without a ridge, or with a ridge that changes, have a certificate and no
     log-determinant.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.analysis import guarantees
+    >>> policies = ["simple-ucb", "random"]
+    >>> results = kb.run_experiment("branin", policies, horizon=10, seeds=2, engine="numpy")
+    >>> [(one.policy, isinstance(one.proved, str)) for one in guarantees(results)["branin"]]
+    [('Simple-UCB', False), ('Uniform random', True)]
     """
     with one_blas_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -71,7 +71,19 @@ class Overall:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Kind of regret ("regret", "simple") -> standings on each problem and overall, best first."""
+    """Kind of regret ("regret", "simple") -> standings on each problem and overall, best first.
+
+    `ranking_of` returns it.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.analysis import ranking_of
+    >>> settings = {"engine": "numpy", "noise_scale": 0.01, "horizon": 30, "seeds": 5}
+    >>> ranking = ranking_of(kb.run_experiment("branin", ["random", "simple-ucb"], **settings))
+    >>> ranking.best
+    ('Simple-UCB', 'Uniform random')
+    >>> [row.rank for row in ranking.standings["regret"]["branin"]]
+    [1.0, 2.0]
+    """
 
     standings: Mapping[str, Mapping[str, tuple[Standing, ...]]]
     overall: Mapping[str, tuple[Overall, ...]]
@@ -87,6 +99,14 @@ def ranking_of(results: Results) -> Ranking:
 
     `ranking.standings["regret"][problem]` has the policies of one problem, best first, and
     `ranking.overall["regret"]` those over all problems; "simple" is for simple regret.
+
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.analysis import ranking_of
+    >>> settings = {"engine": "numpy", "noise_scale": 0.01, "horizon": 30, "seeds": 5}
+    >>> results = kb.run_experiment("branin", ["random", "simple-ucb"], **settings)
+    >>> best, other = ranking_of(results).standings["regret"]["branin"]
+    >>> best.policy, best.mean.value < other.mean.value
+    ('Simple-UCB', True)
     """
     cells = {cell.problem.name: cell for cell in results.cells}
     lost = {name: uniform_losses(cell) for name, cell in cells.items()}

@@ -45,7 +45,15 @@ class ClaimSupport:
 
 @dataclass(frozen=True)
 class ReadingSummary:
-    """What all readings together say; none is left out."""
+    """What all readings together say; none is left out.
+
+    `summarise_readings` returns it.
+
+    >>> from kernelbandits.analysis import ReadingSummary
+    >>> found = ReadingSummary(32, (1000, 1001), (), (), (), most=5, with_most=())
+    >>> found.count, found.most, found.tested_count
+    (32, 5, 0)
+    """
 
     count: int
     """How many readings were tried."""
@@ -66,7 +74,19 @@ class ReadingSummary:
 
 
 def summarise_readings(run: PaperRun) -> ReadingSummary:
-    """Count under which readings each claim holds, fails, stays open, or was not tested."""
+    """Count under which readings each claim holds, fails, stays open, or was not tested.
+
+    >>> from kernelbandits.analysis import summarise_readings
+    >>> from kernelbandits.experiment import plan_experiment
+    >>> from kernelbandits.experiment.paper import PaperPlan, PaperRun
+    >>> from kernelbandits.experiment.paper_settings import PRESET_READING, PROPOSED_READING
+    >>> cells = plan_experiment("branin", ["greedy"], horizon=2, seeds=2)
+    >>> plan = PaperPlan((), None, 2, 2, "numpy", cells, map={}, readings={PRESET_READING: cells})
+    >>> readings = {PRESET_READING: {}, PROPOSED_READING: {}}
+    >>> found = summarise_readings(PaperRun(plan, None, {}, {}, {}, (), readings))
+    >>> found.count, found.most, found.seeds
+    (2, 0, (0, 1))
+    """
     found = check_readings(run)
     held = {reading: count_holding(verdicts) for reading, verdicts in found.items()}
     most = max(held.values())

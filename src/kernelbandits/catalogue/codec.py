@@ -66,6 +66,12 @@ def identify(value: Any) -> Plain:
     Values of the catalogue are written whole, arrays and tables by a checksum of their content.
     Anything else, such as a class or a function of the user, is known by its identity in this
     process only: results that were stored by another process are never taken for its results.
+
+    >>> import kernelbandits as kb
+    >>> kb.catalogue.identify(kb.RBF(0.2))
+    {'type': 'RBF', 'lengthscale': 0.2}
+    >>> sorted(kb.catalogue.identify(lambda x: x))
+    ['known_to', 'repr', 'type']
     """
     return IDENTITY.encode(value)
 
@@ -97,6 +103,15 @@ IDENTITY = replace(
 
 
 def fingerprint(plain: Plain) -> str:
-    """Return sha256 of the canonical JSON text."""
+    """Return sha256 of the canonical JSON text.
+
+    Equal content has equal text, in whatever order the keys of a dictionary were written.
+
+    >>> from kernelbandits.catalogue import fingerprint
+    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    True
+    >>> fingerprint({"a": 1})[:12]
+    '015abd7f5cc5'
+    """
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,15 @@ from kernelbandits.policies.doubling import DOUBLING, Doubling
 
 @dataclass(frozen=True)
 class PolicyEntry:
-    """A policy, what is known of it (`about`, which stands beside its class), and its settings."""
+    """A policy, what is known of it (`about`, which stands beside its class), and its settings.
+
+    >>> from kernelbandits.catalogue import policy_entry
+    >>> entry = policy_entry("bpe")
+    >>> entry.title, entry.paper.split(",")[0]
+    ('BPE', 'Li & Scarlett')
+    >>> [name for name, must_be_given in entry.parameters.items() if must_be_given]
+    ['noise_scale', 'norm_bound', 'horizon']
+    """
 
     constructor: type[Policy]
     about: About

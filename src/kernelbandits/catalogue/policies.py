@@ -58,6 +58,16 @@ NOT_IMPLEMENTED: Mapping[str, str] = {
 
 
 def policy_entry(name: str) -> PolicyEntry:
+    """Return what the catalogue says of a policy, by the name of the policy.
+
+    >>> from kernelbandits.catalogue import policy_entry
+    >>> policy_entry("simple-bernoulli").title
+    'Simple-Bernoulli'
+    >>> policy_entry("simple-bernuli")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: No policy is called 'simple-bernuli'. Did you mean 'simple-bernoulli'? ...
+    """
     return find_entry("policy", name, POLICIES)
 
 
@@ -75,7 +85,16 @@ def read_policy(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def shared_settings(entry: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the settings shared by all policies that this one takes."""
+    """Return those of the settings shared by all policies that this one takes.
+
+    `entry` is what is known of a policy (`policy_entry`), and `shared` has the settings of all
+    policies; those that are None were not given.
+
+    >>> from kernelbandits.catalogue import policy_entry, shared_settings
+    >>> shared = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 100, "ridge": None}
+    >>> shared_settings(policy_entry("simple-ucb"), shared)
+    {'noise_scale': 0.1, 'norm_bound': 1.0}
+    """
     taken = [name for name in entry.settings if name not in entry.by_name_only]
     return {name: shared[name] for name in taken if shared.get(name) is not None}
 

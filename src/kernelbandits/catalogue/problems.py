@@ -41,11 +41,20 @@ FAMILIES: Mapping[str, Callable[[int], TestFunction]] = {
 
 @dataclass(frozen=True)
 class ProblemEntry:
-    """A problem, how to build it and where it comes from."""
+    """A problem, how to build it and where it comes from.
+
+    >>> from kernelbandits.catalogue import PROBLEMS
+    >>> entry = PROBLEMS["branin"]
+    >>> entry.name, entry.constructor(candidates=10).title
+    ('branin', 'Branin (d = 2)')
+    """
 
     name: str
+    """How the problem is called on a command line and by `kb.problem`."""
     constructor: Callable[..., Problem]
+    """Takes the settings, and returns the problem."""
     source: str
+    """Where its formula or its data come from."""
 
 
 def named_function(name: str) -> TestFunction | None:
@@ -169,6 +178,12 @@ def read_problem(text: str, **shared: Any) -> Problem:
 
     The shared settings are those that a command gives to all of its problems, or None; the
     problem's own go before them.
+
+    >>> from kernelbandits.catalogue import read_problem
+    >>> read_problem("levy4:candidates=80", candidates=20).candidates
+    80
+    >>> read_problem("levy4", candidates=20).candidates
+    20
     """
     name, items = split(text)
     given = {setting: value for setting, value in shared.items() if value is not None}

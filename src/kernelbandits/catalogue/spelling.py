@@ -72,27 +72,56 @@ def read_product(text: str) -> Any:
 
 
 def read_law(text: str) -> Law:
-    """Read an exploration law or a schedule of laws: gaussian:0,1 or decay:first=0.9,floor=0.1."""
+    """Read an exploration law or a schedule of laws: gaussian:0,1 or decay:first=0.9,floor=0.1.
+
+    >>> from kernelbandits.catalogue import read_law
+    >>> read_law("gaussian:0,1")
+    Gaussian(mean=0, scale=1)
+    >>> [read_law("decay:first=0.9,floor=0.1")(t).p for t in (1, 10**6)]
+    [0.9, 0.1]
+    """
     return build_value("exploration law", text, LAWS)  # type: ignore[no-any-return]
 
 
 def read_noise(text: str) -> Noise:
-    """Read the law of the reward noise: gaussian:0.01 or student:0.05,3."""
+    """Read the law of the reward noise: gaussian:0.01 or student:0.05,3.
+
+    >>> from kernelbandits.catalogue import read_noise
+    >>> read_noise("student:0.05,3")
+    StudentNoise(scale=0.05, df=3)
+    """
     return build_value("noise", text, NOISES)  # type: ignore[no-any-return]
 
 
 def read_motion(text: str) -> Motion:
-    """Read how a problem changes with time: markov:0.01, turning:1000 or jumps:100."""
+    """Read how a problem changes with time: markov:0.01, turning:1000 or jumps:100.
+
+    >>> from kernelbandits.catalogue import read_motion
+    >>> read_motion("jumps:100").period, read_motion("markov:0.01").rate
+    (100, 0.01)
+    """
     return build_value("motion", text, MOTIONS)  # type: ignore[no-any-return]
 
 
 def kernel_of(kernel: Any) -> Any:
-    """Read a kernel that is given as text; anything else is returned unchanged."""
+    """Read a kernel that is given as text; anything else is returned unchanged.
+
+    >>> import kernelbandits as kb
+    >>> kb.catalogue.kernel_of("matern:0.3")
+    Matern(lengthscale=0.3, nu=2.5)
+    >>> kb.catalogue.kernel_of(kb.RBF(0.2))
+    RBF(lengthscale=0.2)
+    """
     return read_kernel(kernel) if isinstance(kernel, str) else kernel
 
 
 def settings_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the exploration laws among the settings of a policy that are given as text."""
+    """Read the exploration laws among the settings of a policy that are given as text.
+
+    >>> from kernelbandits.catalogue import settings_of
+    >>> settings_of({"exploration": "bernoulli:0.5", "noise_scale": 0.1})
+    {'exploration': Bernoulli(p=0.5), 'noise_scale': 0.1}
+    """
     return {
         name: read_law(value) if name in LAW_SETTINGS and isinstance(value, str) else value
         for name, value in settings.items()

@@ -23,6 +23,13 @@ class UserPolicy:
     `title`, `paper`, `guarantee` and `ours`, which a report prints, are taken from the `about` of
     the class itself, or from attributes of these names on it. Those of its parent are not taken:
     what is proved of a policy need not hold for a subclass.
+
+    >>> import kernelbandits as kb
+    >>> class Bold(kb.SimpleUCB):
+    ...     title = "Bold UCB"
+    >>> known = kb.catalogue.UserPolicy(Bold)
+    >>> known.title, known.guarantee, known.takes_kernel
+    ('Bold UCB', 'none is known here: a policy of your own', True)
     """
 
     constructor: Constructor

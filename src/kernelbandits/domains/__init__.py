@@ -3,6 +3,11 @@
 `Arms` is a finite list of points, `Box` a continuous box, `MixedBox` a box of real, whole, ordered
 and unordered variables, and `Contextual` adds a context to any of them. `argmax` finds the best of
 finitely many arms and `maximise` searches a box.
+
+>>> import kernelbandits as kb
+>>> space = kb.MixedBox({"heat": kb.Real(20, 90), "acid": kb.Category(("HCl", "AcOH"))})
+>>> kb.Arms([[0.0], [0.5], [1.0]]).dimension, kb.Box((0.0,), (1.0,)).dimension, space.dimension
+(1, 1, 3)
 """
 
 from __future__ import annotations

@@ -15,6 +15,12 @@ def as_arms(domain: Any) -> Arms:
     """Return arms unchanged, an (n, d) array as arms, and a box as its cover of 500 points.
 
     A notice says that the policy plays on a cover: what it finds is the best of these points.
+
+    >>> import kernelbandits as kb
+    >>> len(kb.domains.as_arms([[0.0], [0.5], [1.0]]))
+    3
+    >>> kb.domains.as_arms(kb.Box((0.0,), (1.0,))).points.shape
+    (500, 1)
     """
     if isinstance(domain, (Box, MixedBox)):
         arms = domain.cover()

@@ -75,7 +75,18 @@ class SearchedFunction(NamedTuple):
 
 @dataclass(frozen=True)
 class Maximum:
-    """The best row found, its value, and how it was found."""
+    """The best row found, its value, and how it was found.
+
+    `maximise` returns it.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> def hill(rows):
+    ...     return 1 - np.square(rows - 0.3).sum(1), -2 * (rows - 0.3)
+    >>> found = kb.domains.maximise(hill, kb.Box((0.0,), (1.0,)))
+    >>> found.row.round(4), round(found.value, 6), found.starts >= found.reached
+    (array([0.3]), 1.0, True)
+    """
 
     row: Array
     value: float

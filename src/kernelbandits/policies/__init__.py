@@ -2,6 +2,16 @@
 
 A policy is one file and one line in the list below; the catalogue, the tests and the documentation
 find it there. `Policy` says what a policy of your own needs.
+
+>>> import kernelbandits as kb
+>>> policy = kb.policies.Greedy(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.1))
+>>> choice = policy.ask(1, kb.Streams(0))
+>>> policy.tell(choice, reward=0.7)
+>>> policy.recommend() == choice.arm
+True
+>>> policy.tell(policy.choice(2), reward=0.9)
+>>> policy.recommend()
+2
 """
 
 from kernelbandits.policies.acquisition import Acquisition as Acquisition

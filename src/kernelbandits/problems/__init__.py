@@ -6,6 +6,13 @@ of known norm), `prior` (draws from a Gaussian process), `tables` (any CSV file)
 `perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `bump` (where every policy must
 lose), `derived` (any of them outside the model, with other noise, with fixed arms or standardised
 rewards), `drifting` (any of them in motion).
+
+>>> import kernelbandits as kb
+>>> instance = kb.problem("branin", candidates=20).instance(kb.Streams(seed=0))
+>>> instance.domain.points.shape, instance.optimum
+((20, 2), 1.0)
+>>> float(instance.gaps[instance.best])
+0.0
 """
 
 from kernelbandits.problems.base import Instance, Problem, scale_to_unit

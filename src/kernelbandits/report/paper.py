@@ -115,6 +115,15 @@ def write_paper(
         What `analysis.check_paper` returns for the run.
     drawings
         The regret figures as `draw_curves` returns them, if they were drawn already.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from kernelbandits.analysis import check_paper
+    >>> from kernelbandits.experiment.paper import plan_paper, run_paper
+    >>> from kernelbandits.report import write_paper
+    >>> run = run_paper(plan_paper(horizon=100, seeds=5, with_map=False))  # doctest: +SKIP
+    >>> summary = write_paper(run, check_paper(run), Path("paper"))  # doctest: +SKIP
     """
     folder.mkdir(parents=True, exist_ok=True)
     # What is not written this time must not be left from an earlier run, which had other results.
@@ -225,7 +234,18 @@ def reading_values(found: ReadingSummary) -> dict[str, Any]:
 
 
 def sum_up_readings(run: PaperRun) -> str:
-    """Say how many readings were tried, and what they support, for the screen."""
+    """Say how many readings were tried, and what they support, for the screen.
+
+    >>> from kernelbandits.experiment import plan_experiment
+    >>> from kernelbandits.experiment.paper import PaperPlan, PaperRun
+    >>> from kernelbandits.experiment.paper_settings import PRESET_READING, PROPOSED_READING
+    >>> from kernelbandits.report import sum_up_readings
+    >>> cells = plan_experiment("branin", ["greedy"], horizon=2, seeds=2)
+    >>> plan = PaperPlan((), None, 2, 2, "numpy", cells, map={}, readings={PRESET_READING: cells})
+    >>> readings = {PRESET_READING: {}, PROPOSED_READING: {}}
+    >>> sum_up_readings(PaperRun(plan, None, {}, {}, {}, (), readings)).split(":")[0]
+    '2 readings of what the paper leaves open'
+    """
     found = summarise_readings(run)
     return f"{found.count} readings of what the paper leaves open: {describe_support(found)}"
 

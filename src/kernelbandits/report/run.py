@@ -58,6 +58,18 @@ def write_run(
         Another format of the regret figures, e.g. "pdf".
     figure_size
         Width and height of the regret figures in inches.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.report import write_run
+    >>> results = kb.run_experiment("branin", ["random"], horizon=5, seeds=2, engine="numpy")
+    >>> table = write_run(results, Path("compared"))
+    >>> table[["problem", "policy"]].values.tolist()
+    [['branin', 'Uniform random']]
+    >>> sorted(path.name for path in Path("compared").glob("*.csv"))
+    ['ranking-overall.csv', 'ranking.csv', 'summary.csv']
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_theory(folder)
@@ -125,7 +137,16 @@ def draw_curves(
     figure_format: str | None = None,
     figure_size: tuple[float, float] | None = None,
 ) -> dict[str, str]:
-    """Write regret and simple-regret; return the SVG by kind, nothing without matplotlib."""
+    """Write regret and simple-regret; return the SVG by kind, nothing without matplotlib.
+
+    >>> from pathlib import Path
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.report import draw_curves
+    >>> results = kb.run_experiment("branin", ["random"], horizon=5, seeds=2, engine="numpy")
+    >>> drawings = draw_curves(results, results.labels, Path("."))
+    >>> sorted(drawings), Path("regret.png").exists()
+    (['regret', 'simple'], True)
+    """
     if not figures.available():
         return {}
     formats = dict.fromkeys(("png", "svg", *([figure_format] if figure_format else [])))

@@ -49,6 +49,13 @@ def write_backup(log: Log, target: Where, *, force: bool = False) -> None:
     """Write a verified copy of a study, whatever it is stored in, into a new SQLite file.
 
     With `force` it takes the place of another file, but never of a study.
+
+    >>> from kernelbandits.storage import Draft, Log, write_backup
+    >>> with Log.create("films.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    ...     write_backup(log, "copy.db")
+    >>> with Log.open("copy.db") as copy:
+    ...     len(copy.events()), copy.columns()
+    (1, {'heat': [20.0, 90.0]})
     """
     check_output("a backup", target, force)
     _, events = log.read_rows()
@@ -76,7 +83,14 @@ def write_file(
 
 
 def check_health(log: Log) -> list[Finding]:
-    """Return the results of all checks of a study, also if the first one finds damage."""
+    """Return the results of all checks of a study, also if the first one finds damage.
+
+    >>> from kernelbandits.storage import Draft, Log, check_health
+    >>> with Log.create("checked.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    ...     findings = check_health(log)
+    >>> [(finding.what, finding.ok) for finding in findings[:3]]
+    [('events', True), ('candidates', True), ('version', True)]
+    """
     database, intact = log.database, "all checksums hold"
 
     def check_version(connection: Connection) -> tuple[bool, str]:
@@ -106,7 +120,16 @@ def try_check(what: str, check: Callable[[], tuple[bool, str]]) -> Finding:
 
 @dataclass(frozen=True)
 class Salvaged:
-    """The result of a salvage."""
+    """The result of a salvage.
+
+    `salvage` returns it.
+
+    >>> from kernelbandits.storage import Draft, Log, salvage
+    >>> Log.create("whole.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> saved = salvage("whole.db", "saved.db")
+    >>> saved.events, saved.lost, saved.end_known
+    (1, (), True)
+    """
 
     events: int
     """The number of events that were kept."""
@@ -115,6 +138,7 @@ class Salvaged:
     end_known: bool
     """Whether the last event is known: otherwise later events may be lost, too."""
     sentence: str
+    """The same in words."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +186,18 @@ def salvage(
 
     `read_again` returns the candidates, if they were lost. With `force` the file takes the place of
     another one, but never of a study.
+
+    >>> import sqlite3
+    >>> from contextlib import closing
+    >>> from kernelbandits.storage import Draft, Log, salvage
+    >>> with Log.create("torn.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    ...     for turn in log.turns():
+    ...         with turn:
+    ...             written = turn.append([Draft(kind="noted"), Draft(kind="noted")])
+    >>> with closing(sqlite3.connect("torn.db", isolation_level=None)) as connection:
+    ...     deleted = connection.execute("DELETE FROM events WHERE seq = 2")
+    >>> salvage("torn.db", "mended.db").lost
+    (2,)
     """
     check_output("a salvage", target, force)
     with closing(open_database(find(where), "salvage")) as database:

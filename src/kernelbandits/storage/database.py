@@ -32,32 +32,103 @@ NOT_HELD = (-inf, -inf)
 
 
 class StorageBusy(StorageError):
-    """Other processes locked the study for too long, or its server does not answer."""
+    """Other processes locked the study for too long, or its server does not answer.
+
+    >>> import sqlite3
+    >>> from kernelbandits.storage import Draft, Log, StorageBusy
+    >>> Log.create("held.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> other = sqlite3.connect("held.db", isolation_level=None)
+    >>> held = other.execute("BEGIN EXCLUSIVE")
+    >>> try:
+    ...     Log.open("held.db", patience=0.01)
+    ... except StorageBusy as error:
+    ...     print(type(error).__name__)
+    StorageBusy
+    >>> other.close()
+    """
 
 
 class Damaged(StorageError):
-    """What is stored is not what was written."""
+    """What is stored is not what was written.
+
+    `salvage` saves what can still be read.
+
+    >>> import sqlite3
+    >>> from kernelbandits.storage import Damaged, Draft, Log
+    >>> Log.create("altered.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> other = sqlite3.connect("altered.db", isolation_level=None)
+    >>> changed = other.execute("UPDATE events SET at = at + 1")
+    >>> other.close()
+    >>> with Log.open("altered.db") as log:
+    ...     try:
+    ...         log.events()
+    ...     except Damaged as error:
+    ...         print("event 1 is not the one that was written" in str(error))
+    True
+    """
 
 
 class OtherVersion(StorageError):
-    """The study was written by a newer or an older release."""
+    """The study was written by a newer or an older release.
+
+    >>> import sqlite3
+    >>> from kernelbandits.storage import Draft, Log, OtherVersion
+    >>> Log.create("later.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> other = sqlite3.connect("later.db", isolation_level=None)
+    >>> changed = other.execute("UPDATE study SET version = 999")
+    >>> other.close()
+    >>> try:
+    ...     Log.open("later.db")
+    ... except OtherVersion as error:
+    ...     print(type(error).__name__)
+    OtherVersion
+    """
 
 
 class NoStudy(StorageError):
-    """There is no study at this place."""
+    """There is no study at this place.
+
+    >>> from kernelbandits.storage import Log, NoStudy
+    >>> try:
+    ...     Log.open("none.db")
+    ... except NoStudy as error:
+    ...     print(error)
+    there is no study none.db
+    """
 
 
 class StudyExists(StudyConflict):
-    """There is a study at this place already."""
+    """There is a study at this place already.
+
+    >>> from kernelbandits.storage import Draft, Log, StudyExists
+    >>> Log.create("twice.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> try:
+    ...     Log.create("twice.db", Draft(kind="created"), {"heat": [20.0, 90.0]})
+    ... except StudyExists as error:
+    ...     print(type(error).__name__)
+    StudyExists
+    """
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check of a study."""
+    """The result of one check of a study.
+
+    `check_health` returns them.
+
+    >>> from kernelbandits.storage import Draft, Log, check_health
+    >>> with Log.create("well.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    ...     finding = check_health(log)[0]
+    >>> finding.ok, finding.what, finding.sentence
+    (True, 'events', '1 events, all checksums hold')
+    """
 
     ok: bool
+    """Whether the check found nothing wrong."""
     what: str
+    """What was checked: "events", "candidates", ..."""
     sentence: str
+    """What was found."""
 
 
 Check = tuple[str, Callable[[Connection], tuple[bool, str]]]

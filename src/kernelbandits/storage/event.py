@@ -48,16 +48,26 @@ LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """An event before it is written; writing adds number, time and checksum."""
+    """An event before it is written; writing adds number, time and checksum.
+
+    >>> from kernelbandits.storage import Draft
+    >>> draft = Draft(kind="told", trial=3, value=0.7, body={"label": "second vial"})
+    >>> draft.trial, draft.value, draft.key is None
+    (3, 0.7, True)
+    """
 
     kind: str
+    """What happened, one of `KINDS`: "asked", "told", ..."""
     trial: int | None = None
+    """The number of the trial that the event is about."""
     row: int | None = None
+    """The number of the candidate, counted from 0."""
     value: float | None = None
     """Finite; -0.0 becomes 0.0."""
     key: str | None = None
     """Chosen by the writer to find the event again; no two valid events have the same key."""
     worker: str | None = None
+    """Who did it."""
     body: Mapping[str, Any] = field(default_factory=dict)
     """Everything else, as values of JSON."""
 
@@ -77,7 +87,14 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event(Draft):
-    """An event that was written."""
+    """An event that was written.
+
+    >>> from kernelbandits.storage import Draft, Log
+    >>> with Log.create("written.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    ...     (event,) = log.events()
+    >>> event.seq, event.kind, len(event.check)
+    (1, 'created', 16)
+    """
 
     seq: int
     """1, 2, 3, ... without gaps: the order of events, whatever the clocks say."""

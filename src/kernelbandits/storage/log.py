@@ -227,10 +227,18 @@ def write_tables(
 
 
 class Reading(NamedTuple):
-    """Events, and the time of the database when they were read."""
+    """Events, and the time of the database when they were read.
+
+    >>> from kernelbandits.storage import Draft, Log
+    >>> with Log.create("read.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    ...     reading = log.read()
+    >>> len(reading.events), reading.now >= reading.events[0].at
+    (1, True)
+    """
 
     events: list[Event]
     now: float
+    """In seconds since 1970."""
 
 
 class Head(NamedTuple):
@@ -255,6 +263,15 @@ class Log:
 
     When the loop ends, everything appended is stored. If the body raises, nothing is. If the
     connection is lost or the server asks for a retry, the body runs again, in a new turn.
+
+    >>> from kernelbandits.storage import Draft, Log
+    >>> log = Log.create("events.db", Draft(kind="created"), {"heat": [20.0, 90.0]})
+    >>> for turn in log.turns():
+    ...     with turn:
+    ...         written = turn.append([Draft(kind="asked", trial=1, row=0)])
+    >>> [(event.seq, event.kind) for event in log.events()], log.columns()
+    ([(1, 'created'), (2, 'asked')], {'heat': [20.0, 90.0]})
+    >>> log.close()
     """
 
     def __init__(self, database: Database) -> None:
@@ -379,7 +396,17 @@ class Log:
 
 
 class Turn:
-    """One write transaction: read events, and append new ones."""
+    """One write transaction: read events, and append new ones.
+
+    >>> from kernelbandits.storage import Draft, Log
+    >>> log = Log.create("turns.db", Draft(kind="created"), {"heat": [20.0, 90.0]})
+    >>> for turn in log.turns():
+    ...     with turn:
+    ...         (event,) = turn.append([Draft(kind="noted", body={"text": "new column"})])
+    ...         print(turn.head.seq, len(turn.events(after=event)))
+    2 0
+    >>> log.close()
+    """
 
     def __init__(self, log: Log, transaction: Transaction) -> None:
         self._log, self._transaction = log, transaction
@@ -436,19 +463,37 @@ class Turn:
 
 @dataclass(frozen=True)
 class Listed:
-    """A study in a list of studies; of a damaged one only its name and place are known."""
+    """A study in a list of studies; of a damaged one only its name and place are known.
+
+    `studies` returns them.
+
+    >>> from kernelbandits.storage import Draft, Log, studies
+    >>> Log.create("listed.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> (listed,) = studies("listed.db")
+    >>> listed.name, listed.rows, listed.events
+    ('listed.db', 2, 1)
+    """
 
     name: str
     place: str
+    """Where it is stored, without passwords."""
     rows: int | None = None
+    """How many candidates it has."""
     events: int | None = None
+    """How many events it has."""
     since: float | None = None
+    """When it was created, in seconds since 1970."""
 
 
 def studies(where: Where, patience: float | None = None) -> list[Listed]:
     """Return the studies of a database, ordered by name, or the one in a file.
 
     `patience` is how many seconds to wait for others who hold it.
+
+    >>> from kernelbandits.storage import Draft, Log, studies
+    >>> Log.create("alone.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()
+    >>> [study.name for study in studies("alone.db")]
+    ['alone.db']
     """
     place = find(where)
     database: Any = open_database(place, "read", patience)

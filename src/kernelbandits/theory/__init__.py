@@ -2,6 +2,14 @@
 
 The modules are imported when one of their names is first used, so that a policy that needs one
 formula of the theory does not wait for all of it.
+
+>>> import kernelbandits as kb
+>>> kb.theory.constants(kb.Bernoulli(0.5), horizon=1000).c1
+0.5
+>>> gain = kb.theory.information_gain(kb.RBF(0.2), kb.Arms([[0.0], [1.0]]), horizon=100)
+>>> bound = kb.theory.regret_bound(kb.Bernoulli(0.5), 100, gain, noise_scale=0.01, norm_bound=1.0)
+>>> round(bound.value), bound.trivial
+(106, 200.0)
 """
 
 from typing import TYPE_CHECKING, Any

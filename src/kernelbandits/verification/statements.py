@@ -22,7 +22,15 @@ It is the probability that a normal variable exceeds its mean by three standard 
 
 @dataclass(frozen=True)
 class CheckedStatement:
-    """One statement of the theory together with the result of checking it."""
+    """One statement of the theory together with the result of checking it.
+
+    >>> from kernelbandits.verification import CheckedStatement
+    >>> checked = CheckedStatement(
+    ...     statement="C1 of Ber(1/2) is 1/2", predicted="0.5", observed="0.4997", holds=True
+    ... )
+    >>> checked.verdict, checked.as_expected
+    ('holds', True)
+    """
 
     statement: str
     """The inequality or equation, and the case for which it was checked."""
