@@ -111,6 +111,20 @@ class Check(Readable):
     `sentences` say how well the model predicts results that it is not shown, whether its intervals
     are right, which results look wrong, which columns matter, what is known of the noise, and what
     to do.
+
+    `Study.check` returns it.
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import kernelbandits as kb
+    >>> films = pd.DataFrame({"heat": np.linspace(20, 90, 12)})
+    >>> study = kb.Study.create("checked.db", films, target="yield", noise=0.05)
+    >>> for row, heat in enumerate(films["heat"]):
+    ...     told = study.tell(row=row, value=np.sin(heat / 15))
+    >>> check = study.check()
+    >>> check.verdict, check.skill > 0.5, len(check.held_out)
+    ('good', True, 12)
+    >>> study.close()
     """
 
     verdict: str

@@ -49,7 +49,18 @@ class TellStep:
 
 
 class ResultsDiffer(AlreadyTold):
-    """A table has other values than those stored; nothing was stored."""
+    """A table has other values than those stored; nothing was stored.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("differ.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> told = study.tell_all([{"row": 0, "yield": 0.3}, {"row": 1, "yield": 0.7}])
+    >>> try:
+    ...     study.tell_all([{"row": 0, "yield": 0.3}, {"row": 1, "yield": 0.8}])
+    ... except kb.study.ResultsDiffer as error:
+    ...     print(error.trial, error.stored)
+    2 0.7
+    >>> study.close()
+    """
 
     def __init__(
         self,

@@ -87,7 +87,19 @@ LEAD = (
 
 
 class SheetNotWritten(StorageError):
-    """Rows were asked for and are pending, but their sheet could not be written."""
+    """Rows were asked for and are pending, but their sheet could not be written.
+
+    `suggestions` has the rows, and `Study.write_sheet` writes their sheet again, for instance when
+    there is space on the disk.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("sheets.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> suggestions = study.ask(2)
+    >>> error = kb.study.SheetNotWritten(suggestions, "today.csv", OSError("no space left"))
+    >>> [suggestion.trial for suggestion in error.suggestions]
+    [1, 2]
+    >>> study.close()
+    """
 
     def __init__(self, suggestions: Sequence[Suggestion], path: Any, error: Exception) -> None:
         self.suggestions = list(suggestions)

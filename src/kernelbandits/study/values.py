@@ -79,7 +79,18 @@ class LazyText:
 
 
 class AlreadyTold(StudyConflict):
-    """A second result came for a trial that has one; the stored result is kept."""
+    """A second result came for a trial that has one; the stored result is kept.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("twice.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> told = study.tell(row=1, value=0.7)
+    >>> try:
+    ...     study.tell(told.trial, 0.8)
+    ... except kb.AlreadyTold as error:
+    ...     print(error.trial, error.stored)
+    1 0.7
+    >>> study.close()
+    """
 
     def __init__(
         self,
@@ -109,11 +120,26 @@ class AlreadyTold(StudyConflict):
 
 @dataclass(frozen=True, repr=False)
 class Suggestion(Readable):
-    """A row to measure."""
+    """A row to measure.
+
+    `Study.ask` returns them.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("suggested.db", [[20.0], [50.0], [90.0]], target="yield", seed=0)
+    >>> first, second = study.ask(2, worker="Ada")
+    >>> first.trial, second.trial, first.worker, list(first.x)
+    (1, 2, 'Ada', ['x1'])
+    >>> first.row != second.row, first.until > 0
+    (True, True)
+    >>> study.close()
+    """
 
     trial: int
+    """The number of the trial, to be given to `tell` with the result."""
     row: Row
+    """The number of the row, counted from 0; None for a point of a space."""
     x: X
+    """What to set: column -> value."""
     note: Mapping[str, float]
     """What the policy knew of the row, in the target's own units."""
     greedy: int | None
@@ -124,6 +150,7 @@ class Suggestion(Readable):
     """Why it was suggested, and what makes that doubtful. For the second each result is predicted
     from the others, so the text is made when it is first read."""
     worker: str | None = None
+    """Who asked, if `ask` was told."""
     again: int | None = None
     """The trial under which the same row was offered before, to somebody who did not come back."""
     label: Mapping[str, str] = field(default_factory=dict)
@@ -154,10 +181,22 @@ class Suggestion(Readable):
 
 @dataclass(frozen=True, repr=False)
 class Told(Readable):
-    """A result that is stored."""
+    """A result that is stored.
+
+    `Study.tell` returns it.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("told.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> told = study.tell(row=1, value=0.7, sem=0.05)
+    >>> told.trial, told.x, told.value, told.sem
+    (1, {'x1': 50.0}, 0.7, 0.05)
+    >>> study.close()
+    """
 
     trial: int
+    """The number of the trial that has the result."""
     row: Row
+    """The number of the row, counted from 0; None for a point of a space."""
     value: float | None
     """None where the measurement failed."""
     accepted: bool
@@ -166,6 +205,7 @@ class Told(Readable):
     False for a line of a table that was told before.
     """
     key: str | None
+    """By which the same call is known again."""
     seq: int
     """The number of its event."""
     settles: int | None = None
@@ -222,11 +262,25 @@ class Best(Readable):
 
     That is what is likely best, not what was luckiest. A row that was never measured is not
     recommended, however promising; if there is a better estimate, `untested` says where.
+
+    `Study.best` returns it.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("best.db", [[20.0], [50.0], [90.0]], target="yield", noise=0.05)
+    >>> for row, value in [(0, 0.2), (1, 0.9), (1, 0.8), (2, 0.1)]:
+    ...     told = study.tell(row=row, value=value)
+    >>> best = study.best()
+    >>> best.x, best.results, best.low < best.mean < best.high
+    ({'x1': 50.0}, 2, True)
+    >>> study.close()
     """
 
     row: Row
+    """The number of the row, counted from 0; None for a point of a space."""
     x: X
+    """Its values, by column."""
     mean: float
+    """The estimate of its target."""
     low: float
     """The 95 % interval of the estimate, not of a new measurement."""
     high: float
@@ -288,11 +342,21 @@ class Best(Readable):
 
 @dataclass(frozen=True)
 class Stop:
-    """Whether to stop measuring, and why."""
+    """Whether to stop measuring, and why.
+
+    It stands in the status of a study.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("stop.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> study.status().stop.kind
+    'none'
+    >>> study.close()
+    """
 
     kind: str
     """theory: a confidence statement; improvement: the expected one; none: too few results."""
     sentence: str
+    """The answer in words."""
     may_stop: bool | None
     """None where no tolerance was given to compare with."""
     left: float | None
@@ -378,32 +442,64 @@ class Waiting:
 
 @dataclass(frozen=True, repr=False)
 class Status(Readable):
-    """Results, the likely best and settings of a study at one time."""
+    """Results, the likely best and settings of a study at one time.
+
+    `Study.status` returns it.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("status.db", [[20.0], [50.0], [90.0]], target="yield:minimize")
+    >>> told = study.tell(row=1, value=0.7)
+    >>> suggestions = study.ask()
+    >>> status = study.status()
+    >>> status.told, status.pending, status.rows, status.direction
+    (1, 1, 3, 'minimize')
+    >>> print(status.sentence.splitlines()[0])
+    status.db: minimize yield (goal: find), 3 candidates; 1 result, 1 pending
+    >>> study.close()
+    """
 
     place: str
+    """Where the study is, without passwords."""
     target: str
+    """What is measured."""
     direction: str
+    """"maximize" or "minimize"."""
     told: int
+    """How many results there are."""
     pending: int
+    """How many trials wait for their result."""
     failed: int
+    """How many measurements failed."""
     missing: int
     """Trials that ended without a value and without a failure."""
     withdrawn: int
+    """How many trials were taken back."""
     rows: Row
     """Rows of the table; None in a study over a space."""
     allowed: Row
+    """Rows that may be suggested; None in a study over a space."""
     measured: int
     """Different candidates with a result."""
     best: Best | None
+    """The likely best; None before the first result."""
     stop: Stop
+    """Whether to stop measuring, and why."""
     centre: float
+    """What the model subtracts from a result."""
     spread: float
+    """By what the model divides the difference."""
     units: str
+    """How results are scaled for the model, in words."""
     policy: str
+    """What chooses the rows, in words."""
     claim: str
+    """What theory guarantees, and under which conditions."""
     waiting: tuple[Waiting, ...]
+    """The trials whose results have not come."""
     notices: tuple[str, ...]
+    """What else is to be said of the study."""
     events: int
+    """How many events are stored."""
     different: Row
     """Candidates that differ in a column that counts; points of a finite space; else None."""
     repeats: str = ""
@@ -464,30 +560,56 @@ class Explained:
 
     Of a choice made by another revision of the policy only what was stored is known: it is not
     recomputed (`stored` is true), and the numbers that would have to be are None.
+
+    `Study.explain` returns it.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("why.db", [[20.0], [50.0], [90.0]], target="yield", noise=0.05)
+    >>> for row, value in [(0, 0.2), (1, 0.9), (2, 0.1)]:
+    ...     told = study.tell(row=row, value=value)
+    >>> (suggestion,) = study.ask()
+    >>> why = study.explain(suggestion.trial)
+    >>> why.row == suggestion.row, why.results, why.greedy
+    (True, 3, 1)
+    >>> study.close()
     """
 
     trial: int
+    """The trial that is explained."""
     row: Row
+    """The row suggested; None for a point of a space."""
     x: X
+    """Its values, by column."""
     mean: float | None
+    """The estimate of its target."""
     sd: float | None
+    """The standard deviation of the estimate."""
     weight: float | None
+    """w_t as drawn; None where none was."""
     width: float | None
+    """What multiplied weight x sd; None without a width."""
     bonus: float | None
     """weight x width x sd, the sd with the pending results imagined; or horizon x gain."""
     index: float | None
+    """The estimate with the bonus, by which the row was chosen."""
     chance: float | None
     """Of this row to be the best."""
     greedy: int | None
     """The row of the greatest estimate."""
     greedy_x: X | None
+    """Its values, by column."""
     greedy_mean: float | None
+    """The greatest estimate."""
     greedy_sd: float | None
+    """The standard deviation of that estimate."""
     greedy_chance: float | None
+    """Of that row to be the best."""
     results: int
     """How many results were known."""
     pending: int
+    """How many results were awaited."""
     sentence: str
+    """The explanation in words."""
     revision: int = 1
     """The revision of the policy that chose the row."""
     stored: bool = False
@@ -518,10 +640,23 @@ class Explained:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A suggestion recomputed from the events before it."""
+    """A suggestion recomputed from the events before it.
+
+    `Study.replay` returns it.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("replayed.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> (suggestion,) = study.ask()
+    >>> again = study.replay(suggestion.trial)
+    >>> again.recomputed == suggestion.row, again.same
+    (True, True)
+    >>> study.close()
+    """
 
     trial: int
+    """The trial that is recomputed."""
     row: Row
+    """The row that was suggested; None for a point of a space."""
     recomputed: int | Mapping[str, Any] | None
     """The row, or the point of a space.
 
@@ -530,7 +665,9 @@ class Replayed:
     same: bool | None
     """Whether the same row comes out; None where nothing was recomputed."""
     explained: Explained
+    """Why it was suggested."""
     sentence: str
+    """Whether the same comes out, in words."""
     revision: int = 1
     """The revision of the policy that chose the row."""
     x: X | None = None

@@ -44,6 +44,15 @@ def read_csv(path: str | PathLike[str]) -> Table:
     """Read a file as a table; encoding, delimiter and decimal mark are recognised.
 
     A row with more or fewer cells than the header is refused.
+
+    >>> import pandas as pd
+    >>> from kernelbandits.tables import read_csv
+    >>> films = pd.DataFrame({"heat": [20.5, 50.0], "yield": [0.3, 0.7]})
+    >>> films.to_csv("films.csv", sep=";", decimal=",", index=False)
+    >>> read_csv("films.csv")
+       heat yield
+    2  20,5   0,3
+    3  50,0   0,7
     """
     file, raw = Path(path).name, read_content(path)
     require_memory(file, CELL_MEMORY * len(raw), "a Parquet or numpy file needs less")

@@ -103,7 +103,15 @@ Source = str | PathLike[str] | Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One measurement, of a trial or of a row."""
+    """One measurement, of a trial or of a row.
+
+    `read_results` returns them.
+
+    >>> from kernelbandits.tables import Result
+    >>> result = Result(trial=3, values={"yield": 0.7}, sems={"yield": 0.05}, line=4)
+    >>> result.trial, result.values["yield"], result.failed
+    (3, 0.7, False)
+    """
 
     trial: int | None = None
     row: int | None = None
@@ -201,6 +209,15 @@ def read_results(
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that
     is none of these; its result has `x` and no row.
+
+    >>> import pandas as pd
+    >>> from kernelbandits.study.candidates import read_candidates
+    >>> from kernelbandits.tables import read_results
+    >>> candidates = read_candidates(pd.DataFrame({"heat": [20, 50, 90]}), target="yield")
+    >>> measured = pd.DataFrame({"heat": [50, 90], "yield": [0.7, None]})
+    >>> results = read_results(measured, candidates, ["yield"])
+    >>> [(result.row, result.values) for result in results]
+    [(1, {'yield': 0.7})]
     """
     table = read_lines(source, worksheet)
     if not len(table):
