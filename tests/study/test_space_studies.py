@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbandits as kb
@@ -720,3 +721,115 @@ def test_wrong_points_are_refused_in_one_sentence(tmp_path, words, message):
     done = study("tell", tmp_path / "a.db", *words)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+# ---------------------------------------------------------------------- what was really set
+
+
+STEPPED = {"heat": kb.Real(20, 90, step=0.5), "acid": kb.Category(("citric", "acetic"))}
+
+
+def test_the_conditions_that_were_really_set_are_learnt_and_the_ask_stays(tmp_path):
+    place = tmp_path / "a.db"
+    with kb.Study.create(place, kb.MixedBox(STEPPED), target="y") as study:
+        for one in study.ask(3):
+            study.tell(one.trial, one.x["heat"] / 100)
+        [asked] = study.ask()
+        heat = 36.3 if asked.x["heat"] != 36.5 else 41.7
+        told = study.tell(asked.trial, 5.0, x={"heat": heat}, key="k")
+        assert (told.trial, told.x) == (asked.trial, {**asked.x, "heat": heat})
+        assert told.asked == asked.x
+        assert f"heat = {heat}" in told.sentence
+        assert f"(asked for: heat = {asked.x['heat']:g}" in told.sentence
+        assert study.tell(asked.trial, 5.0, x={"heat": heat}, key="k").seq == told.seq
+        assert study.best().x["heat"] == heat
+        assert study.to_dataframe()["heat"].tolist()[3] == heat
+        assert asked.x["heat"] not in study.estimates()["heat"].tolist()[3:]
+        events = study.history()
+        assert (
+            next(one for one in events if one.trial == 4 and one.kind == "asked").body["x"]
+            == asked.x
+        )
+        assert study.explain(asked.trial).x == asked.x
+        assert study.replay(asked.trial).same
+        with pytest.raises(kb.StudyConflict, match="has the result 5"):
+            study.tell(asked.trial, 5.0, x={"heat": heat})
+        [later] = study.ask()
+        answers = study.best(), study.estimates().to_csv(), later.x
+    with kb.Study.open(place) as study:
+        assert (study.best(), study.estimates().to_csv(), study.ask(worker="w")[0].x)[
+            :2
+        ] == answers[:2]
+        assert study.replay(later.trial).same
+        study.undo_all(3)
+        assert study.waiting()[0].x == asked.x
+
+
+def test_conditions_that_were_really_set_are_checked(tmp_path):
+    parts = {name: kb.Real(0, 1, step=0.01) for name in "ABC"}
+    space = kb.MixedBox(parts, constraints=["A + B + C == 1"])
+    with kb.Study.create(tmp_path / "a.db", space) as study:
+        asked, other = study.ask(2)
+        before = len(study.history())
+        for x, said in [
+            ({"D": 1}, "values of A, B, C"),
+            ({"A": 1.5}, "number in"),
+            ({"A": "much"}, "number in"),
+            ({}, "conditions by their names"),
+        ]:
+            with pytest.raises(ValueError, match=said):
+                study.tell(asked.trial, 0.5, x=x)
+        with pytest.raises(kb.StudyConflict, match="asked for, got trial 9"):
+            study.tell(9, 0.5, x={"A": 0.2})
+        with pytest.raises(ValueError, match="missing"):
+            study.tell(asked.trial, missing=True, x={"A": 0.2})
+        assert len(study.history()) == before
+        weighed = {name: value + 0.002 for name, value in asked.x.items()}
+        with pytest.warns(kb.DataNotice, match=r"trial 1 miss A \+ B \+ C == 1; they are learnt"):
+            told = study.tell(asked.trial, [0.5, 0.6], x=weighed)
+        assert told.x == pytest.approx(weighed)
+        assert study.to_dataframe().loc[told.replicates[0] - 1, "A"] == told.x["A"]
+        # The conditions that were asked for are no others.
+        assert study.tell(other.trial, 0.4, x=dict(other.x)).asked is None
+        assert study.ask()[0].x in space
+
+
+def test_a_trial_of_a_table_is_learnt_off_the_table_where_it_was_really_measured(tmp_path):
+    table = pd.DataFrame({"film": list("abcdef"), "T": [20.0, 30, 40, 50, 60, 70]})
+    with kb.Study.create(tmp_path / "a.db", table, target="y", label="film") as study:
+        [one] = study.ask()
+        with pytest.warns(kb.DataNotice, match="learnt as a point off the table"):
+            told = study.tell(one.trial, 1.0, x={"T": 44.4})
+        assert (told.x, told.row, told.asked) == ({"T": 44.4}, 6, one.x)
+        again = study.tell(study.ask()[0].trial, 0.5, x={"T": 70})
+        assert again.row == 5
+        assert 44.4 in study.estimates()["T"].tolist()
+        assert [event.row for event in study.history() if event.trial == 1] == [one.row, 6]
+        study.undo_all(3)
+        assert study.waiting()[0].row == one.row
+
+
+def test_several_targets_have_the_conditions_of_the_first_value(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", kb.MixedBox(STEPPED), targets=["u", "v"]) as study:
+        [one] = study.ask()
+        assert study.tell(one.trial, {"u": 1.0}, x={"heat": 33.3}).x["heat"] == 33.3
+        assert study.waiting()[0].x["heat"] == 33.3
+        with pytest.raises(kb.StudyConflict, match="with its first value"):
+            study.tell(one.trial, {"v": 2.0}, x={"heat": 44.4})
+        assert study.tell(one.trial, {"v": 2.0}).x["heat"] == 33.3
+        assert study.ask()[0].x in study.space
+
+
+@pytest.mark.thorough
+def test_what_was_really_set_is_told_on_the_command_line(tmp_path):
+    place = tmp_path / "brew.db"
+    document(
+        "create", place, "--real", "heat=20:90", "--real", "rate=1e-5:0.1 log", "--target", "y"
+    )
+    [asked] = document("ask", place)
+    told = document("tell", place, asked["trial"], "0.5", "--at", "heat=33.33")
+    assert told["x"] == {**asked["x"], "heat": 33.33}
+    assert told["asked"] == asked["x"]
+    [asked] = document("ask", place)
+    told = document("tell", place, asked["trial"], "--failed", "--at", "heat=33.34")
+    assert (told["x"]["heat"], told["failed"]) == (33.34, True)

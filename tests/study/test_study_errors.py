@@ -120,7 +120,7 @@ def test_a_trial_is_a_whole_number(folder, trial):
 )  # fmt: skip
 def test_tell_wants_one_of_its_forms(folder, words, got):
     forms = (
-        "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
+        "TRIAL VALUE, TRIAL VALUE --at NAME=VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
         "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE, --file FILE or --sheet FILE; with "
         "several targets --value NAME=VALUE in place of VALUE"
     )

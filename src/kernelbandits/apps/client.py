@@ -143,8 +143,8 @@ class RemoteStudy:
     ) -> dict[str, Any]:
         """Record a result; a second one for a trial raises LabError with status 409.
 
-        `more` are the arguments of `Study.tell`: row, label or x in place of the trial, failed,
-        missing, sem, note, by, worker.
+        `more` are the arguments of `Study.tell`: row, label or x in place of the trial (x beside a
+        trial is what was really set), failed, missing, sem, note, by, worker.
         """
         body = {"trial": trial, "value": value, **more}
         return dict(self._post("tell", body, key))

@@ -374,7 +374,7 @@ class Candidates(Place):
         checks.needs(place < len(self), owner, f"a row below {len(self)}", row)
         return place
 
-    def check_point(self, x: Mapping[str, Any]) -> None:
+    def check_point(self, x: Mapping[str, Any], by_hand: bool = False) -> None:
         # Whether it is a row is decided when its result is written: rows may be added meanwhile.
         self.parse_point(x)
 
@@ -616,12 +616,15 @@ class Candidates(Place):
         """Return the first row with these values of the chosen columns; None if none has them."""
         return self._rows.get(tuple(self.parse_point(x).values()))
 
-    def parse_point(self, x: Mapping[str, Any]) -> dict[str, float | str]:
-        """Return the values of all chosen columns as the table has them, from numbers or texts."""
-        given = {
+    def name_columns(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        return {
             find_column(self.chosen, name, "a candidate", "a column"): value
             for name, value in x.items()
         }
+
+    def parse_point(self, x: Mapping[str, Any]) -> dict[str, float | str]:
+        """Return the values of all chosen columns as the table has them, from numbers or texts."""
+        given = self.name_columns(x)
         missing = [name for name in self.chosen if name not in given]
         checks.needs(
             not missing, "a candidate", f"values of {format_names(self.chosen)}", format_names(x)

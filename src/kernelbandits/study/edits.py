@@ -155,7 +155,8 @@ def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
     found = [
         trial.number
         for trial in state.trials.values()
-        if trial.row == row and (trial.asked is not None if asked else trial.state in RESULTS)
+        if row in (trial.row, trial.asked_row)
+        and (trial.asked is not None if asked else trial.state in RESULTS)
     ]
     if len(found) != 1:
         there = "which has none" if not found else f"which has trials {', '.join(map(str, found))}"

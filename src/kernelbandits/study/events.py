@@ -65,6 +65,11 @@ class Trial:
         return Scale(centre, spread, settings.sign, settings.limits_seen)
 
     @property
+    def asked_row(self) -> int:
+        """The row that was asked for; `row` is another one if a hand set other conditions."""
+        return self.row if self.asked is None else self.asked.row or 0
+
+    @property
     def worker(self) -> str | None:
         return self.asked.worker if self.asked else None
 
@@ -293,6 +298,10 @@ class State:
         trial = self.trials.setdefault(number, Trial(number, row, "pending"))
         if trial.state in RESULTS and not self.salvaged:
             raise ValueError(f"trial {number} has a result already")
+        if trial.row != row:
+            # It was measured elsewhere than asked; the policy may know it as pending there.
+            trial.row = row
+            self.version += 1
         self._take_result(trial, event)
 
     _apply_failed = _apply_missing = _apply_told

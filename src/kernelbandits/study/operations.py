@@ -263,7 +263,8 @@ TELL = Operation(
         Argument(
             "x",
             dict[str, Cell],
-            "The candidate, by the value of each column or variable.",
+            "The candidate, by the value of each column or variable. With a trial: what was really "
+            "set, where that is not what was asked for.",
             option="--at",
             metavar="NAME=VALUE",
         ),

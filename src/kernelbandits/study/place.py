@@ -292,8 +292,19 @@ class Place(ABC):
         """Check the number of a candidate that a user gave."""
 
     @abstractmethod
-    def check_point(self, x: Mapping[str, Any]) -> int | None:
-        """Check a candidate that a user described; return its number if it has one for good."""
+    def check_point(self, x: Mapping[str, Any], by_hand: bool = False) -> int | None:
+        """Check a candidate that a user described; return its number if it has one for good.
+
+        Conditions that were set by hand may miss a constraint.
+        """
+
+    @abstractmethod
+    def name_columns(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values by the names of the columns that are meant."""
+
+    def remark_conditions(self, trial: int, row: int | None) -> list[str]:
+        """Say what is to be known of conditions that were set by hand."""
+        return []
 
     @abstractmethod
     def parse_point(self, x: Mapping[str, Any]) -> dict[str, Any]:

@@ -258,7 +258,7 @@ class Points(Place):
 
     # ------------------------------------------------------------------ points
 
-    def add(self, x: Any, owner: str = "a study") -> int:
+    def add(self, x: Any, owner: str = "a study", by_hand: bool = False) -> int:
         """Return the number of a point, which is remembered; an error if it is not in the space."""
         # A point as it is stored is known by its text at once.
         with suppress(TypeError, ValueError):
@@ -266,7 +266,7 @@ class Points(Place):
                 return known
         if owner == "tell" and (shown := self._find_shown(x)) is not None:
             return shown
-        point = self.canonical(x, owner)
+        point = self.canonical(x, owner, by_hand)
         text = write_compact(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)
@@ -275,23 +275,25 @@ class Points(Place):
             self._shown.setdefault(show_values(point), []).append(self._numbers[text])
         return self._numbers[text]
 
-    def canonical(self, x: Any, owner: str = "a study") -> dict[str, Any]:
+    def canonical(self, x: Any, owner: str = "a study", by_hand: bool = False) -> dict[str, Any]:
         """Return a point as it is stored, also one off the grid of the space.
 
-        A point that is told must satisfy the constraints; one that is stored was told.
+        A point that is told must satisfy the constraints, unless it has the conditions of a trial
+        as a hand has set them. One that is stored was told.
         """
-        space, told = self.space, owner == "tell"
+        space, told = self.space, owner == "tell" and not by_hand
         if space.why_not(x) is not None and isinstance(x, Mapping):
             measured: MeasuredPoint = space.canonical(MeasuredPoint(x), owner)
-            broken = told and space.constraints and self.find_broken(measured)
-            checks.needs(not broken, owner, f"a point with {broken}", dict(x))
+            broken = self.find_broken(measured) if told else None
+            checks.needs(broken is None, owner, f"a point with {broken}", dict(x))
             return measured
         point: dict[str, Any] = space.canonical(x, owner)
         return point
 
     def find_broken(self, x: MeasuredPoint) -> Constraint | None:
         """Return a constraint that a measured point misses; None if it satisfies all."""
-        return self.space.feasible.broken_constraint(self.space.encode(x))
+        space = self.space
+        return space.feasible.broken_constraint(space.encode(x)) if space.constraints else None
 
     def _find_shown(self, x: Any) -> int | None:
         """Return the number of the one point that is shown as this one but is not equal to it.
@@ -345,8 +347,17 @@ class Points(Place):
         needed = "a point (x= in Python, --at in a command) in a study over a space"
         raise ValueError(f"{owner} needs {needed}, got {row!r}")
 
-    def check_point(self, x: Mapping[str, Any]) -> int:
-        return self.add(x, "tell")
+    def check_point(self, x: Mapping[str, Any], by_hand: bool = False) -> int:
+        return self.add(x, "tell", by_hand)
+
+    def name_columns(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(x)
+
+    def remark_conditions(self, trial: int, row: int | None) -> list[str]:
+        point = None if row is None else self._points[row]
+        broken = self.find_broken(point) if isinstance(point, MeasuredPoint) else None
+        missed = f"the conditions of trial {trial} miss {broken}; they are learnt as they were set"
+        return [missed] if broken else []
 
     def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:
         return self._numbers[write_compact(self.canonical(x))]

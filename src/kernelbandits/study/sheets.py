@@ -202,7 +202,7 @@ def write_sheet(
     to_fill = layout.to_fill(state.trials.values())
     header = [*layout.identifying, *to_fill]
     rows = [
-        [study, trial.number, *layout.identify(trial.row, place).values()]
+        [study, trial.number, *layout.identify(trial.asked_row, place).values()]
         + [stored_values(trial, layout).get(column) for column in to_fill]
         for trial in trials
     ]
@@ -378,7 +378,7 @@ class TrialSheetReader:
         return trial
 
     def _check_candidate(self, i: int, trial: Trial) -> None:
-        for column, there in self.layout.identify(trial.row, self.place).items():
+        for column, there in self.layout.identify(trial.asked_row, self.place).items():
             number = float(column_numbers(self.table, column)[i])
             if not is_same(there, self._cell(i, column), number):
                 self._refuse(

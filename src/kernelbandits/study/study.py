@@ -428,8 +428,15 @@ class Study:
 
         With several targets, value and sem are by their names, {"stability": 0.83}; a tell may
         bring some of them, and `missing` may name those that will not come.
+
+        With a trial, `x` has the conditions that were really set, such as {"heat": 36.3} where 36.5
+        was asked for; those not named are as asked for. The result is learnt at these conditions.
+        The ask stays as it was.
         """
         where = self._find_row("tell", row, label, line)
+        if trial is not None and x is not None:
+            self._session.refresh()
+            x = tells.fill_conditions(self._session.state, self.candidates, trial, x)
         name = check_name("worker", worker)
         details = tells.check_details(note, by)
         values = tells.split_replicates(self.targets, value, sem)
@@ -549,7 +556,11 @@ class Study:
     def _with_candidate(self, told: Told) -> Told:
         """Return a stored result with the candidate that it belongs to."""
         place, row = self.candidates, told.row or 0
-        return replace(told, row=place.number(row), x=place.x(row), label=place.label(row))
+        known = self._session.state.trials.get(told.trial)
+        elsewhere = known is not None and known.row == row != known.asked_row
+        asked = place.x(known.asked_row) if known is not None and elsewhere else None
+        told = replace(told, x=place.x(row), asked=asked, label=place.label(row))
+        return replace(told, row=place.number(row))
 
     def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
         """Return the row that is given by its number, its label or its line; None if none is."""

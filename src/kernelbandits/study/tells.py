@@ -95,8 +95,8 @@ def check_result(
     `owner` is the operation that an error names.
     """
     where = None if row is None else place.check_row(row, owner)
-    given = row if x is None else x
-    single = (trial is None) != (given is None)
+    given, by_hand = row if x is None else x, trial is not None and x is not None
+    single = (trial is None) != (given is None) or (by_hand and row is None)
     checks.needs(single, owner, f"a trial or {place.argument}=, one of them", (trial, given))
     checks.needs(isinstance(failed, bool), owner, "failed true or false", failed)
     known: dict[str, Any] = {}
@@ -111,8 +111,20 @@ def check_result(
         checks.needs(not ends or x is None, owner, needed, x)
     number = None if trial is None else checks.whole(owner, "trial", trial)
     if x is not None:
-        where = place.check_point(x)
-    return Result(trial=number, row=where, failed=failed, line=0, **known)
+        where = place.check_point(x, by_hand)
+    return Result(trial=number, row=where, failed=failed, line=0, by_hand=by_hand, **known)
+
+
+def fill_conditions(
+    state: State, place: Place, trial: Any, x: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the conditions of a trial that were really set; those not named are as asked for."""
+    number = checks.whole("tell", "trial", trial)
+    if number not in state.trials:
+        raise StudyConflict(f"tell needs a trial that was asked for, got trial {number}")
+    checks.needs(isinstance(x, Mapping) and len(x) > 0, "tell", "conditions by their names", x)
+    asked = place.x(state.trials[number].asked_row)
+    return place.parse_point({**asked, **place.name_columns(x)})
 
 
 def check_values(
@@ -173,13 +185,14 @@ def split_replicates(targets: Sequence[Target], value: Any, sem: Any) -> list[An
 def list_replicates(state: State, first: Result, values: Sequence[Any]) -> list[Result]:
     """Return further values of the candidate of a first result, each as a result of its row."""
     row = first.row
-    if first.trial is not None:
+    if first.trial is not None and not first.by_hand:
         # A trial that does not exist is refused with the first value.
         known = state.trials.get(first.trial)
         row = None if known is None else known.row
     rewards = [checks.reward(value) + 0.0 for value in values]
     [name] = first.values if rewards else [""]
-    return [replace(first, trial=None, row=row, values={name: reward}) for reward in rewards]
+    again = replace(first, trial=None, row=row, by_hand=False)
+    return [replace(again, values={name: reward}) for reward in rewards]
 
 
 def with_call(results: Sequence[Result], call: Call, details: Mapping[str, Any]) -> list[Keyed]:
@@ -235,6 +248,9 @@ def plan_tell(
     lines, before, remarks = list[Keyed](), list[Draft](), list[str]()
     for one in results:
         given = one.result.x if x is None else x
+        if one.result.by_hand and given is not None:
+            one = replace(one, result=keep_row(state, place, one.result, given))
+            remarks += place.remark_conditions(one.result.trial or 0, one.result.row)
         if given is not None and one.result.row is None:
             place, row, drafts, notices = add_point(place.table, given, one.key)
             before += drafts
@@ -246,6 +262,14 @@ def plan_tell(
     drafts, told = tell(state, place, steps, worker, before)
     check_call(state, place, lines, told, repeats)
     return call.sign(drafts), told, [*remarks, *remark_stored(steps)]
+
+
+def keep_row(state: State, place: Place, result: Result, x: Mapping[str, Any]) -> Result:
+    """Return a result with the row of its trial, if the conditions are those asked for."""
+    known = state.trials.get(result.trial or 0)
+    if known is None or place.x(known.asked_row) != place.parse_point(x):
+        return result
+    return replace(result, row=known.asked_row)
 
 
 def with_values(state: State, told: Told) -> Told:
@@ -403,14 +427,25 @@ class Teller:
                 f"{describe_source(result)}. To store a result of a {self.place.noun} that nobody "
                 f"asked for, tell the {self.place.noun} instead of a trial."
             )
-        check_candidate(result, known, self.place)
+        if not result.by_hand:
+            check_candidate(result, known, self.place)
         if known.state == "withdrawn":
             raise StudyConflict(
                 f"tell needs a trial that was not withdrawn, got trial {known.number}. "
                 f"To store a new result of its {self.place.noun}, tell the {self.place.noun} "
                 "instead of the trial."
             )
-        return known
+        return self._set_by_hand(result, known) if result.by_hand else known
+
+    def _set_by_hand(self, result: Result, known: Trial) -> Trial:
+        """Return a trial at the conditions that were really set, which its first values settle."""
+        row = known.row if result.row is None else result.row
+        if known.values and row != known.row:
+            raise StudyConflict(
+                f"tell needs the conditions of trial {known.number} with its first value, "
+                f"{self.place.name(known.row)}, got {self.place.name(row)}"
+            )
+        return replace(known, row=row)
 
     def _find_open_trial(self, result: Result, any_worker: bool) -> Trial | None:
         """Return the oldest pending trial to which the result of a row belongs; None if none does.

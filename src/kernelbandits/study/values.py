@@ -214,6 +214,8 @@ class Told(Readable):
     """Trials of the same candidate that stay pending after the result of a row."""
     x: X | None = field(default=None, hash=False)
     """The candidate whose result it is."""
+    asked: X | None = field(default=None, hash=False)
+    """What was asked for, where other conditions were really set."""
     label: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What the table calls it."""
     sem: float | None = None

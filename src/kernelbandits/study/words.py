@@ -114,6 +114,8 @@ def describe_told(told: Told) -> str:
     where = "" if told.row is None else f", row {told.row}"
     if told.x is not None:
         where = f", {describe_candidate(told.row, told.label, told.x)}"
+    if told.asked is not None:
+        where += f" (asked for: {describe_point(told.asked)})"
     what = describe_outcome(told)
     if told.replicates:
         noun = "replicate as trial" if len(told.replicates) == 1 else "replicates as trials"

@@ -118,6 +118,8 @@ class Result:
     any_sample: bool = False
     """Whether the candidate was given by its values alone, in a table with labels. The row is then
     its first one, and any other row of it may be meant as well."""
+    by_hand: bool = False
+    """Whether the row, or x, has the conditions of a trial that were really set."""
     x: Mapping[str, Any] | None = None
     """In place of a row: the values of a candidate that is not in the table."""
     values: Mapping[str, float] = field(default_factory=dict)

@@ -46,6 +46,8 @@ the result of one is never taken for another. The answer names the candidate tha
 --at gives a candidate by its values, once for each column or variable. If no row of the table has
 them, the result is learnt as a point off the table, which is never suggested, and a note says so.
 In a study over a space, a point outside the ranges, or one that breaks a constraint, is refused.
+With a trial, --at says what was really set, where that is not what was asked for: the result is
+learnt there, and the ask stays in the history.
 
 --sem is the standard error of the value, by which the policy auto weighs it. --value, repeated,
 tells replicates: the first is the result of the trial, each further one gets a trial of its own.
@@ -58,10 +60,11 @@ trial without a value and without a failure, for example because a sample was lo
 stand in the history.
 
 JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
-settled), waiting (trials of the same candidate that stay pending), x (the candidate), label (what
-the table calls it), sem, replicates (trials of the further values), values and needs (of several
-targets those that have come, and those to come), missing, failed, corrected (whether the value
-replaced another one) and was (that other value); with --file a list of these.
+settled), waiting (trials of the same candidate that stay pending), x (the candidate), asked (what
+was asked for, where other conditions were really set), label (what the table calls it), sem,
+replicates (trials of the further values), values and needs (of several targets those that have
+come, and those to come), missing, failed, corrected (whether the value replaced another one) and
+was (that other value); with --file a list of these.
 
 A file of results (--file, or --csv, which means the same) is a CSV file, a workbook (.xlsx) or a
 Parquet file, such as an export of this or of another study. Each line names its trial, its row or
@@ -100,6 +103,8 @@ Examples:
 
     kernelbandits study tell brew.db --at temperature=30 --at solvent=DMF 0.83
 
+    kernelbandits study tell brew.db 17 0.83 --at temperature=36.3
+
     kernelbandits study tell films.db --file results.csv
 
     kernelbandits study tell films.db --file results.xlsx --worksheet May
@@ -131,9 +136,9 @@ Examples:
 MISSING = "missing"
 """What stands in place of the value of a target that will not come."""
 FORMS = (
-    "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
-    "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE, --file FILE or --sheet "
-    "FILE; with several targets --value NAME=VALUE in place of VALUE"
+    "TRIAL VALUE, TRIAL VALUE --at NAME=VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, "
+    "--row ROW --failed, --label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE, --file "
+    "FILE or --sheet FILE; with several targets --value NAME=VALUE in place of VALUE"
 )
 
 
@@ -169,7 +174,9 @@ def tell(
     single = {} if file or sheet else read_result(words, given)
     with open_study(place, quiet) as study:
         if "x" in given:
-            single["x"] = study.read_point(read_assignments("tell", "--at", given["x"]))
+            x = read_assignments("tell", "--at", given["x"])
+            # Of a trial the conditions that are not named are as asked for.
+            single["x"] = x if "trial" in single else study.read_point(x)
         try:
             if sheet is not None:
                 del files["off_table"]
@@ -202,13 +209,14 @@ def read_result(words: Sequence[str], given: Given) -> dict[str, Any]:
     named = [name for name in ("row", "label", "line") if name in given]
     flags = [name for name in ("failed", "missing", "value") if given.get(name)]
     at = given.get("x", [])
-    wanted = (not named and not at) + (not flags)
+    of_trial = not named and (not at or len(words) + len(flags) > 1)
+    wanted = of_trial + (not flags)
     if len(words) != wanted or len(named) + bool(at) > 1 or len(flags) > 1:
         typed = [*words, *(f"--{name} {given[name]}" for name in named)]
         typed += [*(["--at", *at] if at else []), *(f"--{name}" for name in flags)]
         raise ValueError(f"tell needs one of {FORMS}, got {' '.join(typed) or 'nothing'}")
     told = {name: given[name] for name in (*named, "note", "by") if name in given}
-    if not named and not at:
+    if of_trial:
         told["trial"] = read_whole_number("TRIAL", words[0], 1)
     if "sem" in given:
         told["sem"] = read_sem("tell", given["sem"])

@@ -192,6 +192,9 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
         given = read_arguments(operations.TELL, form)
         if "trial" in given:
             given.pop("row", None)
+            # The fields of conditions that are empty are as asked for.
+            if really := {name: text for name, text in form.starting_with("x-").items() if text}:
+                given["x"] = really
         elif not study.candidates.row_columns:
             given["x"] = study.read_point(form.starting_with("x-"))
         check_empty(form, failed, form.has("missing"))
