@@ -83,3 +83,54 @@ def test_constraints_may_be_values_and_dictionaries():
     assert {"s": "a", "t": 61.0, "n": 1} not in box
     assert {"s": "b", "t": 61.0, "n": 3} not in box
     assert kb.MixedBox(variables, constraints=[str(one) for one in box.constraints]) == box
+
+
+NAMED = (
+    "Temp",
+    "Temp (C)",
+    "time (h)",
+    "flow-rate",
+    "flow",
+    "bath heat",
+    "5'-end",
+    "in",
+    "2",
+    "Ä %",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Temp (C) + 2*time (h) <= 100", ["Temp (C)", "time (h)"]),
+        ("Temp <= 100", ["Temp"]),
+        ("Temp + Temp  (C) <= 100", ["Temp", "Temp (C)"]),
+        ("2*(Temp) <= 100", ["Temp"]),
+        ("flow-rate + flow <= 3", ["flow-rate", "flow"]),
+        ("flow - rate <= 3", ["flow", "rate"]),
+        ("bath heat = 60", ["bath heat"]),
+        ("`bath heat` <= 60", ["bath heat"]),
+        ("not (5'-end > 2 and Ä % == 3)", ["5'-end", "Ä %"]),
+        ("2*Temp + `in` + 2 <= 9", ["Temp", "in"]),
+        ("solvent != 'bath heat' or Temp (C) <= 60", ["solvent", "Temp (C)"]),
+    ],
+)
+def test_names_with_blanks_and_units_stand_as_they_are(text, names):
+    [read] = parse_constraints(text, NAMED)
+    assert list(read.names) == names
+    assert parse_constraints(str(read)) == (read,)
+
+
+def test_a_name_that_only_begins_like_a_known_one_is_refused():
+    with pytest.raises(ValueError, match="a constraint needs"):
+        parse_constraints("bath heater <= 60", NAMED)
+    with pytest.raises(ValueError, match="names among"):
+        kb.MixedBox({"Temp (C)": kb.Real(0, 9), "b": kb.Real(0, 9)}, constraints=["Temp <= 3"])
+
+
+def test_constraints_of_a_space_name_its_variables_as_they_are_called():
+    parts = {"Temp (C)": kb.Real(20, 90), "time (h)": kb.Real(1, 50)}
+    space = kb.MixedBox(parts, constraints=["Temp (C) + 2*time (h) <= 100"])
+    assert kb.MixedBox.from_dict(space.to_dict()) == space
+    assert space.why_not({"Temp (C)": 80.0, "time (h)": 20.0}) is not None
+    assert space.why_not({"Temp (C)": 60.0, "time (h)": 20.0}) is None

@@ -8,8 +8,9 @@ A constraint is a value with a text form, which `parse_constraints` reads:
     not (solvent == 'DMF' and temperature > 60)
     solvent != 'DMF' or temperature <= 60
 
-A name that is no word of letters, digits and underscores stands between backticks:
-`bath temperature` <= 60.
+A name that is no word of letters, digits and underscores, such as Temp (C), is read as it stands
+where the names are known: of two names the longer is meant. Between backticks any name is read:
+`bath temperature` <= 60. So it is written.
 """
 
 from __future__ import annotations
@@ -200,8 +201,11 @@ def read_condition(name: Any, value: Any) -> Condition:
     return OneOf(name, (plain,))
 
 
-def as_constraints(owner: str, given: Any) -> tuple[Constraint, ...]:
-    """Return constraints given as text, as values, or as mappings of forbidden values."""
+def as_constraints(owner: str, given: Any, names: Sequence[str] = ()) -> tuple[Constraint, ...]:
+    """Return constraints given as text, as values, or as mappings of forbidden values.
+
+    `names` are those of the variables, which texts may name.
+    """
     if isinstance(given, (str, Mapping, LinearConstraint, Forbidden)):
         given = (given,)
     listed = isinstance(given, Sequence)
@@ -213,22 +217,26 @@ def as_constraints(owner: str, given: Any) -> tuple[Constraint, ...]:
         elif isinstance(one, Mapping):
             read.append(Forbidden(one))
         elif isinstance(one, str):
-            read.extend(parse_constraints(one))
+            read.extend(parse_constraints(one, names))
         else:
             needed = "constraints such as 'A + B + C == 1' or a dict of forbidden values"
             checks.needs(False, owner, needed, one)
     return tuple(dict.fromkeys(read))
 
 
-def parse_constraints(text: str) -> tuple[Constraint, ...]:
+def parse_constraints(text: str, names: Sequence[str] = ()) -> tuple[Constraint, ...]:
     """Read the constraints of one text; 0 <= x + y <= 1 is two of them.
+
+    Of the names that are given, those with blanks or signs may stand in the text as they are.
 
     >>> [str(one) for one in parse_constraints("0.2 <= A + B <= 2*C")]
     ['A + B >= 0.2', 'A + B - 2*C <= 0']
     >>> str(parse_constraints("not (solvent == 'DMF' and temperature > 60)")[0])
     "not (solvent == 'DMF' and temperature > 60)"
+    >>> str(parse_constraints("Temp (C) + 2*time (h) <= 100", ["Temp", "Temp (C)", "time (h)"])[0])
+    '`Temp (C)` + 2*`time (h)` <= 100'
     """
-    parser = ConstraintParser(text)
+    parser = ConstraintParser(text, names)
     try:
         return tuple(parser.constraints(parser.tree))
     except RecursionError:
@@ -241,9 +249,10 @@ class ConstraintParser:
     Nothing is evaluated: names are names of variables, numbers are numbers.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: Sequence[str] = ()) -> None:
         checks.needs(len(text) <= LONGEST_TEXT, "a constraint", "a short text", f"{text[:40]!r}...")
         self.text = text.strip()
+        self.names = [name for name in names if isinstance(name, str) and stands_bare(name)]
         self.quoted: dict[str, str] = {}
         """Placeholder -> the name between backticks that it stands for."""
         try:
@@ -266,14 +275,19 @@ class ConstraintParser:
         """Return the text with backticks, a single = and the signs ≤ ≥ replaced."""
 
         def replace(match: re.Match[str]) -> str:
-            found = match[0]
-            if found.startswith("`"):
+            found, name = match[0], match["name"]
+            if name or found.startswith("`"):
                 placeholder = f"_quoted_{len(self.quoted)}_"
-                self.quoted[placeholder] = found[1:-1]
+                self.quoted[placeholder] = known[" ".join(name.split())] if name else found[1:-1]
                 return placeholder
             return {"=": "==", "≤": "<=", "≥": ">="}.get(found, found)
 
-        return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]+`|[<>=!]=|[=≤≥]", replace, self.text)
+        known = {" ".join(name.split()): name for name in self.names}
+        longest = sorted(known, key=len, reverse=True)
+        bare = "|".join(name_pattern(name) for name in longest) or "(?!)"
+        other = r"'[^']*'|\"[^\"]*\"|`[^`]+`|[<>=!]=|[=≤≥]"
+        # A word is taken as a whole, so that no name begins within it.
+        return re.sub(rf"(?P<name>{bare})|{other}|\w+", replace, self.text)
 
     def quote(self, node: ast.AST) -> str:
         """Return the part of the text that a node stands for."""
@@ -416,6 +430,21 @@ class ConstraintParser:
             self.refuse(self.quote(node), "values: text between quotes, numbers, True, False, None")
         assert isinstance(node, ast.Constant)
         return node.value
+
+
+def stands_bare(name: str) -> bool:
+    """Tell whether a name that is no single word may stand in a constraint without backticks.
+
+    >>> stands_bare("Temp (C)"), stands_bare("x"), stands_bare("2.5"), stands_bare("<=")
+    (True, False, False, False)
+    """
+    return not name.isidentifier() and re.search(r"[^\W\d_]", name) is not None
+
+
+def name_pattern(name: str) -> str:
+    """Return the pattern of a name in a text; no letter or digit continues it."""
+    words = r"\s+".join(re.escape(word) for word in name.split())
+    return words + (r"(?!\w)" if name[-1].isalnum() or name[-1] == "_" else "")
 
 
 def is_choice(node: ast.expr) -> bool:

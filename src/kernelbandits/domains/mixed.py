@@ -100,7 +100,8 @@ class MixedBox:
         object.__setattr__(self, "variables", read)
         object.__setattr__(self, "names", tuple(given if named else self.names))
         self._check_variables()
-        constraints = as_constraints("MixedBox", self.constraints)
+        labels = self.names or tuple(f"x{number}" for number in range(1, len(read) + 1))
+        constraints = as_constraints("MixedBox", self.constraints, labels)
         object.__setattr__(self, "constraints", constraints)
         if constraints:
             check_sides("MixedBox", self)

@@ -152,7 +152,7 @@ class Points(Place):
     def describe(self) -> str:
         """Return the space in words: heat: 20 to 90; acid: citric, acetic; with all constraints."""
         variables = [f"{name}: {describe_variable(one)}" for name, one in self.columns.items()]
-        rules = [f"with {one}" for one in self.body["constraints"]]
+        rules = [f"with {describe_constraint(one)}" for one in self.body["constraints"]]
         return "; ".join([*variables, *rules])
 
     def introduce(self) -> str:
@@ -196,7 +196,7 @@ class Points(Place):
     def sheets(self) -> list[tuple[str, list[str], list[Sequence[Any]]]]:
         """Return a sheet of the variables with their values, and the constraints."""
         rows = [(name, describe_variable(variable)) for name, variable in self.columns.items()]
-        rules = [("constraint", text) for text in self.body["constraints"]]
+        rules = [("constraint", describe_constraint(one)) for one in self.body["constraints"]]
         return [("space", ["variable", "values"], [*rows, *rules])]
 
     # ------------------------------------------------------------------ geometry
@@ -485,6 +485,11 @@ def describe_variable(variable: Variable) -> str:
     step = f", step {known['step']:g}" if known.get("step") is not None else ""
     digits = f", {known['digits']} digits" if known.get("digits") is not None else ""
     return f"{known['low']:g} to {known['high']:g}{scale}{step}{digits}"
+
+
+def describe_constraint(text: str) -> str:
+    """Return a constraint as a person writes it who knows the names: without backticks."""
+    return text.replace("`", "")
 
 
 def texts_of(value: Any) -> tuple[str, ...]:

@@ -388,7 +388,7 @@ def print_study(console: Console, created: Mapping[str, Any], place: str, begun:
 def print_space(console: Console, created: Mapping[str, Any], done: str) -> None:
     """Print the variables and constraints, one line for each."""
     from kernelbandits.domains import MixedBox
-    from kernelbandits.study.points import describe_variable
+    from kernelbandits.study.points import describe_constraint, describe_variable
 
     space = MixedBox.from_dict(created["space"])
     size = format_count(space.sides, "variable")
@@ -397,4 +397,4 @@ def print_space(console: Console, created: Mapping[str, Any], done: str) -> None
     for name, variable in zip(space.names, space.variables, strict=True):
         print_line(console, f"  {cell(name)}: {cell(describe_variable(variable))}")
     for one in created["space"]["constraints"]:
-        print_line(console, f"  with {cell(one)}")
+        print_line(console, f"  with {cell(describe_constraint(one))}")
