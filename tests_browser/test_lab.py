@@ -206,8 +206,10 @@ def look_closer(page) -> None:
 def test_ranges(server, open_page):
     page, server.name = open_page(errors=("422",)), "brew"
     page.goto(f"{server.address}/new")
-    fill_variable(page, 0, "heat", "real", "20:90")
-    fill_variable(page, 1, "acid", "choice", "citric, acetic")
+    for part, text in (("name", "heat"), ("low", "20"), ("high", "90")):
+        page.locator(f"[name=number-{part}]").first.fill(text)
+    page.locator("[name=choice-name]").first.fill("acid")
+    page.locator("[name=choice-values]").first.fill("citric, acetic")
     page.fill("#constraints", "not (acid == 'acetic' and heat > 60")
     form = page.locator("form[action='/new/ranges']")
     form.locator("[name=name]").fill(server.name)
@@ -227,12 +229,6 @@ def test_ranges(server, open_page):
     keep(page, "space")
     page.goto(server.address)
     keep(page, "home")
-
-
-def fill_variable(page, line: int, name: str, kind: str, values: str) -> None:
-    page.locator("[name=variable-name]").nth(line).fill(name)
-    page.locator("[name=variable-kind]").nth(line).select_option(kind)
-    page.locator("[name=variable-values]").nth(line).fill(values)
 
 
 def test_several_results_and_a_refused_one(server, open_page):

@@ -97,16 +97,22 @@ def test_a_wrong_table_is_refused_with_its_place(page, table, said):
 def test_ranges_become_a_study(page):
     browser = page.browser()
     lines = {
-        "variable-name": ["heat", "acid", ""],
-        "variable-kind": ["real", "choice", "real"],
-        "variable-values": ["20:90", "citric, acetic", ""],
+        "number-name": ["heat", ""],
+        "number-unit": ["", ""],
+        "number-kind": ["real", "real"],
+        "number-low": ["20", ""],
+        "number-high": ["90", ""],
+        "number-step": ["", ""],
+        "choice-name": "acid",
+        "choice-kind": "choice",
+        "choice-values": "citric, acetic",
         "constraints": "not (acid == 'acetic' and heat > 60)",
         "name": "brew",
         "target": "yield",
         "direction": "minimize",
     }
-    wrong = browser.send("/new", "/new/ranges", 422, **lines | {"variable-values": ["20", "", ""]})
-    assert "acid" in wrong.text
+    wrong = browser.send("/new", "/new/ranges", 422, **lines | {"number-high": ["", ""]})
+    assert "needs a number in the field 'to', got ''" in text_of(wrong.text)
     browser.send("/new", "/new/ranges", **lines)
     study = study_of(page, "brew")
     assert study.space.names == ("heat", "acid")
@@ -635,9 +641,7 @@ def test_candidates_that_are_added_twice_by_one_form_are_added_once(page):
 def test_two_results_of_ranges(page):
     browser = page.browser()
     fields = {
-        "variable-name": "heat",
-        "variable-kind": "real",
-        "variable-values": "20:90",
+        **LINE,
         "name": "brew",
         "target": "yield",
         "more-target": "cost",
@@ -703,7 +707,7 @@ WANTED = [
     {"name": "haze", "direction": "minimize", "weight": 2.0},
     {"name": "pH", "direction": "aim", "aim": 7.0, "low": 5.0, "high": 9.0, "limit": 1.5},
 ]
-LINE = {"variable-name": "heat", "variable-kind": "real", "variable-values": "20:90"}
+LINE = {"number-name": "heat", "number-kind": "real", "number-low": "20", "number-high": "90"}
 
 
 def test_weights_limits_and_values_to_be_met_are_entered(page):

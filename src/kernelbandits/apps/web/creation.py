@@ -9,11 +9,17 @@ from itertools import zip_longest
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.apps.web.inputs import drop_missing, read_optional_number, read_setting
+from kernelbandits.apps.web.inputs import (
+    drop_missing,
+    read_number,
+    read_optional_number,
+    read_setting,
+)
 from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.visitors import SubmittedForm
-from kernelbandits.domains import MixedBox
+from kernelbandits.domains import Forbidden, LinearConstraint, MixedBox
+from kernelbandits.domains.entries import ANY, parse_choices
 from kernelbandits.domains.space_files import remark_recipe, space_from_file
 from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
@@ -61,12 +67,6 @@ FREE_LINES = 2
 """Empty lines for further targets on a form that has none; "Check again" brings another."""
 OFFERED = settings_of(PAGE)
 """Settings that the page has fields for."""
-VARIABLE_TYPES = {
-    "real": "number",
-    "integer": "whole number",
-    "choice": "choice",
-    "ordered": "choice with an order",
-}
 
 
 # ---------------------------------------------------------------------- settings of both forms
@@ -422,48 +422,165 @@ def create_from_table(library: Library, upload: Upload, preview: Preview) -> tup
 
 
 @dataclass(frozen=True)
-class VariableLine:
-    """A line of the form of ranges, as it was typed."""
+class NumberLine:
+    """A line of the form of ranges about a number, as it was typed."""
 
     name: str = ""
+    unit: str = ""
     kind: str = "real"
+    """One of NUMBER_KINDS."""
+    low: str = ""
+    high: str = ""
+    step: str = ""
+    part: bool = False
+    """Whether it is a part of the sum that is given."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.name or self.low or self.high or self.step)
+
+    @property
+    def title(self) -> str:
+        """The name of the variable, with its unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def describe(self) -> dict[str, Any]:
+        """Return the range as a space file has it."""
+        checks.needs(bool(self.name), "a range", "a name", f"{self.low} to {self.high}")
+        owner = f"variable {self.title!r}"
+        checks.one_of(owner, "type", self.kind, NUMBER_KINDS)
+        ends = {"low": self.low, "high": self.high}
+        for word, text in zip(("from", "to"), ends.values(), strict=True):
+            checks.needs(bool(text), owner, f"a number in the field {word!r}", text)
+        whole = self.kind == "integer"
+        numbers: dict[str, Any] = {key: self._read(key, text, whole) for key, text in ends.items()}
+        if self.step.casefold() == ANY:
+            numbers["step"] = ANY
+        elif self.step:
+            numbers["step"] = self._read("step", self.step, whole)
+        scale = {"log": True} if self.kind == "log" else {}
+        return {"type": "integer" if whole else "real", **numbers, **scale}
+
+    def _read(self, part: str, text: str, whole: bool) -> float:
+        word = {"low": "from", "high": "to"}.get(part, part)
+        number = read_number(f"{word!r} of {self.title!r}", text)
+        return int(number) if whole and number.is_integer() else number
+
+
+@dataclass(frozen=True)
+class ChoiceLine:
+    """A line of the form of ranges about a choice, as it was typed."""
+
+    name: str = ""
+    kind: str = "choice"
     values: str = ""
 
+    def describe(self) -> str:
+        """Return the choice as a space file has it."""
+        checks.needs(bool(self.name), "a choice", "a name", self.values)
+        checks.one_of(f"variable {self.name!r}", "type", self.kind, CHOICE_KINDS)
+        return f"{self.kind} {self.values}"
 
-EMPTY = tuple(VariableLine(kind=kind) for kind in ("real", "real", "choice", "integer"))
-"""Lines for variables on an empty form."""
+    @property
+    def options(self) -> list[str]:
+        """Its values for the menus of what must not be together: acid = citric."""
+        texts = [text.strip() for text in self.values.split(",")]
+        return [f"{self.name}{IS}{text}" for text in texts if self.name and text]
+
+
+NUMBER_KINDS = {"real": "number", "log": "number, log scale", "integer": "whole number"}
+CHOICE_KINDS = {"choice": "without an order", "ordered": "in this order"}
+SUMS = {"100": "100 %", "1": "1"}
+"""What the parts that are ticked may sum to."""
+IS = " = "
+MORE_NUMBERS, MORE_CHOICES, PAIRS = 4, 2, 2
+"""Empty lines of an empty form; "More lines" brings as many again."""
 
 
 @dataclass(frozen=True)
 class Ranges:
     """The form of ranges."""
 
-    lines: Sequence[VariableLine]
+    numbers: Sequence[NumberLine]
+    choices: Sequence[ChoiceLine]
+    pairs: Sequence[tuple[str, str]]
+    """Two values of choices, of which only one may be taken: ("acid = citric", "salt = NaI")."""
+    total: str
     constraints: str
     aims: Aims
-    types: dict[str, str]
 
     @classmethod
     def of(cls, form: SubmittedForm | None, fixed: str | None = None) -> Ranges:
         if form is None:
-            return cls(EMPTY, "", Aims(name=fixed or ""), VARIABLE_TYPES)
-        parts = [form.texts(f"variable-{part}") for part in ("name", "kind", "values")]
-        lines = [VariableLine(*line) for line in zip(*parts, strict=False)]
-        more = EMPTY if form.text("action") == "more" else ()
-        return cls([*lines, *more], form.text("constraints"), Aims.of(form), VARIABLE_TYPES)
+            return cls([], [], [], "100", "", Aims(name=fixed or "")).with_more_lines()
+        texts = ("name", "unit", "kind", "low", "high", "step")
+        typed = zip_longest(*(form.texts(f"number-{part}") for part in texts), fillvalue="")
+        numbers = [
+            NumberLine(**dict(zip(texts, line, strict=True)), part=form.has(f"part-{i}"))
+            for i, line in enumerate(typed)
+        ]
+        parts = (form.texts(f"choice-{part}") for part in ("name", "kind", "values"))
+        choices = [ChoiceLine(*line) for line in zip_longest(*parts, fillvalue="")]
+        pairs = zip_longest(form.texts("pair-one"), form.texts("pair-other"), fillvalue="")
+        aims, total = Aims.of(form), form.text("total", "100")
+        found = cls(numbers, choices, [*pairs], total, form.text("constraints"), aims)
+        return found.with_more_lines() if form.text("action") == "more" else found
+
+    def with_more_lines(self) -> Ranges:
+        return replace(
+            self,
+            numbers=[*self.numbers, *[NumberLine()] * MORE_NUMBERS],
+            choices=[*self.choices, *[ChoiceLine()] * MORE_CHOICES],
+            pairs=[*self.pairs, *[("", "")] * PAIRS],
+        )
+
+    @property
+    def options(self) -> list[str]:
+        """All values of choices, for the menus of what must not be together."""
+        return [option for line in self.choices for option in line.options]
 
     def space(self) -> tuple[MixedBox, list[str]]:
         """Return the space that the lines describe, and remarks; empty lines do not count."""
-        filled = [one for one in self.lines if one.name or one.values]
-        checks.needs(bool(filled), "a new study", "at least one variable", "none")
-        names = [one.name for one in filled]
-        for one in filled:
-            checks.needs(bool(one.name), "a variable", "a name", one.values)
-            checks.one_of(f"variable {one.name!r}", "type", one.kind, VARIABLE_TYPES)
-            again = names.count(one.name) == 1
-            checks.needs(again, "a new study", "a name of its own for each variable", one.name)
-        variables = {one.name: f"{one.kind} {one.values}" for one in filled}
-        rules = [line.strip() for line in self.constraints.splitlines() if line.strip()]
-        described = {"variables": variables, "constraints": rules}
-        space = space_from_file(described, steps=True)
-        return space, remark_recipe(described, space)
+        numbers = [one for one in self.numbers if not one.is_empty]
+        choices = [one for one in self.choices if one.name or one.values]
+        names = [*(one.title for one in numbers), *(one.name for one in choices)]
+        checks.needs(bool(names), "a new study", "at least one variable", "none")
+        entries = [*(one.describe() for one in numbers), *(one.describe() for one in choices)]
+        for name in names:
+            again = names.count(name) == 1
+            checks.needs(again, "a new study", "a name of its own for each variable", name)
+        typed = [line.strip() for line in self.constraints.splitlines() if line.strip()]
+        rules = [*self._sum([one.title for one in numbers if one.part]), *typed]
+        variables = dict(zip(names, entries, strict=True))
+        recipe = {"variables": variables, "constraints": [*rules, *self._forbidden()]}
+        space = space_from_file(recipe, steps=True)
+        return space, remark_recipe(recipe, space)
+
+    def _sum(self, parts: Sequence[str]) -> list[LinearConstraint]:
+        """Return that the parts which are ticked sum to the total."""
+        if not parts:
+            return []
+        checks.one_of("a sum", "total", self.total, SUMS)
+        checks.needs(len(parts) > 1, "a sum", "at least two parts that are ticked", parts[0])
+        return [LinearConstraint(dict.fromkeys(parts, 1.0), "==", float(self.total))]
+
+    def _forbidden(self) -> list[Forbidden]:
+        """Return the pairs of values that must not be together."""
+        found = []
+        for pair in self.pairs:
+            if not any(pair):
+                continue
+            owner = "what must not be together"
+            checks.needs(all(pair), owner, "two values, one in each menu", next(filter(None, pair)))
+            named = dict(self._read_value(owner, text) for text in pair)
+            checks.needs(len(named) == 2, owner, "values of two different choices", pair[0])
+            found.append(Forbidden(named))
+        return found
+
+    def _read_value(self, owner: str, option: str) -> tuple[str, Any]:
+        """Return the name and the value that an option of the menus stands for."""
+        for line in self.choices:
+            if option in line.options:
+                values = parse_choices(line.values)
+                return line.name, values[line.options.index(option)]
+        raise ValueError(f"{owner} needs values of the choices above, got {option!r}")

@@ -18,8 +18,15 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 
 from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import Visitor
+from kernelbandits.apps.web.creation import (
+    CHOICE_KINDS,
+    NUMBER_KINDS,
+    SCALES,
+    SUMS,
+    Ranges,
+    preview_table,
+)
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
-from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
 from kernelbandits.apps.web.figures import MAP, FigureName, drawing_lock
 from kernelbandits.apps.web.inputs import field_attributes
 from kernelbandits.apps.web.lab import (
@@ -213,6 +220,9 @@ def show_new(
         "new.html",
         status,
         ranges=shown,
+        number_kinds=NUMBER_KINDS,
+        choice_kinds=CHOICE_KINDS,
+        sums=SUMS,
         fixed=fixed,
         problem=problem,
         table_problem=table_problem,

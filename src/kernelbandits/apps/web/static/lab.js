@@ -304,6 +304,19 @@ function acceptFiles(area) {
   });
 }
 
+// ---------------------------------------------------------------- recipes
+
+// The menus of what must not be together have the values of the choices that are typed above them.
+function offerPairs(form) {
+  const texts = (name) => [...form.querySelectorAll(`[name=${name}]`)].map((field) => field.value.trim());
+  const values = texts("choice-values").map((line) => line.split(",").map((text) => text.trim()).filter(Boolean));
+  const options = texts("choice-name").flatMap((name, i) => (name ? values[i].map((text) => `${name} = ${text}`) : []));
+  for (const menu of form.querySelectorAll("[data-pairs]")) {
+    const chosen = menu.value;
+    menu.replaceChildren(menu.options[0], ...options.map((text) => new Option(text, text, text === chosen, text === chosen)));
+  }
+}
+
 // ---------------------------------------------------------------- start
 
 if (document.body.dataset.news) follow(document.body);
@@ -313,6 +326,7 @@ document.querySelectorAll("[data-print]").forEach((button) => button.addEventLis
 if (document.body.dataset.answered) forgetTyped(document.body.dataset.answered);
 restoreTyped(document);
 document.addEventListener("input", (event) => {
+  if (event.target.name?.startsWith("choice-")) offerPairs(event.target.form);
   if (event.target.form?.elements.key) keepTyped(event.target.form);
 });
 document.addEventListener("submit", send);
