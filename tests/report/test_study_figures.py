@@ -972,9 +972,34 @@ def test_the_methods_paragraph_names_the_rule_that_chose(tmp_path):
     study.change(policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0})
     tell_suggestions(study, 2)
     both = describe_methods(study, study.status())
-    assert "selected by the policy auto and simple-ucb" in both
-    assert "came from the policy auto or simple-ucb" in both
-    assert "knowledge gradient" not in both
+    by = "by Bayesian optimisation with a Gaussian process model and the policy simple-ucb ("
+    assert by in both
+    assert "2 came from the policy simple-ucb" in both
+    assert "came from the online knowledge gradient" in both
+
+
+def test_the_methods_paragraph_says_only_what_was_done(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).random((20, 2)), columns=["a", "b"])
+    study = kb.Study.create(str(tmp_path / "a.db"), table, target="yield")
+    planned = describe_methods(study, study.status())
+    assert "are planned; nothing has been measured yet" in planned
+    assert "settings" not in planned
+    tell_suggestions(study, 2)
+    designed = describe_methods(study, study.status())
+    assert "were chosen from an initial design, and their results" in designed
+    assert "optimisation" not in designed
+    study.tell(row=3, value=0.2)
+    both = describe_methods(study, study.status())
+    assert "were chosen by hand and from an initial design" in both
+    tell_suggestions(study, 4)
+    study.change(policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0})
+    study.change(policy="auto")
+    study.add(pd.DataFrame({"a": [0.5], "b": [0.5]}))
+    study.forbid(row=[18, 19])
+    mixed = describe_methods(study, study.status())
+    assert "were selected in part by Bayesian optimisation with a Gaussian process model (" in mixed
+    assert "simple-ucb" not in mixed, "it has chosen nothing"
+    assert "1 of the rows was added during the study; 2 rows were not allowed at the end" in mixed
 
 
 def test_the_methods_paragraph_of_a_space_counts_its_initial_design(tmp_path):

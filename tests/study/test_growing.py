@@ -319,3 +319,44 @@ def test_a_list_of_studies_has_the_rows_of_now(lab, where):
     lab.undo()
     lab.tell(x={"Cs": 0.123, "solvent": "DMF", "T": 100}, value=0.5)
     assert rows() == [len(FIRST)]
+
+
+@pytest.mark.parametrize("given", [None, "yes"])
+def test_an_export_makes_a_study_with_the_same_rows_allowed(tmp_path, given):
+    table = FIRST if given is None else FIRST.assign(allowed=given)
+    roles = {} if given is None else {"allowed": "allowed"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        lab = kb.Study.create(tmp_path / "a.db", table, target="stability", label="sample", **roles)
+        lab.forbid(label=["A1", "A4"], reason="no precursor")
+        lab.export(tmp_path / "a.xlsx")
+        again = kb.Study.create(
+            tmp_path / "b.db", tmp_path / "a.xlsx", target="stability", label="sample"
+        )
+    assert again.candidates.chosen == lab.candidates.chosen
+    assert again.candidates.allowed_rows.tolist() == [i not in (1, 4) for i in range(8)]
+    said = again.candidates.notices
+    assert any("2 rows with no will not be suggested" in one for one in said)
+
+
+def test_a_column_of_other_words_that_is_called_allowed_describes_candidates(tmp_path):
+    table = FIRST.assign(allowed=["yes", "maybe"] * 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        lab = kb.Study.create(tmp_path / "a.db", table, target="stability")
+    assert "allowed" in lab.candidates.chosen
+
+
+def test_the_first_trials_have_no_estimates_in_units_of_the_model(tmp_path):
+    lab = kb.Study.create(tmp_path / "a.db", FIRST[["Cs"]], target="y", seed=1)
+    for one in lab.ask(2):
+        lab.tell(one.trial, 1000.0 + one.trial)
+    [third] = lab.ask()
+    trials = lab.to_dataframe()
+    assert trials["mean"].isna().tolist() == [True, True, False]
+    assert trials["sd"].isna().tolist() == [True, True, False]
+    assert abs(trials["mean"][2] - 1001.5) < 100
+    assert third.trial == 3
+    known = kb.Study.create(tmp_path / "b.db", FIRST[["Cs"]], centre=0.0, spread=1.0)
+    known.ask()
+    assert known.to_dataframe()["mean"].notna().all()

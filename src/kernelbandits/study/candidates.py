@@ -48,7 +48,14 @@ from kernelbandits.tables.cells import canonical_texts, parse_typed, text_of, tr
 from kernelbandits.tables.descriptors import Descriptors, describing_sheet, read_descriptors
 from kernelbandits.tables.headers import find_column
 from kernelbandits.tables.packing import count_packed, pack_rows, unpack_rows
-from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
+from kernelbandits.tables.roles import (
+    ALLOWED,
+    Notices,
+    Roles,
+    check_roles,
+    find_roles,
+    remark_table,
+)
 from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
 from kernelbandits.tables.sources import array_table, read_table
 from kernelbandits.tables.table import (
@@ -537,13 +544,22 @@ class Candidates(Place):
 
     def sheets(self) -> list[tuple[str, list[str], list[Sequence[Any]]]]:
         """Return the whole table and all descriptors, from which the study can be created again."""
-        tables: dict[str, Mapping[str, Sequence[Any]]] = {SHEET: self.lists}
+        tables: dict[str, Mapping[str, Sequence[Any]]] = {SHEET: self.lists | self._list_allowed()}
         for name, found in self.descriptors.items():
             tables[describing_sheet(name)] = {name: found.values, **found.columns}
         return [
             (sheet, list(columns), [*zip(*columns.values(), strict=True)])
             for sheet, columns in tables.items()
         ]
+
+    def _list_allowed(self) -> dict[str, list[Any]]:
+        """Return the column that says which rows are allowed now; none where all are."""
+        if self.allowed is None and self.allowed_rows.all():
+            return {}
+        name = self.allowed or ALLOWED
+        while name != self.allowed and name in self.columns:
+            name = f"{name} (row)"
+        return {name: ["yes" if allowed else "no" for allowed in self.allowed_rows.tolist()]}
 
     # ------------------------------------------------------------------ events
 

@@ -35,7 +35,7 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
 
     names = name_in_export([*candidates.labels, *candidates.chosen])
     rows = [
-        trial_row(trial, candidates, trial.scale(state.settings))
+        trial_row(trial, candidates, trial.scale(state.settings), trial.has_units(state.settings))
         for _, trial in sorted(state.trials.items())
     ]
     named = [*candidates.row_columns, *names.values()]
@@ -105,11 +105,11 @@ def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     }
 
 
-def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
+def trial_row(trial: Trial, candidates: Place, scale: Scale, has_units: bool) -> list[Any]:
     note = trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
-    mean = scale.estimate(note["mean"]) if "mean" in note else None
-    sd = scale.length(note["sd"]) if "sd" in note else None
+    mean = scale.estimate(note["mean"]) if has_units and "mean" in note else None
+    sd = scale.length(note["sd"]) if has_units and "sd" in note else None
     noted = [note.get("weight"), note.get("width"), mean, sd]
     return [
         trial.number,

@@ -10,7 +10,14 @@ from typing import Any
 from kernelbandits.storage import Damaged, Event
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.targets import Range, combine, combine_errors, find_ranges
-from kernelbandits.study.units import FIRST, Scale, are_equal, first_results, fit_scale
+from kernelbandits.study.units import (
+    FIRST,
+    UNSCALED,
+    Scale,
+    are_equal,
+    first_results,
+    fit_scale,
+)
 
 RESULTS = ("told", "failed")
 CHANGES = ("added", "forbidden", "allowed")
@@ -61,8 +68,15 @@ class Trial:
 
     def scale(self, settings: Settings) -> Scale:
         """Return the units of its note."""
-        centre, spread = self.asked.body["scale"] if self.asked else (0.0, 1.0)
+        centre, spread = self.asked.body["scale"] if self.asked else UNSCALED
         return Scale(centre, spread, settings.sign, settings.limits_seen)
+
+    def has_units(self, settings: Settings) -> bool:
+        """Tell whether the units of its note are known: by results, or because they were given."""
+        if self.asked is None or self.asked.body["greedy"] is not None:
+            return True
+        bare = [*UNSCALED]
+        return self.asked.body["scale"] != bare or [settings.centre, settings.spread] == bare
 
     @property
     def asked_row(self) -> int:
@@ -138,7 +152,7 @@ class State:
     """Whether settings were changed when there were results already."""
     salvaged: bool = False
     """Whether the log was salvaged, and events are missing."""
-    scaled: tuple[float, float] = (0.0, 1.0)
+    scaled: tuple[float, float] = UNSCALED
     """Centre and spread as stored."""
     settled_version: int | None = None
     """The version at which centre and spread were last found to be settled."""

@@ -13,6 +13,8 @@ from kernelbandits.checks import LARGEST_REWARD
 
 FIRST = 5
 """Results by which centre and spread are set where they were not given."""
+UNSCALED = (0.0, 1.0)
+"""Centre and spread while there are no results, and none were given."""
 LEAST_SPREAD = 1e-100
 LEAST_REWARD = 1e-150
 """Squares of smaller numbers are not exact: they count as 0."""
@@ -95,7 +97,7 @@ def fit_scale(first: Sequence[float]) -> tuple[float, float]:
     If all of them are equal, their spread is unknown: their size is used, or 1 if they are zero.
     """
     if not first:
-        return 0.0, 1.0
+        return UNSCALED
     # Divided first, and the deviations relative to the largest, so that sums and squares of values
     # up to the largest allowed do not overflow.
     centre = math.fsum(value / len(first) for value in first)

@@ -45,6 +45,8 @@ from kernelbandits.tables.table import (
     row_place,
 )
 
+ALLOWED = "allowed"
+"""The column by which an export says which rows are allowed."""
 SHOWN = 3
 """How many values of a column a notice shows."""
 ALIKE = 0.7
@@ -109,12 +111,14 @@ def find_roles(
 
     described: columns of text of whose values more is known than their names.
     """
+    named = [] if columns is None else find_named(table, columns, notices)
+    targets = [] if target is None else [target] if isinstance(target, str) else [*target]
+    if allowed is None:
+        allowed = find_exported(table, {*named, *targets, cost, label}, notices)
     price, permit, naming = (
         find_role(table, wanted, what, notices)
         for wanted, what in ((cost, "cost"), (allowed, "allowed"), (label, "the label"))
     )
-    named = [] if columns is None else find_named(table, columns, notices)
-    targets = [] if target is None else [target] if isinstance(target, str) else [*target]
     taken = [*named, price, permit, naming]
     results = [find_target(table, one, taken, notices) for one in targets]
     own = permit is None or permit not in {*named, price}
@@ -137,6 +141,21 @@ def find_roles(
             if name != naming:
                 notices.append(f"column {name!r} names the rows: results can be told by it")
     return Roles(tuple(chosen), price, permit, labels, naming)
+
+
+def find_exported(table: Table, taken: Collection[str | None], notices: Notices) -> str | None:
+    """Return the column by which an export says which rows are allowed, if the table has it."""
+    if ALLOWED not in table.columns or ALLOWED in taken:
+        return None
+    words = [truth(word) for word in column_texts(table, ALLOWED)]
+    forbidden = words.count(False)
+    if None in words or forbidden in (0, len(words)):
+        return None
+    notices.append(
+        f"column {ALLOWED!r} says yes or no: {format_count(forbidden, 'row')} with no will not be "
+        "suggested; to describe candidates by it, name it among the columns"
+    )
+    return ALLOWED
 
 
 def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> str | None:

@@ -300,6 +300,9 @@ def explanation_rows(explained: Explained) -> tuple[str, list[tuple[str, str]]]:
         "index": explained.index,
         "best estimate then": explained.greedy_mean,
     }
+    if not explained.results:
+        # Before the first result the model has no units.
+        numbers = {"exploration weight": explained.weight}
     rows = [(name, format_number(value)) for name, value in numbers.items() if value is not None]
     shares = {"probability of being the best": explained.chance}
     rows += [(name, format_share(value)) for name, value in shares.items() if value is not None]

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from kernelbandits.study import Status, Study
 
 PAPER = "Hu, He, Sutherland. Efficient kernelized bandit algorithms via exploration distributions."
-HAND = "by hand"
+HAND, DESIGN = "by hand", "design"
+POLICY = "policy "
+"""Begins the key of choices of a policy other than auto, and ends in its name."""
 FITTED = (
     "averaged over several sets of hyperparameters fitted to the results by marginal likelihood"
 )
 RULES = {
-    "design": "belonged to an initial design",
+    DESIGN: "belonged to an initial design",
     "drawn": "were drawn at random from those without a result, as one in five is",
     "alone": "were measured again because they led all others by a single result",
     "draw_chance": "were drawn with a probability in proportion to the 20th power of their "
@@ -31,7 +33,6 @@ RULES = {
     f"{FITTED}",
     "gain": "came from the online knowledge gradient, which maximises the estimate plus what a "
     "result is expected to add to the best estimate in the remaining rounds",
-    "policy": "came from the policy {policies}",
     HAND: "came from choices by hand",
 }
 """How a measurement was chosen -> what a paper says of it."""
@@ -46,25 +47,21 @@ def describe_methods(study: Study, status: Status) -> str:
     >>> import tempfile
     >>> import kernelbandits as kb
     >>> study = kb.Study.create(tempfile.mkdtemp() + "/films.db", [[0.0], [1.0]], target="yield")
-    >>> describe_methods(study, study.status()).split(" by ")[0]
-    'Experiments to maximize yield were selected'
+    >>> describe_methods(study, study.status()).split(" (")[0]
+    'Experiments to maximize yield are planned; nothing has been measured yet'
     """
     version = installed_version("kernelbandits")
     listed = " and ".join(f"{one.name} ({one.sentence})" for one in study.targets)
     combined = f"the desirability of {listed}" if study.combined else status.target
     chosen = count_choices(study)
-    if set(chosen) == {HAND}:
-        done = "were chosen by hand, and their results were described by a Gaussian process model"
-    elif status.goal is None:
-        done = f"were selected by the policy {' and '.join(policies_of(study))}"
-    else:
-        done = "were selected by Bayesian optimisation with a Gaussian process model"
     sentences = [
-        f"Experiments to {status.direction} {combined} {done} (kernelbandits {version})",
+        f"Experiments to {status.direction} {combined} {describe_selection(chosen)} "
+        f"(kernelbandits {version})",
         study.candidates.introduce_in_methods(),
+        *describe_changes(study, status),
         *([describe_counts(status)] if chosen else []),
-        *([describe_choices(study, chosen)] if set(chosen) - {HAND} else []),
-        describe_settings(study, status),
+        *([describe_choices(chosen)] if set(chosen) - {HAND} else []),
+        *([describe_settings(study, status)] if set(chosen) - {HAND} else []),
     ]
     best = status.best
     if best is not None and not best.early:
@@ -78,39 +75,72 @@ def describe_methods(study: Study, status: Status) -> str:
     return ". ".join(sentences) + "."
 
 
+def describe_selection(chosen: Counter[str]) -> str:
+    """Say by what the measurements were selected; only what has chosen one is named."""
+    if not chosen:
+        return "are planned; nothing has been measured yet"
+    policies = [rule for rule in chosen if rule.startswith(POLICY)]
+    by_model = set(chosen) - {HAND, DESIGN, *policies}
+    methods = ["Bayesian optimisation with a Gaussian process model"] if by_model else []
+    methods += [f"the {one}" for one in policies]
+    if methods:
+        return f"were selected {'in part ' if chosen[HAND] else ''}by {' and '.join(methods)}"
+    where = {HAND: "by hand", DESIGN: "from an initial design"}
+    ways = " and ".join(words for rule, words in where.items() if chosen[rule])
+    return f"were chosen {ways}, and their results were described by a Gaussian process model"
+
+
 def count_choices(study: Study) -> Counter[str]:
     """Count the measurements by how they were chosen, as it was noted when they were."""
     trials = study.to_dataframe()
-    asked = {event.trial: event for event in study.history() if event.kind == "asked"}
-    measured = trials["trial"][trials["state"].isin(MEASURED)]
-    only_auto = policies_of(study) == ["auto"]
-    return Counter(how_chosen(asked.get(number), only_auto) for number in measured)
+    measured = {*trials["trial"][trials["state"].isin(MEASURED)].tolist()}
+    policy, ways = "", dict[int, str]()
+    for event in standing_events(study):
+        if event.kind in ("created", "settings") and "settings" in event.body:
+            policy = event.body["settings"]["policy"]
+        elif event.kind == "asked" and event.trial is not None:
+            ways[event.trial] = how_chosen(event, policy)
+    return Counter(ways.get(number, HAND) for number in sorted(measured))
 
 
-def policies_of(study: Study) -> list[str]:
-    """Return the policies that the study had, one after the other."""
-    bodies = [event.body for event in study.history() if event.kind in ("created", "settings")]
-    return list(dict.fromkeys(body["settings"]["policy"] for body in bodies if "settings" in body))
+def standing_events(study: Study) -> list[Event]:
+    """Return the events of a study without those that were undone."""
+    events = study.history()
+    undone = {event.body["of"] for event in events if event.kind == "undone"}
+    return [event for event in events if event.seq not in undone]
 
 
-def how_chosen(asked: Event | None, only_auto: bool) -> str:
-    """Return the key in `RULES` of a measurement, from the note of its ask."""
-    if asked is None:
-        return HAND
+def how_chosen(asked: Event, policy: str) -> str:
+    """Return how a measurement was chosen: a key in `RULES`, or the policy of that time."""
     note = asked.body.get("note", {})
     if note.get("first"):
-        return "design"
+        return DESIGN
     # Other policies write the same words into their notes and mean rules of their own by them.
-    rules = ("drawn", "alone", "draw_chance", "improvement", "gain") if only_auto else ()
-    rule = next((rule for rule in rules if rule in note), "policy")
+    rules = ("drawn", "alone", "draw_chance", "improvement", "gain") if policy == "auto" else ()
+    rule = next((rule for rule in rules if rule in note), f"{POLICY}{policy}")
     priced = "cost" in note and f"{rule} for its cost" in RULES
     return f"{rule} for its cost" if priced else rule
 
 
-def describe_choices(study: Study, chosen: Counter[str]) -> str:
+def describe_choices(chosen: Counter[str]) -> str:
     """Say how many measurements were chosen in which way."""
-    parts = [f"{chosen[rule]} {words}" for rule, words in RULES.items() if chosen[rule]]
-    return f"Of them, {'; '.join(parts)}".format(policies=" or ".join(policies_of(study)))
+    named = {rule: f"came from the {rule}" for rule in chosen if rule.startswith(POLICY)}
+    known = {**RULES, **named}
+    parts = [f"{chosen[rule]} {words}" for rule, words in known.items() if chosen[rule]]
+    return f"Of them, {'; '.join(parts)}"
+
+
+def describe_changes(study: Study, status: Status) -> list[str]:
+    """Say how many rows were added to the table, and how many may not be measured."""
+    added = [event for event in standing_events(study) if event.kind == "added"]
+    rows = sum(len(next(iter(event.body["columns"].values()))) for event in added)
+    found = [f"{rows} of the rows {'was' if rows == 1 else 'were'} added during the study"]
+    found = found if rows else []
+    forbidden = (status.rows or 0) - (status.allowed or 0)
+    if forbidden:
+        verb = "was" if forbidden == 1 else "were"
+        found.append(f"{format_count(forbidden, 'row')} {verb} not allowed at the end")
+    return ["; ".join(found)] if found else []
 
 
 def describe_settings(study: Study, status: Status) -> str:
