@@ -690,7 +690,7 @@ def test_a_law_without_optimism_is_recorded_and_shown(tmp_path, films):
 def test_a_value_far_from_all_others_is_pointed_out(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
     play(study, films, 10)
-    with pytest.warns(kb.DataNotice, match="830 is far from the other results"):
+    with pytest.warns(kb.DataNotice, match="830 is far from what the other results"):
         study.tell(row=0, value=830.0)
 
 

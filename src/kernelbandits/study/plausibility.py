@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.formatting import format_near
 from kernelbandits.study.events import State, Trial
+from kernelbandits.study.limits import UNLIMITED
 from kernelbandits.study.settings import AUTO, Settings
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
@@ -104,9 +105,16 @@ def remark_errors(told: Sequence[Told], state: State) -> list[str]:
 
 
 def remark_results(
-    before: Remembered, told: Sequence[Told], state: State, place: Place
+    before: Remembered,
+    told: Sequence[Told],
+    state: State,
+    place: Place,
+    expected: Mapping[int, Expected],
 ) -> list[str]:
-    """Return what is worth a word about the results just told, beside those known before."""
+    """Return what is worth a word about the results just told, beside those known before.
+
+    expected: what the model expected of results that nobody had asked for, by trial.
+    """
     remarks: list[str] = []
     for target in state.settings.wanted:
         earlier = list_values(before, target.name)
@@ -116,7 +124,7 @@ def remark_results(
             for trial in (state.trials[one.trial] for one in told if one.accepted)
             if target.name in trial.values and trial.number not in known
         ]
-        remarks += remark_unusual(earlier, fresh, state, place, target.name)
+        remarks += remark_unusual(earlier, fresh, state, place, target.name, expected)
         if not state.settings.combined:
             remarks += remark_equal(earlier, fresh, state.settings)
             remarks += remark_noise(earlier, fresh, state.settings.noise, place)
@@ -129,6 +137,7 @@ def remark_unusual(
     state: State,
     place: Place,
     target: str,
+    expected: Mapping[int, Expected],
 ) -> Iterator[str]:
     """Name values of a target that are far from all others, or from what was expected of them.
 
@@ -144,7 +153,7 @@ def remark_unusual(
     for i in news:
         others = other_values(every, i)
         fresh_of_many = i >= len(earlier) and len(others) >= ENOUGH
-        found = find_slip(every[i], state) if fresh_of_many else None
+        found = find_slip(every[i], state, expected) if fresh_of_many else None
         if found is None and is_unusual(every[i].value, others):
             what = f"the other results ({min(others):g} to {max(others):g})"
             found = what, intended_value(every[i].value, others)
@@ -222,21 +231,25 @@ def move_point(value: float, digits: int) -> float:
     return float(f"{value * 10.0**digits:.12g}")
 
 
-def find_slip(result: Measured, state: State) -> tuple[str, float | None] | None:
+def find_slip(
+    result: Measured, state: State, expected: Mapping[int, Expected]
+) -> tuple[str, float | None] | None:
     """Return what a value is far from, and what was meant, if its decimal point has slipped.
 
     It has if the value fits what was expected of it much better with its decimal point moved. The
-    estimate with which the row was suggested is stored with the ask, so no model is needed. Of
-    several targets it is an estimate of their desirability, and nothing is known.
+    estimate with which a row was suggested is stored with the ask, so no model is needed; of other
+    rows the model was asked. Of several targets it is an estimate of their desirability, and
+    nothing is known.
     """
     if state.settings.combined:
         return None
-    expected = expect_result(state.trials[result.trial], state.settings)
-    meant = None if expected is None else undo_slip(result.value, expected)
-    if expected is None or meant is None:
+    trial, limits = state.trials[result.trial], state.settings.limits_seen
+    known = expected.get(result.trial) or expect_result(trial, state.settings)
+    meant = None if known is None else undo_slip(result.value, known, limits)
+    if known is None or meant is None:
         return None
-    predicted = format_near(expected.mean, expected.sd)
-    what = f"what the other results predicted for it ({predicted}, sd {expected.sd:.2g})"
+    predicted = format_near(known.mean, known.sd)
+    what = f"what the other results predicted for it ({predicted}, sd {known.sd:.2g})"
     return what, meant
 
 
@@ -252,8 +265,12 @@ def expect_result(trial: Trial, settings: Settings) -> Expected | None:
     return Expected(float(scale.estimate(note["mean"])), float(scale.length(sd)))
 
 
-def undo_slip(value: float, expected: Expected) -> float | None:
+def undo_slip(
+    value: float, expected: Expected, limits: tuple[float, float] = UNLIMITED
+) -> float | None:
     """Return the value with its decimal point moved, if that is much more probable; else None.
+
+    A number beyond the limits of the target was not meant.
 
     >>> undo_slip(6.8, Expected(mean=70.0, sd=15.0)), undo_slip(48.0, Expected(70.0, 15.0))
     (68.0, None)
@@ -264,6 +281,8 @@ def undo_slip(value: float, expected: Expected) -> float | None:
     gains: dict[float, float] = {}
     for digits in SHIFTS:
         moved = move_point(value, digits)
+        if not limits[0] <= moved <= limits[1]:
+            continue
         away, left = abs(value - mean) / sd, abs(moved - mean) / sd
         # The difference of the squares, halved, without a square that may overflow.
         gain = (away - left) * (away + left) / 2

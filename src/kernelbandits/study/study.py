@@ -24,6 +24,7 @@ from kernelbandits.study import asks, edits, plausibility, reconciliation, tells
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.calls import Call, make_call, show_key
 from kernelbandits.study.events import State
+from kernelbandits.study.expectations import expect_told
 from kernelbandits.study.growing import list_cells, read_additions, remark_forbidden
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.place import as_list
@@ -547,7 +548,9 @@ class Study:
             state = session.state
             notices += plausibility.remark_errors(told, state)
             told = [tells.with_values(state, one) for one in told]
-            notices += plausibility.remark_results(known, told, state, self.candidates)
+            expected = expect_told(session, told)
+            place = self.candidates
+            notices += plausibility.remark_results(known, told, state, place, expected)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
