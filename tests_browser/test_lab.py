@@ -69,7 +69,7 @@ def tell_first(page) -> str:
     row = int(re.search(r"row (\d+)", card.locator(".number").inner_text())[1])
     typed = str(stability(row))
     card.locator("input[name=value]").fill(typed)
-    card.get_by_role("button", name="Tell").click()
+    card.get_by_role("button", name="Save result").click()
     page.wait_for_selector(f"text={typed} recorded")
     return typed
 
@@ -133,7 +133,7 @@ def test_a_day(server, open_page):
     # A slip of the decimal point is stored with a question, corrected, and the correction undone.
     suggest(page)
     page.fill("#pending input[name=value]", "140")
-    page.click("#pending >> text=Tell")
+    page.click("#pending >> text=Save result")
     page.wait_for_selector("text=is far from")
     keep(page, "slip")
     page.click("#recent a >> nth=0")
@@ -223,7 +223,7 @@ def test_ranges(server, open_page):
     for value in ("0.3", "0.5", "0.4"):
         suggest(page)
         page.fill("#pending input[name=value]", value)
-        page.click("#pending >> text=Tell")
+        page.click("#pending >> text=Save result")
         page.wait_for_selector(f"text={value} recorded")
     assert stored(server)["value"].tolist() == [0.3, 0.5, 0.4]
     keep(page, "space")
@@ -253,7 +253,7 @@ def test_several_results_and_a_refused_one(server, open_page):
     page.goto(f"{server.study}/candidates")
     page.fill("#row", "7")
     page.fill("#value-any", "1,234")
-    page.get_by_role("button", name="Tell").click()
+    page.get_by_role("button", name="Save result").click()
     page.wait_for_selector("text=write 1234 or 1.234")
     assert page.input_value("#value-any") == "1,234"
     assert page.input_value("#row") == "7"
@@ -280,7 +280,7 @@ def test_two_people(server, open_page):
     bob.wait_for_selector("#trial-5 .problem")
     assert bob.input_value("#value-5") == "0.77"
     keep(bob, "faster")
-    bob.click("#trial-5 >> text=Tell")
+    bob.click("#trial-5 >> text=Save result")
     bob.wait_for_selector("text=Somebody was faster")
     keep(bob, "conflict")
     assert (stored(server)["trial"] == 5).sum() == 1

@@ -1009,3 +1009,17 @@ def test_a_correction_to_what_is_stored_changes_nothing(page, films):
     said = text_of(films.follow(answer))
     assert "Nothing was changed: trial 1 already has the result 0.5." in said
     assert len(study.history()) == count
+
+
+def test_the_first_page_answers_in_headlines(page, films):
+    study = study_of(page)
+    study.tell_all([{"row": row, "value": 0.1 * row} for row in range(6)])
+    films.get("/studies/films")
+    status = study.status()
+    wait_until_ready(films, "status")
+    text = films.get("/studies/films")
+    assert f'<p class="best-name">{status.best.name}</p>' in text
+    assert status.best.certainty[1:] in text
+    assert status.stop.headline.rstrip(".") in text
+    assert f'class="light {status.stop.light.replace(" ", "-")}' in text
+    assert text.count("<circle cx=") == 6 + 1, "the results, and the light"

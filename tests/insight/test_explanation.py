@@ -414,7 +414,7 @@ def test_a_sentence_has_all_the_numbers():
     )
     assert (
         f"The highest estimate is that of {format_point(why.highest)} "
-        f"(estimate {why.highest_mean:.4g}, sd {why.highest_sd:.2g}, " in text
+        f"(estimate {why.highest_mean:.4g} ± {why.highest_sd:.2g}, " in text
     )
     assert ("= estimate + weight" in text) == (why.weight is not None)
     assert text.count("\n") == 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbandits as kb
@@ -587,3 +589,38 @@ def test_the_last_suggestion_is_explained_without_learning_all_results_again(tmp
     # A result that came since may not take part.
     study.tell(one.trial, 9.0)
     assert study.explain(one.trial) == again
+
+
+def test_the_stop_light_follows_one_rule(tmp_path):
+    points = pd.DataFrame({"a": np.linspace(0.0, 1.0, 12), "sample": [f"S{i}" for i in range(12)]})
+    study = kb.Study.create(
+        tmp_path / "a.db", points, target="y", columns=["a"], label="sample", noise=0.01
+    )
+    assert study.status().stop.headline == "Go on: there is no result yet."
+    study.tell_all([{"row": i, "value": math.sin(3 * i / 11)} for i in range(0, 6, 2)])
+    early = study.status()
+    assert early.stop.light == "go on"
+    assert "3 results so far" in early.stop.headline
+    assert "too early to say, measured once" in early.best.headline
+    study.tell_all([{"row": i, "value": math.sin(3 * i / 11)} for i in (1, 3, 5, 7, 9, 11)])
+    study.change(tolerance=1.0)
+    done = study.status()
+    assert done.stop.may_stop
+    assert (done.stop.light, done.stop.headline) == ("enough", "Enough: stop with S5.")
+    assert done.best.headline.startswith("S5: ")
+    study.tell(row=8, value=30.0)
+    slip = study.status()
+    assert slip.stop.light == "look"
+    assert slip.stop.headline == "Look: S8 leads by a single result, measure it again."
+    assert slip.best.again
+    assert slip.best.headline.endswith("; measure it again")
+
+
+def test_without_a_tolerance_a_gain_below_the_noise_asks_to_look(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", [[0.0], [0.3], [0.6], [1.0]], target="y", noise=0.5)
+    draw = np.random.default_rng(0).normal
+    for row in range(4):
+        study.tell(row=row, value=[row + 0.5 * draw() for _ in range(12)])
+    stop = study.status().stop
+    assert (stop.light, stop.may_stop) == ("look", None)
+    assert "below the noise of one result" in stop.headline

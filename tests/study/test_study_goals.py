@@ -234,7 +234,7 @@ def test_why_says_the_improvement_that_is_expected(tmp_path):
     [one] = study.ask()
     note = one.note
     assert one.why == (
-        f"Estimate {note['mean']:.4g}, sd {note['sd']:.2g}: measuring it is expected to improve on "
+        f"Estimate {note['mean']:.4g} ± {note['sd']:.2g}: measuring it is expected to improve on "
         f"the best so far (row {best.row}) by {note['improvement']:.2g}. It was drawn with "
         f"probability {format_share(note['draw_chance'])}: the more a row is expected to improve, "
         "the more often it is drawn."

@@ -138,7 +138,7 @@ class Explanation:
         """Describe the point with the highest estimate."""
         if same_point(self.x, self.highest):
             return "It has the highest estimate."
-        estimate = f"estimate {self.highest_mean:.4g}, sd {self.highest_sd:.2g}"
+        estimate = f"estimate {self.highest_mean:.4g} ± {self.highest_sd:.2g}"
         details = f"{estimate}, best with probability {self.highest_chance:.2g}"
         return f"The highest estimate is that of {format_point(self.highest)} ({details})."
 

@@ -148,7 +148,7 @@ class Reasons:
         waiting = ""
         if note.get("pending"):
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
-        estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
+        estimate = f"Estimate {format_estimate(mean, sd)} ± {sd:.2g}{waiting}"
         if "alone" in note:
             return (
                 f"It leads all others by a single result, which may be a slip or luck: it is "
@@ -262,7 +262,7 @@ class Reasons:
         rival, first_rows = self.answers.row(arm), self.driver.first_rows
         if first_rows[rival] == first_rows[row]:
             return f"It has the {self._best_word} estimate."
-        estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
+        estimate = f"estimate {self.answers.mean(arm):.4g} ± {self.answers.sd(arm):.2g}"
         candidate = describe_point(self.answers.candidates.x(rival))
         if self.noun == "point":
             known = f"Of the points known, {candidate} has the {self._best_word} estimate"

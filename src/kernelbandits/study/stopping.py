@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from kernelbandits.formatting import format_share
+from kernelbandits.formatting import format_number, format_share
 from kernelbandits.insight.tolerance import ENOUGH
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Stop
-from kernelbandits.study.words import STANDS_ALONE
+from kernelbandits.study.words import STANDS_ALONE, name_sample
 from kernelbandits.theory import Band
 from kernelbandits.theory.bands import format_rounded_up
 
@@ -20,7 +21,58 @@ TOLERANCE_HINT = "To get a yes or no, say how much you are willing to lose: tole
 """Ends the answer while the study has no tolerance. The command line writes its own."""
 
 
+GO_ON, LOOK, STOP = "go on", "look", "enough"
+"""The colours of the stop light: measure on, somebody has to look first, nothing is worth it."""
+
+
 def stop(answers: Answers) -> Stop:
+    """Return whether to stop, with the reason in one or two sentences, and as a stop light."""
+    found = answer_stop(answers)
+    light, why = choose_light(answers, found)
+    return replace(found, light=light, headline=f"{light.capitalize()}: {why}.")
+
+
+def choose_light(answers: Answers, found: Stop) -> tuple[str, str]:
+    """Return the colour of the stop light and its reason.
+
+    It is "enough" where the answer is yes. It is "look" where somebody has to decide or to check
+    something before more is measured: the best row leads by a single result that may be a slip, the
+    model predicts poorly or the results contradict it, or without a tolerance, what is left to gain
+    is probably below the noise of one result. Else it is "go on".
+    """
+    arm = answers.recommended_arm
+    if arm is None:
+        return GO_ON, "there is no result yet"
+    candidates, row = answers.candidates, answers.row(arm)
+    name = name_sample(candidates.number(row), candidates.label(row), candidates.x(row))
+    if found.may_stop:
+        return STOP, f"stop with {name}"
+    if early := answers.describe_early():
+        return GO_ON, early
+    if answers.stands_alone(arm):
+        return LOOK, f"{name} leads by a single result, measure it again"
+    if answers.caution:
+        return LOOK, "the model does not predict the results yet"
+    if found.kind == "theory" and found.left is None:
+        return LOOK, "the results contradict the settings"
+    target, tolerance = answers.state.settings.target, answers.state.settings.tolerance
+    if found.probability is not None:
+        sure = format_share(floor_percent(found.probability))
+        return (
+            GO_ON,
+            f"{name} is good enough with probability {sure}, {format_share(ENOUGH)} needed",
+        )
+    if found.kind == "improvement" and tolerance is None:
+        noise = answers.noise_at(arm)
+        if noise and answers.probability_within(arm, noise) >= ENOUGH:
+            return LOOK, "what is left to gain is below the noise of one result"
+    if found.left is None:
+        return GO_ON, f"the spread of {target} is not known yet"
+    how = "at most" if found.kind == "theory" else "on average"
+    return GO_ON, f"{format_number(found.left, 2)} ({target}) are left to gain {how}"
+
+
+def answer_stop(answers: Answers) -> Stop:
     """Return whether to stop, with the reason in one or two sentences.
 
     With fewer than five results, or only equal ones, the scale of the target is unknown, and no

@@ -18,9 +18,11 @@ from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_ta
 from kernelbandits.study.words import (
     STANDS_ALONE,
     describe_candidate,
+    describe_chance,
     describe_stored,
     describe_told,
     describe_values,
+    name_sample,
     row_cell,
 )
 
@@ -335,6 +337,29 @@ class Best(Readable):
         return html_card(title, html_pairs(known), said)
 
     @property
+    def name(self) -> str:
+        """What a lab calls the candidate: its label, its row, or the point."""
+        return name_sample(self.row, self.label, self.x)
+
+    @property
+    def headline(self) -> str:
+        """The candidate, its estimate and how sure it is, in one line."""
+        known = format_interval(self.mean, self.low, self.high)
+        return f"{self.name}: {known}, {self.certainty}"
+
+    @property
+    def certainty(self) -> str:
+        """How sure it is that the candidate is the best one, and what to do about it."""
+        sure = "too early to say" if self.early else describe_chance(self.probability)
+        again = "; measure it again" if self.again and not self.early else ""
+        return f"{sure}, measured {format_times(self.results)}{again}"
+
+    @property
+    def again(self) -> bool:
+        """Whether it is to be measured again: its single result may be luck or a slip."""
+        return self.stands_alone or self.may_be_luck
+
+    @property
     def luck(self) -> str:
         """What to do about a single result that may be luck or a slip, after "measured once"."""
         if self.stands_alone:
@@ -366,6 +391,10 @@ class Stop:
     probability: float | None = None
     """improvement: that the likely best loses no more than the tolerance. None without a tolerance,
     and of a confidence statement, whose probability is that given beforehand."""
+    light: str = "go on"
+    """The answer as a stop light: "go on", "look" or "enough"."""
+    headline: str = ""
+    """The light and its reason in few words."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from kernelbandits.formatting import (
     format_count,
     format_duration,
     format_number,
+    format_share,
 )
 from kernelbandits.storage import Event
 from kernelbandits.study.settings import Settings
@@ -21,6 +22,13 @@ from kernelbandits.study.targets import Target
 if TYPE_CHECKING:
     from kernelbandits.study.values import Told, Waiting
 
+CHANCES = (
+    (0.95, "almost certainly the best"),
+    (0.75, "probably the best"),
+    (0.4, "perhaps the best"),
+    (0.0, "one of several that may be the best"),
+)
+"""From which probability of being the best a candidate is called what."""
 RESULT_DIGITS = 8
 """Digits of a result: those that were typed, for all results that people type."""
 MOST_NAMED = 8
@@ -66,6 +74,25 @@ def describe_point(x: Mapping[str, Any]) -> str:
 def name_candidate(row: int | None, x: Mapping[str, Any]) -> str:
     """Name a candidate in short: by its row, or by the point if it has none."""
     return describe_point(x) if row is None else f"row {row}"
+
+
+def name_sample(row: int | None, label: Mapping[str, str], x: Mapping[str, Any]) -> str:
+    """Return what a lab calls a candidate: its label, else its row; a point by its values.
+
+    >>> name_sample(3, {"film": "A7"}, {"Cs": 0.25}), name_sample(3, {}, {"Cs": 0.25})
+    ('A7', 'row 3')
+    """
+    return ", ".join(text for text in label.values() if text) or name_candidate(row, x)
+
+
+def describe_chance(share: float) -> str:
+    """Say how sure it is that a candidate is the best one.
+
+    >>> describe_chance(0.97), describe_chance(0.2)
+    ('almost certainly the best (97 %)', 'one of several that may be the best (20 %)')
+    """
+    words = next(words for least, words in CHANCES if share >= least)
+    return f"{words} ({format_share(share)})"
 
 
 def row_cell(row: int | None) -> dict[str, int]:

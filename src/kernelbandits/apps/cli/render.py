@@ -144,6 +144,9 @@ def print_status(
     """Print results, the likely best and what to do next; with details the model too."""
     aim = f"{status.direction} {cell(status.target)}"
     print_line(console, f"{title(status.place)}: {aim}, {count_candidates(status)}")
+    if status.best is not None:
+        print_line(console, f"{cell(status.best.headline)}.")
+    print_line(console, cell(status.stop.headline))
     about = {"goal": status.purpose} if status.purpose else {}
     about |= {
         "results": count_results(status, candidates),

@@ -278,6 +278,8 @@ def show_measure(
     shown = snapshot.newest_with(STATUS, in_turn=False)
     status = None if shown is None else shown.status
     stop = "" if status is None else status.stop.sentence
+    best = None if status is None else status.best
+    headline = None if best is None else views.make_headline(shown or snapshot, best)
     return show_page(
         request,
         visitor,
@@ -286,6 +288,7 @@ def show_measure(
         status=status,
         pending=views.pending_trials(snapshot),
         recent=views.recent_results(snapshot),
+        headline=headline,
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
         ask_tolerance=stop.endswith(TOLERANCE_HINT),
         last_step=snapshot.last_step,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 PAGE = 100
 """Candidates on one page of the table."""
 SHOWS = ("all", "measured", "unmeasured", "pending")
+MOST_DOTS = 100
+"""Results in the small curve of the first page: the last ones."""
 EVENTS = 200
 """Events on one page of the history."""
 
@@ -127,6 +129,57 @@ def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
     frame = snapshot.trials
     found = frame[frame["trial"] == number].to_dict("records")
     return trial_row(snapshot.study, found[0]) if found else None
+
+
+# ---------------------------------------------------------------------- headline
+
+WIDE, HIGH = 300.0, 60.0
+"""The sides of the drawing of all results, in its own units."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The likely best as the first page shows it, and the results as a small curve."""
+
+    best: Best
+    cells: Mapping[str, str]
+    estimate: str
+    bar: tuple[float, float, float]
+    """Where the interval begins, the estimate stands and the interval ends: shares of the width."""
+    ends: tuple[str, str]
+    """The least and the greatest of all results and of the interval."""
+    dots: Sequence[tuple[float, float]]
+    """The results in the order of their trials."""
+    steps: str
+    """The best result so far, as the points of a line."""
+
+
+def make_headline(snapshot: Snapshot, best: Best) -> Headline:
+    """Return the likely best, and the last results at the same scale."""
+    study, frame = snapshot.study, snapshot.trials
+    values = frame["value"][frame["state"] == "told"].dropna().tolist()[-MOST_DOTS:]
+    low, high = min([best.low, *values]), max([best.high, *values])
+    reach = (high - low) or 1.0
+    bar = tuple((end - low) / reach for end in (best.low, best.mean, best.high))
+    across = [WIDE * (i + 0.5) / max(len(values), 1) for i in range(len(values))]
+    # The greatest value is at the top, whether or not greater is better.
+    heights = [round(HIGH * (high - value) / reach, 1) for value in values]
+    dots = [(round(x, 1), y) for x, y in zip(across, heights, strict=True)]
+    better = max if study.direction == "minimize" else min
+    steps, so_far = list[str](), None
+    for x, y in dots:
+        before, so_far = so_far, y if so_far is None else better(so_far, y)
+        steps += [f"{x},{before}"] if before is not None else []
+        steps.append(f"{x},{so_far}")
+    return Headline(
+        best=best,
+        cells={name: format_cell(value) for name, value in best.x.items()},
+        estimate=format_interval(best.mean, best.low, best.high).partition(" ")[0],
+        bar=(bar[0], bar[1], bar[2]),
+        ends=(format_number(low), format_number(high)),
+        dots=dots,
+        steps=" ".join(steps),
+    )
 
 
 # ---------------------------------------------------------------------- candidates

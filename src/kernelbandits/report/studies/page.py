@@ -130,7 +130,9 @@ def curve_table(curve: PartialDependence) -> dict[str, Any]:
 
 
 def status_table(view: View) -> dict[str, Any]:
+    best, light = view.status.best, view.status.stop.headline
     rows = [
+        ("in short", f"{best.headline}. {light}" if best else light),
         ("results", describe_progress(view)),
         ("likely best", view.status.best.sentence if view.status.best else "not known yet"),
         ("may I stop?", view.status.stop.sentence),
