@@ -95,3 +95,21 @@ def test_a_recipe_is_entered_as_a_form(server, open_page, scheme, width):
 def fill_number(page, line: int, name: str, unit: str, low: str, high: str) -> None:
     for part, text in (("name", name), ("unit", unit), ("low", low), ("high", high)):
         page.locator(f"[name=number-{part}]").nth(line).fill(text)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_empty_folder_offers_an_example(own_server, open_page, scheme, width):
+    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto(own_server.address)
+    keep(page, f"start-{scheme}-{width}")
+    assert_accessible(page)
+    send(page, "text=Open the example")
+    for _ in range(3):
+        suggest(page)
+        send(page, "text=Show the measured value")
+        page.wait_for_selector("text=recorded")
+    suggest(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    keep(page, f"example-{scheme}-{width}")
+    assert_accessible(page)

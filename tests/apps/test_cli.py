@@ -506,11 +506,20 @@ def test_every_command_refuses_an_option_that_does_not_exist():
 
 @pytest.mark.thorough
 def test_without_arguments_the_help_is_printed():
-    for words in ([], ["study"]):
-        done = run_command(*words)
-        assert (done.returncode, done.stderr) == (2, "")
-        assert "Usage: " in done.stdout
+    done = run_command("study")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "Usage: " in done.stdout
     assert run_command("--help").returncode == 0
+
+
+def test_the_program_alone_offers_four_commands_to_begin_with():
+    program = [sys.executable, "-m", "kernelbandits"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = re.findall(r"^    kernelbandits (\w+)  +\S.*$", done.stdout, flags=re.MULTILINE)
+    assert lines == ["study", "lab", "run", "paper"]
+    for name in lines:
+        assert run_command(name, "--help").returncode == 0
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "1.5", "abc"])

@@ -8,11 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from conftest import with_long
+from kernelbandits.apps.web.access import Access
+from kernelbandits.apps.web.serve import find_running, read_address
 
 
 @pytest.fixture
@@ -95,3 +99,46 @@ def test_a_server_starts_lets_in_by_its_link_and_ends(environment, tmp_path, wor
     _, errors = process.communicate(timeout=30)
     assert process.returncode in (0, 143, -signal.SIGTERM)
     assert "code=" not in errors
+
+
+@pytest.mark.thorough
+def test_a_second_command_opens_the_server_that_runs(environment, tmp_path):
+    words = (str(tmp_path), "--no-browser")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        command(*words, "--port", str(port)), stdout=subprocess.PIPE, text=True, env=environment
+    )
+    link = next(filter(None, (re.search(r"http\S+", line) for line in process.stdout)))[0]
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    assert "Studies" in opener.open(link).read().decode()
+    second = run(environment, *words)
+    assert second.returncode == 0
+    assert "The lab of this place runs already" in second.stdout
+    again = re.search(r"http\S+", second.stdout)[0]
+    assert again.startswith(link.partition("?")[0])
+    assert again != link
+    assert "Studies" in opener.open(again).read().decode()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    # Somebody else listens there now: it cannot sign what it is asked.
+    with HTTPServer(("127.0.0.1", port), Stranger) as stranger:
+        threading.Thread(target=stranger.serve_forever, daemon=True).start()
+        access = Access(next((tmp_path / "state").iterdir()))
+        assert read_address(access) == f"http://127.0.0.1:{port}"
+        assert find_running(access) is None
+        stranger.shutdown()
+    assert find_running(access) is None
+    assert find_running(Access(tmp_path / "other")) is None
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Answers every question with itself."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.path.partition("=")[2].encode() + b".signed")
+
+    def log_message(self, *_):
+        pass

@@ -16,6 +16,7 @@ from lab_pages import HOST, ORIGIN, Page
 
 OPEN, PAGE, FORM, API, API_WRITE = "open", "page", "form", "api", "api write"
 MATRIX = {
+    ("GET", "/here"): OPEN,
     ("GET", "/enter"): OPEN,
     ("POST", "/enter"): OPEN,
     ("GET", "/"): PAGE,
@@ -38,9 +39,11 @@ MATRIX = {
     ("GET", "/help/openapi.json"): PAGE,
     ("POST", "/new/table"): FORM,
     ("POST", "/new/ranges"): FORM,
+    ("POST", "/new/example"): FORM,
     ("POST", "/new/{number}"): FORM,
     ("POST", "/studies/{name}/ask"): FORM,
     ("POST", "/studies/{name}/tell"): FORM,
+    ("POST", "/studies/{name}/reveal"): FORM,
     ("POST", "/studies/{name}/results"): FORM,
     ("POST", "/studies/{name}/correct"): FORM,
     ("POST", "/studies/{name}/withdraw"): FORM,

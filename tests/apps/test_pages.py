@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.apps.web.example import SHARES, VISCOSITIES
 from kernelbandits.apps.web.uploads import Uploads
 from lab_pages import READ, Page, find_form, open_page
 
@@ -1023,3 +1024,36 @@ def test_the_first_page_answers_in_headlines(page, films):
     assert status.stop.headline.rstrip(".") in text
     assert f'class="light {status.stop.light.replace(" ", "-")}' in text
     assert text.count("<circle cx=") == 6 + 1, "the results, and the light"
+
+
+def test_an_empty_folder_offers_an_example_to_play_with(page):
+    browser = page.browser()
+    browser.send("/", "/new/example")
+    study = study_of(page, "example")
+    assert (len(study.candidates), study.candidates.labels) == (88, ("sample",))
+    assert "/new/example" not in browser.get("/")
+    at = "/studies/example"
+    for number in range(1, 4):
+        browser.send(at, f"{at}/ask")
+        assert "Show the measured value" in browser.get(at)
+        reveal(browser, at, number, 303)
+    told = study.to_dataframe()
+    share, heat, value = told.loc[0, ["ethanol (%)", "temperature (°C)", "value"]]
+    assert VISCOSITIES[int(heat)][SHARES.index(int(share))] == value
+    assert told["note"].tolist() == ["from the table of the example"] * 3
+    reveal(browser, at, 1, 422)
+    fields = find_form(browser.get(at), f"{at}/ask")
+    assert browser.client.post("/new/example", data=fields).status_code == 303
+    assert "example-2" in page.lab.library.shelf.names()
+
+
+def test_no_other_study_shows_measured_values(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    assert "Show the measured value" not in films.get("/studies/films")
+    reveal(films, "/studies/films", 1, 422)
+
+
+def reveal(browser, at, trial, status):
+    """Press the button of a card, which sends its form elsewhere."""
+    fields = find_form(browser.get(at), f"{at}/ask") | {"trial": str(trial)}
+    assert browser.client.post(f"{at}/reveal", data=fields).status_code == status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import webbrowser
@@ -27,6 +26,8 @@ address of a PostgreSQL database; by default it is the folder you are in. The co
 that works once: it lets one browser in. For programs the page "Share" of a study shows a token, and
 --show-tokens prints it. Tokens and open pages last over restarts; --renew ends them all.
 
+If a server of this place runs already, the command opens that one; with --port it starts another.
+
 The server listens on this machine only. To open it to a network, give --host, a certificate
 (--tls-cert and --tls-key, or --behind-proxy if a proxy has it) and the --name that browsers use.
 A token of your own is read from the environment variable KERNELBANDITS_TOKEN.
@@ -47,15 +48,15 @@ Examples:
     kernelbandits lab "postgresql://ann@lab/studies"
 """
 TOKEN = "KERNELBANDITS_TOKEN"
-ADDRESS = "address"
-"""The file in which a server leaves its address for `--link`."""
 
 
 def lab(
     place: Annotated[
         str, typer.Argument(metavar="PLACE", help="Folder, study, or address of a database.")
     ] = ".",
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8765,
+    port: Annotated[
+        int | None, typer.Option(help="Port; 0 for any that is free. Default: 8765.")
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     name: Annotated[
         list[str] | None,
@@ -91,7 +92,7 @@ def lab(
     asked = serve.Configuration(
         place=place,
         host=host,
-        port=port,
+        port=serve.PORT if port is None else port,
         names=tuple(name or ()),
         tls_cert=check_file("--tls-cert", tls_cert),
         tls_key=check_file("--tls-key", tls_key),
@@ -107,6 +108,8 @@ def lab(
         print_tokens(access)
     elif link:
         print_new_link(access, role, place)
+    elif port is None and (running := serve.find_running(access)) is not None:
+        open_running(running, access, role, browser)
     else:
         start_server(asked, access, role, browser)
 
@@ -120,10 +123,20 @@ def print_tokens(access: Access) -> None:
 
 def print_new_link(access: Access, role: str, place: str) -> None:
     """Print a link for the server of a place, which runs already."""
-    running = access.folder / ADDRESS
-    checks.needs(running.exists(), "--link", "a server that was started before", place)
-    address = json.loads(running.read_text())
+    from kernelbandits.apps.web import serve
+
+    address = serve.read_address(access)
+    checks.needs(address is not None, "--link", "a server that was started before", place)
     print_line(screen.out(), f"{address}/enter?code={access.make_link(role)}")
+
+
+def open_running(address: str, access: Access, role: str, browser: bool) -> None:
+    """Print and open a link of the server that serves this place already."""
+    shown = f"{address}/enter?code={access.make_link(role)}"
+    said = "The lab of this place runs already. This link opens it; it works once"
+    print_line(screen.out(), f"{said}:\n\n    {shown}\n")
+    if browser:
+        webbrowser.open(shown)
 
 
 def start_server(asked: Configuration, access: Access, role: str, browser: bool) -> None:
@@ -134,7 +147,7 @@ def start_server(asked: Configuration, access: Access, role: str, browser: bool)
     # A place that cannot be served is refused before anything is printed.
     find_shelf(asked.place)
     chosen, listener = serve.listen(asked)
-    (access.folder / ADDRESS).write_text(json.dumps(chosen.address))
+    serve.leave_address(chosen, access)
     shown, console = serve.make_link(chosen, role), screen.out()
     print_line(console, f"Open this link in your browser; it works once:\n\n    {shown}\n")
     print_line(console, "Ctrl-C ends the server; nothing is lost by that.")

@@ -10,11 +10,21 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.apps.cli import screen
+from kernelbandits.apps.cli.output import print_line
 from kernelbandits.apps.cli.parsing import App
 from kernelbandits.formatting import mask_password
 
 TRACEBACK = "KERNELBANDITS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
+START = """Choose what to measure next. Begin with one of these:
+
+    kernelbandits study    a study: from candidates to the next measurement, command by command
+    kernelbandits lab      the same in a browser; nothing has to be typed here any more
+    kernelbandits run      policies compared on problems, your own ones too
+    kernelbandits paper    the experiments of the paper that the policies come from
+
+Each of them with --help says more, and kernelbandits --help lists all commands."""
+"""What the program says if it is called alone."""
 WRONG_CLOCK = (
     "the clock of this computer needs to show a year before 2262, got a later one; set it right"
 )
@@ -34,7 +44,11 @@ def main(argv: list[str] | None = None) -> None:
 
 def run_command(argv: list[str] | None) -> None:
     """Run the command that some words of a command line name."""
-    refuse_empty_output(sys.argv[1:] if argv is None else argv)
+    words = sys.argv[1:] if argv is None else argv
+    if not words:
+        print_line(screen.out(), START)
+        return
+    refuse_empty_output(words)
     find_app(argv)(argv, standalone_mode=True)
 
 

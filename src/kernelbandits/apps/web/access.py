@@ -24,6 +24,8 @@ from kernelbandits import checks
 from kernelbandits.study.operations import READ, WRITE
 
 ROLES = (READ, WRITE)
+HERE = "here"
+"""The purpose of a signature by which a server shows that it serves a place."""
 SECRET_BYTES = 32
 LEAST_BITS = 128
 """The least size of a token of the user's own."""

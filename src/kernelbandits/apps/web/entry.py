@@ -1,16 +1,28 @@
-"""The only routes without a token: a one-time link is exchanged for a cookie."""
+"""The only routes without a token: a one-time link is exchanged for a cookie, and who is here."""
 
 from __future__ import annotations
+
+import re
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from kernelbandits.apps.web.access import COOKIE_SECONDS
+from kernelbandits.apps.web.access import COOKIE_SECONDS, HERE
 from kernelbandits.apps.web.lab import find_lab
 from kernelbandits.report.pages import render
 
 router = APIRouter(include_in_schema=False)
+ASKED = re.compile("[A-Za-z0-9_-]{16,64}")
+"""What may be asked to be signed."""
 USED = "this link was used already or is too old; `kernelbandits lab --link` prints a new one"
+
+
+@router.get("/here")
+def answer_here(request: Request, asked: str = "") -> Response:
+    """Show a command on this machine which place is served here, by signing what it asks."""
+    if not ASKED.fullmatch(asked):
+        raise HTTPException(401, "this address answers `kernelbandits lab` on the same machine")
+    return Response(find_lab(request).access.sign(HERE, asked), media_type="text/plain")
 
 
 @router.get("/enter")

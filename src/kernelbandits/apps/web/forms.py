@@ -19,6 +19,7 @@ from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import ROLES, Visitor
 from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
 from kernelbandits.apps.web.errors import describe_error
+from kernelbandits.apps.web.example import create_example, find_answer
 from kernelbandits.apps.web.inputs import (
     read_argument,
     read_arguments,
@@ -141,6 +142,15 @@ def create_by_ranges(request: Request, visitor: PageVisitor, form: SentForm) -> 
     return go_to(request, study_address(ranges.aims.name), "The study was created.", *remarks)
 
 
+@router.post("/new/example")
+def create_by_example(request: Request, form: SentForm) -> Response:
+    """Create a study to play with, whose results are known."""
+    lab = find_lab(request)
+    _, name = create_example(lab.library, {one.name for one in lab.library.entries()})
+    said = 'Press "Suggest", and then "Show the measured value" in place of a measurement.'
+    return go_to(request, study_address(name), said)
+
+
 @router.post("/new/{number}")
 def create_by_table(
     request: Request, visitor: PageVisitor, form: SentForm, number: str
@@ -216,6 +226,17 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
         if not form.text("trial"):
             return show_refused(request, visitor, name, error, form, "tell")
         return show_problem(request, visitor, name, error, form)
+    return go_to(request, study_address(name), told.sentence, *told.notices)
+
+
+@router.post("/studies/{name}/reveal")
+def reveal(request: Request, name: str, form: SentForm) -> Response:
+    """Tell a trial of the example what was measured there."""
+    study, trial = find_study(request, name), read_argument(operations.TRIAL, form.text("trial"))
+    waiting = next((one for one in study.waiting() if one.trial == trial), None)
+    value = None if waiting is None else find_answer(study, waiting.x)
+    checks.needs(value is not None, "reveal", "a pending trial of the example", trial)
+    told = study.tell(trial, value, note="from the table of the example", key=key_of(form))
     return go_to(request, study_address(name), told.sentence, *told.notices)
 
 

@@ -7,15 +7,18 @@ import inspect
 import ipaddress
 import json
 import os
+import secrets
 import socket
+import urllib.request
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.apps.web.access import Access
+from kernelbandits.apps.web.access import HERE, Access
 from kernelbandits.apps.web.library import PATIENCE, find_shelf
 from kernelbandits.checks import DataNotice
 from kernelbandits.study.operations import WRITE
@@ -26,6 +29,11 @@ CONFIGURATION = "KERNELBANDITS_LAB_CONFIGURATION"
 """How a server with several workers passes on what it was started with."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 PORT = 8765
+ADDRESS = "address"
+"""The file in which a server leaves its address."""
+RUNNING_SECONDS = 3.0
+"""How long a command waits for the answer of a server that may run."""
+LONGEST_ANSWER = 1000
 NOT_STARTED = 3
 """The exit code of a server that could not start, as uvicorn has it."""
 
@@ -125,6 +133,33 @@ def state_folder(place: str) -> Path:
 
 def open_access(configuration: Configuration) -> Access:
     return Access(state_folder(configuration.place), configuration.token)
+
+
+def leave_address(configuration: Configuration, access: Access) -> None:
+    """Leave the address of a server for `--link`, and for a second command of the same place."""
+    (access.folder / ADDRESS).write_text(json.dumps(configuration.address))
+
+
+def read_address(access: Access) -> str | None:
+    """Return the address that the last server of a place has left; None if there was none."""
+    left = access.folder / ADDRESS
+    return str(json.loads(left.read_text())) if left.exists() else None
+
+
+def find_running(access: Access) -> str | None:
+    """Return the address of a server of this place that runs; None if none answers.
+
+    Another program may listen at the address that a server has left. Only one that knows the secret
+    of the place can sign what it is asked, and the question tells nothing of the secret.
+    """
+    address, asked = read_address(access), secrets.token_urlsafe(16)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{address}/here?asked={asked}", timeout=RUNNING_SECONDS) as answer:
+            signed = answer.read(LONGEST_ANSWER).decode()
+    except (OSError, ValueError, HTTPException):
+        return None
+    return address if access.unsign(HERE, signed) == asked else None
 
 
 def make_app(configuration: Configuration) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits.apps.web.example import find_answer
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import (
     format_cell,
@@ -54,6 +55,8 @@ class PendingTrial:
     why: str
     worker: str | None
     overdue: bool
+    answered: bool = False
+    """Whether the example, which one plays with, has its measured value."""
 
 
 def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
@@ -64,6 +67,7 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
         one = trial_row(snapshot.study, record)
         # A trial that nobody asked for is pending too while it has some of its values.
         asked = snapshot.asks.get(one.trial)
+        answer = find_answer(snapshot.study, trial_point(snapshot.study, record))
         found.append(
             PendingTrial(
                 trial=one.trial,
@@ -73,6 +77,7 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 why=asked.body["why"] if asked else "",
                 worker=asked.worker if asked else None,
                 overdue=one.trial in overdue,
+                answered=answer is not None,
             )
         )
     return found
@@ -97,12 +102,18 @@ def recent_results(snapshot: Snapshot) -> list[TrialRow]:
     return [trial_row(snapshot.study, one) for one in snapshot.recent]
 
 
+def trial_point(study: Study, record: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the values of a candidate from a line of the table of trials."""
+    place = study.candidates
+    names = name_in_export([*place.labels, *place.chosen])
+    return {name: record[names[name]] for name in place.chosen}
+
+
 def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     """Return a trial from a line of the table of trials."""
     place = study.candidates
     row = int(record["row"]) if place.row_columns else None
-    names = name_in_export([*place.labels, *place.chosen])
-    x = {name: record[names[name]] for name in place.chosen}
+    x = trial_point(study, record)
     # Digits of a result are shown as they were typed; a desirability was computed.
     write = format_number if study.combined else format_result
     value = "" if math.isnan(record["value"]) else write(record["value"])
