@@ -11,10 +11,13 @@ import sys
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import requires
 
 import pytest
 
-from conftest import with_long
+from conftest import run_command, with_long
+from kernelbandits import runtime
+from kernelbandits.apps.cli.lab import PACKAGES
 from kernelbandits.apps.web.access import Access
 from kernelbandits.apps.web.serve import find_running, read_address
 
@@ -142,3 +145,20 @@ class Stranger(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "words"),
+    [
+        *((package, "lab", ("lab", ".", "--show-tokens")) for package in PACKAGES),
+        ("mcp", "mcp", ("mcp",)),
+        ("pydantic", "mcp", ("mcp",)),
+    ],
+)
+def test_what_is_missing_is_named_with_an_extra_that_exists(monkeypatch, package, extra, words):
+    known = runtime.find_spec
+    monkeypatch.setattr(runtime, "find_spec", lambda name: None if name == package else known(name))
+    done = run_command(*words)
+    assert done.returncode == 2
+    assert f'needs {package}, which is not installed: pip install ".[{extra}]"' in done.stderr
+    assert any(one.endswith(f"extra == '{extra}'") for one in requires("kernelbandits"))

@@ -32,7 +32,8 @@ def mcp(
     ] = "http://127.0.0.1:8765",
     write: Annotated[bool, typer.Option("--write", help="Also offer ask, tell and undo.")] = False,
 ) -> None:
-    require("mcp", extra="mcp", owner="the server for assistants")
+    for package in ("mcp", "pydantic"):
+        require(package, extra="mcp", owner="the server for assistants")
     from kernelbandits.apps.assistant import Assistant, serve
     from kernelbandits.apps.client import LabClient
 

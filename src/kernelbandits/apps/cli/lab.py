@@ -47,6 +47,8 @@ Examples:
 
     kernelbandits lab "postgresql://ann@lab/studies"
 """
+PACKAGES = ("fastapi", "starlette", "pydantic", "uvicorn", "jinja2", "multipart", "matplotlib")
+"""What the extra lab brings, by the names under which it is imported."""
 TOKEN = "KERNELBANDITS_TOKEN"
 
 
@@ -84,7 +86,7 @@ def lab(
         bool, typer.Option("--renew", help="First end all tokens and open pages so far.")
     ] = False,
 ) -> None:
-    for package in ("fastapi", "uvicorn", "jinja2", "multipart", "matplotlib"):
+    for package in PACKAGES:
         require(package, extra="lab", owner="the lab page")
     from kernelbandits.apps.web import serve
     from kernelbandits.study.operations import READ, WRITE

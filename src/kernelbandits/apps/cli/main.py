@@ -25,6 +25,8 @@ START = """Choose what to measure next. Begin with one of these:
 
 Each of them with --help says more, and kernelbandits --help lists all commands."""
 """What the program says if it is called alone."""
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "multipart": "python-multipart"}
+"""Packages that pip knows by another name than the one under which they are imported."""
 WRONG_CLOCK = (
     "the clock of this computer needs to show a year before 2262, got a later one; set it right"
 )
@@ -100,7 +102,9 @@ def exit_code(work: Callable[[], Any]) -> int:
         )
     except ModuleNotFoundError as error:
         return screen.print_error(
-            f"{error.name} is needed for this and is not installed; pip install {error.name}", 74
+            f"{error.name} is needed for this and is not installed; pip install "
+            f"{distribution_of(error.name or '')}",
+            74,
         )
     except Exception as error:
         if isinstance(error, OverflowError) and "timestamp" in str(error):
@@ -109,6 +113,16 @@ def exit_code(work: Callable[[], Any]) -> int:
             raise KeyboardInterrupt from error
         return report_mistake(error)
     return 0
+
+
+def distribution_of(module: str) -> str:
+    """Return the name under which pip knows a module.
+
+    >>> distribution_of("sklearn.gaussian_process"), distribution_of("gest_api")
+    ('scikit-learn', 'gest-api')
+    """
+    package = module.partition(".")[0]
+    return DISTRIBUTIONS.get(package, package.replace("_", "-"))
 
 
 def follows_interrupt(error: BaseException) -> bool:
