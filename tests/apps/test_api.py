@@ -248,6 +248,9 @@ def test_studies_over_a_space(page):
     assert set(suggestion["x"]) == {"heat", "acid"}
     post(program, "tell", x={"heat": 30, "acid": "citric"}, value=0.5)
     assert post(program, "tell", 422, x={"heat": 300, "acid": "citric"}, value=0.5)["error"]
+    # What was really set, where it is not what was asked for.
+    told = post(program, "tell", trial=1, x={"heat": 33.33}, value=0.6)
+    assert (told["x"], told["asked"]) == ({**suggestion["x"], "heat": 33.33}, suggestion["x"])
     assert program.get("/api/studies/films/candidates").json()["space"]["variables"]
 
 
