@@ -169,6 +169,7 @@ class GeneratorRandomness:
     """
 
     rng: np.random.Generator
+    """It is changed by every draw."""
 
     def uniform(self, purpose: str, t: int) -> float:
         return self.rng.random()
@@ -188,6 +189,7 @@ class ShiftedRounds:
     """
 
     randomness: Randomness
+    """The random numbers of the game."""
     by: int
     """How many rounds were played before the first round of the policy."""
 

@@ -113,7 +113,9 @@ class Verdict:
     """
 
     claim: PaperClaim
+    """What the paper says, and what it means in numbers."""
     differences: tuple[Difference, ...]
+    """The comparisons that could be tested, each with its verdict."""
 
     @property
     def verdict(self) -> str:

@@ -129,15 +129,19 @@ class Guarantee:
     """
 
     policy: str
+    """Its label in the experiment."""
     rounds: Indices
+    """Some rounds t, at about equal ratios."""
     regret: Array
     """At these rounds."""
     log_det: Array
     """L_t = log det(I + K / ridge) of the arms played in rounds 1..t, K by the kernel compared."""
     horizons: Indices
+    """Some horizons T, at about equal ratios."""
     gain: Array
     """An upper bound of gamma at these horizons."""
     ridge: float
+    """That of the policy; 0 if it has none, or one that changes."""
     proved: ProvedBounds | str
     """The bounds at these horizons, or why there are none."""
     delta: float | None = None

@@ -86,7 +86,9 @@ class Ranking:
     """
 
     standings: Mapping[str, Mapping[str, tuple[Standing, ...]]]
+    """Kind of regret -> problem -> its policies, best first."""
     overall: Mapping[str, tuple[Overall, ...]]
+    """Kind of regret -> the policies over all problems, best first."""
 
     @property
     def best(self) -> tuple[str, ...]:

@@ -58,7 +58,9 @@ class ReadingSummary:
     count: int
     """How many readings were tried."""
     seeds: tuple[int, ...]
+    """The seeds on which every reading was played."""
     claims: tuple[ClaimSupport, ...]
+    """How each claim fares."""
     all_hold: tuple[PaperReading, ...]
     """Readings under which every claim holds; one that was not tested does not."""
     none_fails: tuple[PaperReading, ...]
@@ -66,6 +68,7 @@ class ReadingSummary:
     most: int
     """The most claims that hold together under one reading."""
     with_most: tuple[PaperReading, ...]
+    """The readings under which so many hold."""
 
     @property
     def tested_count(self) -> int:

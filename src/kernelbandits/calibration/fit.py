@@ -151,6 +151,7 @@ def calibrate_members(
     depends on the arguments only. With one member it is the mode itself. A `start` near the mode,
     the fit of similar rewards, is searched first and alone if the search from it converges.
     With `features` the kernel is the inner product of two points, and only variances are fitted.
+    The other parameters are those of `calibrate`.
 
     Examples
     --------

@@ -30,6 +30,7 @@ class Measurement(float):
     variance sem^2: a precise result counts more, an uncertain one less. Other policies are rules
     for noise of one size, and take it for a plain reward.
 
+    >>> from kernelbandits.calibration import Measurement
     >>> reward = Measurement(0.83, sem=0.02)
     >>> reward, reward.sem
     (0.83, 0.02)

@@ -26,6 +26,7 @@ class PolicyEntry:
     """
 
     constructor: type[Policy]
+    """The class of the policy."""
     about: About
 
     @property

@@ -76,6 +76,7 @@ def read_policy(text: str) -> tuple[str, dict[str, Any]]:
 
     Examples
     --------
+    >>> from kernelbandits.catalogue import read_policy
     >>> read_policy("simple-bernoulli:p=0.25")
     ('simple-bernoulli', {'p': 0.25})
     """

@@ -40,6 +40,7 @@ def read_kernel(text: str) -> Kernel:
 
     Examples
     --------
+    >>> from kernelbandits.catalogue import read_kernel
     >>> read_kernel("matern:0.3,nu=1.5")
     Matern(lengthscale=0.3, nu=1.5)
     """

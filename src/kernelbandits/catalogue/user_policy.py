@@ -33,6 +33,7 @@ class UserPolicy:
     """
 
     constructor: Constructor
+    """A class derived from `kb.Policy`, or a factory (domain, kernel, **settings) -> policy."""
 
     def __post_init__(self) -> None:
         given = self.constructor

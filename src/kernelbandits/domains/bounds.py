@@ -17,6 +17,7 @@ def as_domain(owner: str, domain: Any) -> Any:
 
     `entries.as_variable` reads each variable of a dictionary. A list may contain variables, too.
 
+    >>> from kernelbandits.domains import as_domain
     >>> as_domain("Auto", [(0, 1), (20, 90)])
     Box(lower=(0.0, 20.0), upper=(1.0, 90.0))
     >>> as_domain("Auto", {"heat": (20.0, 90.0), "acid": ["citric", "acetic"]}).variables

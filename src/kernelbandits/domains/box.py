@@ -137,6 +137,7 @@ def spread_points(count: int, dimension: int) -> Array:
 def golden_ratio(dimension: int) -> float:
     """Return the root g > 1 of g^(d+1) = g + 1, by iterating g <- (1 + g)^(1/(d+1)).
 
+    >>> from kernelbandits.domains import golden_ratio
     >>> round(golden_ratio(1), 4)
     1.618
     """

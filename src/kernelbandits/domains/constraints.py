@@ -229,6 +229,7 @@ def parse_constraints(text: str, names: Sequence[str] = ()) -> tuple[Constraint,
 
     Of the names that are given, those with blanks or signs may stand in the text as they are.
 
+    >>> from kernelbandits.domains import parse_constraints
     >>> [str(one) for one in parse_constraints("0.2 <= A + B <= 2*C")]
     ['A + B >= 0.2', 'A + B - 2*C <= 0']
     >>> str(parse_constraints("not (solvent == 'DMF' and temperature > 60)")[0])

@@ -159,6 +159,7 @@ def parse_entry(name: Any, entry: str) -> Variable:
 def parse_variable(kind: str, text: str) -> tuple[str, Variable]:
     """Return name and variable of a text `name=values`, as the command line takes it.
 
+    >>> from kernelbandits.domains import parse_variable
     >>> parse_variable("real", "rate=1e-5:1e-1 log")
     ('rate', Real(low=1e-05, high=0.1, log=True))
     >>> parse_variable("integer", "cups=1:8")

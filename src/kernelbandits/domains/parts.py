@@ -19,6 +19,7 @@ class Part:
     """The points of a mixed box at which some variables have given values.
 
     >>> from kernelbandits import Category, MixedBox, Real
+    >>> from kernelbandits.domains import Part
     >>> whole = MixedBox({"heat": Real(20, 90), "acid": Category(("a", "b"))})
     >>> part = Part(whole, {"acid": "b"})
     >>> part.box.decode([35.0])

@@ -89,7 +89,9 @@ class Maximum:
     """
 
     row: Array
+    """The point, as a row of the box."""
     value: float
+    """The function there."""
     starts: int
     """Starts of the ascent. Most stop early, where others are higher."""
     reached: int

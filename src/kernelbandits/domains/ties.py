@@ -18,6 +18,7 @@ def tied_arms(index: Array) -> Indices:
     """Return the arms within 1e-12 max(1, |best|) of the largest index, in order.
 
     >>> import numpy as np
+    >>> from kernelbandits.domains import tied_arms
     >>> tied_arms(np.array([0.1, 0.7, 0.7 - 1e-15]))
     array([1, 2])
     """
@@ -36,6 +37,7 @@ def argmax(index: Array, ties: str, u: float) -> int:
     With ties="random" the uniform number u chooses among tied arms; with "lowest" the first wins.
 
     >>> import numpy as np
+    >>> from kernelbandits.domains import argmax
     >>> index = np.array([0.3, 0.9, 0.9])
     >>> argmax(index, "random", 0.6), argmax(index, "lowest", 0.6)
     (2, 1)

@@ -35,6 +35,7 @@ class SeedBlock:
     """
 
     cell: Cell
+    """The cell whose seeds they are."""
     start: int
     """The place of its first seed among those of the cell, counted from 0."""
     stop: int

@@ -109,6 +109,8 @@ def run_experiment(
         Where results are stored as they come, and found again after an interruption. A policy, and
         a problem on a box, that is defined by Python code is found again by the same process only:
         no file can tell whether the code has changed.
+    watch
+        A function that is called without arguments whenever a cell is complete.
     parquet
         A folder, such as "rounds.parquet", that gets the rounds of each finished block of seeds as
         a file of its own. `pandas.read_parquet` reads the folder as one table, also during the run.

@@ -31,6 +31,7 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
     With one worker the work is done in this process. If a process is killed, as systems do when
     memory is short, another one begins its item again, three times at most.
 
+    >>> from kernelbandits.experiment import process_mapper
     >>> with process_mapper(1) as mapper:
     ...     list(mapper(abs, [-1, -2]))
     [1, 2]

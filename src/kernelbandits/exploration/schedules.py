@@ -166,6 +166,7 @@ class Exploration:
     """
 
     source: Any
+    """The law or the schedule."""
     arguments: int
     """0 for a law, else how many of (t, posterior, width) a schedule takes."""
 

@@ -35,7 +35,9 @@ class FittedModel:
     """
 
     observations: Observations
+    """The rewards, by distinct point."""
     hyperparameters: Hyperparameters
+    """The kernels and ridges of the members."""
     units: Standard
     """From the units of the rewards to those of the members."""
 

@@ -381,6 +381,7 @@ class Adapted(Kernel):
     """
 
     function: Any
+    """(x, z) -> the matrix of k(x_i, z_j)."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         gram = np.asarray(self.function(x, z))
@@ -413,6 +414,8 @@ def is_kernel(value: Any) -> bool:
 
 def as_kernel(kernel: Any, owner: str = "a policy") -> Kernel:
     """Return a kernel unchanged, and wrap any other callable k(x, z) as `Adapted`.
+
+    `owner` is whom an error names as the one who needs a kernel.
 
     >>> import kernelbandits as kb
     >>> kb.kernels.as_kernel(kb.RBF(0.2))

@@ -91,7 +91,9 @@ class Block(NamedTuple):
     """
 
     rank: float
+    """Infinite where it is unknown."""
     share: float
+    """max k(x, x)"""
 
 
 class CellChange(NamedTuple):
@@ -147,12 +149,15 @@ class Eigendecay:
     The domain is bounded. A slower decay is greater. The rates are those of Vakili, Khezeli and
     Picheny (2021).
 
+    >>> from kernelbandits.kernels import Eigendecay
     >>> Eigendecay.polynomial(nu=2.5, dimension=2).smoothness(dimension=2)
     2.5
     """
 
     exponent: Fraction
+    """0 for a decay that is faster than every power."""
     power: Fraction = Fraction(0)
+    """That of the logarithm."""
 
     @classmethod
     def finite_rank(cls) -> Eigendecay:

@@ -29,7 +29,9 @@ class Factor:
     """
 
     kernel: Kernel
+    """It depends on x - z only, and k(x, x) = 1."""
     columns: tuple[int, ...]
+    """The coordinates that it sees."""
 
     @property
     def count_normals(self) -> int:

@@ -34,12 +34,17 @@ class KernelParts:
     """
 
     lengthscale: float | tuple[float, ...]
+    """That of k and of k_1; one number, or one for each dimension."""
     nu: float
     """The smoothness of the Matern kernel; infinite for RBF."""
     signal: float
+    """The variance of k."""
     level: float
+    """The variance of the constant part."""
     additive: float = 0.0
+    """The variance of k_1."""
     nugget: float = 0.0
+    """The variance of what is different at every point."""
     blocks: tuple[tuple[int, ...], ...] = ()
     """The blocks of the additive part; empty where there is none."""
 

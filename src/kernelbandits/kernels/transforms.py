@@ -31,6 +31,7 @@ class Normalised(Kernel):
     """
 
     kernel: Kernel
+    """The kernel that is normalised."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.kernel(x, z) / np.sqrt(np.outer(self.norms(x), self.norms(z)))

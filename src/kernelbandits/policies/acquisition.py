@@ -53,6 +53,7 @@ class Acquisition:
     (`MixtureAcquisition`).
 
     >>> import numpy as np
+    >>> from kernelbandits.policies import Acquisition
     >>> class Cautious(Acquisition):
     ...     def score(self, means, sds):
     ...         return (means - sds).min(0)
@@ -99,6 +100,7 @@ class MixtureAcquisition(Acquisition):
     """A score of posterior mean and sd: those of the mixture, where there are several members.
 
     >>> import numpy as np
+    >>> from kernelbandits.policies import MixtureAcquisition
     >>> class TwoSigma(MixtureAcquisition):
     ...     def score_mixture(self, mean, sd):
     ...         return mean + 2 * sd

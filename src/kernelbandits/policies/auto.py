@@ -182,8 +182,18 @@ class Auto(IndexPolicy[Point]):
         law. Estimates stay in the units of the rewards; their intervals are then wider on one side.
     first
         How many choices the initial design has.
+    opening
+        Where the initial design begins: "random", anywhere, or in the "middle".
     seed
         Of the randomness that is used when `ask` is not given any.
+    delta, safety
+        Of the width "theory", see there.
+    prior, shared, nu
+        What is assumed of the scales, as for `kb.calibration.calibrate`.
+    refits
+        After how many rewards the scales are fitted again (`kb.calibration.Refits`).
+    ties
+        As for `Policy`.
 
     Examples
     --------

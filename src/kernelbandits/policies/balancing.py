@@ -74,6 +74,8 @@ class LBGPUCB(Policy[Point]):
         The power of t by which the shortest lengthscale falls.
     candidates
         So many shorter lengthscales are tried from the beginning, one round after the other.
+    domain, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -98,6 +98,29 @@ class Policy(Generic[AnyPoint]):
     - `observations`, `hyperparameters`, `noise_posterior`, `answer_model`, `units` for the model,
     - `turn`, `n_rewards`, `failed`, `fits`, `settings`, `domain` and `posterior` for its state.
 
+    These settings mean the same for all policies that take them.
+
+    Parameters
+    ----------
+    domain
+        What may be played: `kb.Arms`, an (n, d) array, a `kb.Box`, ... A rule for arms plays a box
+        on a finite cover of it.
+    kernel
+        How alike rewards are, for instance `kb.RBF(0.2)`.
+    noise_scale
+        R: the noise of a reward is R-sub-Gaussian, for instance Gaussian with standard deviation R.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    delta
+        The probability with which the confidence bounds of the rule may fail.
+    ridge
+        lambda, which is added to the diagonal of the kernel matrix: a larger one trusts each reward
+        less.
+    ties
+        Which of several best arms is played: one at "random", or the "lowest" number.
+
     Examples
     --------
     >>> import kernelbandits as kb

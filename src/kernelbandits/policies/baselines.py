@@ -17,6 +17,11 @@ from kernelbandits.policies.round import PendingView, Round
 class Greedy(IndexPolicy[Point]):
     """Play the highest estimate and never explore: w = 0 in every round.
 
+    Parameters
+    ----------
+    domain, kernel, ridge, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -51,6 +56,11 @@ class UniformRandom(Policy[Point]):
 
     An arm is chosen by the uniform number "tie" of the round, a point of a box by its normal
     numbers "sample".
+
+    Parameters
+    ----------
+    domain, kernel, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

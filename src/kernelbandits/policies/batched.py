@@ -34,6 +34,10 @@ class GPBUCB(IndexPolicy):
         R, the standard deviation of the noise.
     batch
         How many choices a batch has.
+    beta_scale
+        A factor before beta_b; below 1 it explores less.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

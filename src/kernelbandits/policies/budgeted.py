@@ -40,6 +40,8 @@ class BKB(IndexPolicy):
         try 30 for ten thousand.
     seed
         From which the dictionaries are drawn.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -48,11 +48,13 @@ class Choice(Generic[AnyPoint]):
     `policy.ask` returns one and `policy.tell` takes it back with the reward. A choice that nobody
     asked for is made by `policy.choice(arm)`, or directly:
 
+    >>> from kernelbandits import Choice
     >>> Choice(x=[0.2, 0.7], arm=3).arm
     3
     """
 
     x: AnyPoint
+    """The point: a row of the arms, or a dictionary of a mixed box."""
     arm: int | None = None
     """The number of the arm; None off a list of arms."""
     note: Mapping[str, float] = field(default_factory=dict)

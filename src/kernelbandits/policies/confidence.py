@@ -35,6 +35,8 @@ class IGPUCB(IndexPolicy[Point]):
     gain
         What stands for gamma_{t-1}: "realised" (half the log-determinant of what was played),
         "greedy", "analytic", or a function of t.
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -98,6 +100,8 @@ class GPUCB(IndexPolicy[Point]):
         What stands for gamma_t in the schedule "rkhs", as for `IGPUCB`.
     beta_scale
         A factor before beta_t; below 1 it explores less.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -182,6 +186,8 @@ class WhitehouseUCB(IndexPolicy[Point]):
         and a horizon T.
     horizon
         T, how many rounds will be played; only the ridge "matern" needs it.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

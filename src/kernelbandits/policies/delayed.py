@@ -57,6 +57,8 @@ class BPEDelay(Elimination):
         xi and b: delays are (xi, b)-sub-exponential.
     ridge
         By default R^2.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

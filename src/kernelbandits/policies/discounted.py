@@ -38,6 +38,8 @@ class WGPUCB(IndexPolicy):
     exploration
         The law of a weight w_t of the width, or a schedule of laws, as for `GenericGP`. By default
         w = 1, the rule of the paper; for other laws nothing is proved.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -42,6 +42,8 @@ class TVGPUCB(IndexPolicy):
     exploration
         The law of a weight w_t of sqrt(beta_t), or a schedule of laws, as for `GenericGP`. By
         default w = 1, the rule of the paper; for other laws nothing is proved.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -107,6 +109,8 @@ class RGPUCB(IndexPolicy):
         After how many rewards all is forgotten; by default ceil(min(T, 12 rate^(-1/4))).
     schedule, exploration
         As for `TVGPUCB`.
+    domain, kernel, noise_scale, horizon, delta, ties
+        As for `Policy`.
 
     Examples
     --------

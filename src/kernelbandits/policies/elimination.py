@@ -160,6 +160,8 @@ class BPE(Elimination):
         smoother ones and where the smoothness is unknown; it needs `batches`.
     reuse_data
         Keep the rewards of earlier batches. Nothing is proved of that.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -242,6 +244,8 @@ class REDS(Elimination):
         By default R^2; the paper calls it tau.
     first_epoch
         N_1; by default ceil(sqrt(T)).
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -304,6 +308,11 @@ class MVR(Policy[Point]):
 
     It explores only; the answer is the arm with the highest estimate after the last round
     (`recommend`).
+
+    Parameters
+    ----------
+    domain, kernel, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -25,6 +25,8 @@ class KernelEpsilonGreedy(Policy[Point]):
         How fast the probability falls; 0 keeps it constant.
     ridge
         The regularisation of the estimate.
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -96,6 +96,8 @@ class GenericGP(IndexPolicy[Point]):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+    ridge, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -130,6 +132,11 @@ class SimpleUCB(IndexPolicy[Point]):
 
     R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
+    Parameters
+    ----------
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -162,6 +169,11 @@ class SimpleBernoulli(IndexPolicy[Point]):
 
     `p` is a probability, or a schedule of probabilities or of Bernoulli laws such as `kb.Decay()`.
     R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
+
+    Parameters
+    ----------
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -200,6 +212,11 @@ class SimpleGaussian(IndexPolicy[Point]):
     `scale` is a number, or a schedule of numbers or of laws. Thompson sampling draws a whole
     function in place of w. R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
+    Parameters
+    ----------
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -236,6 +253,11 @@ class SimpleCategorical(IndexPolicy[Point]):
     w = i/K with probability weights[i - 1], i = 1..K. `weights` are probabilities, or a schedule of
     them or of laws. R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
+    Parameters
+    ----------
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -271,6 +293,11 @@ class SimpleMixture(IndexPolicy[Point]):
     These are the paper's mixtures, which raise P(w >= 1). `rho` is a probability, or a schedule of
     probabilities or of laws. `law` is any sub-Gaussian law. R is `noise_scale` and D is
     `norm_bound`; see `GenericGP` for the width.
+
+    Parameters
+    ----------
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
 
     Examples
     --------

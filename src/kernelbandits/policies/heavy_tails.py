@@ -36,6 +36,8 @@ class TGPUCB(IndexPolicy[Point]):
         of variance at most R^2 (`noise_scale`).
     gain
         What stands for gamma_{t-1}, as for `IGPUCB`.
+    domain, kernel, horizon, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -117,6 +119,8 @@ class ATAGPUCB(IndexPolicy):
         min(1, ln(T) sd^2 / (accuracy^2 ridge)).
     seed
         From which the dictionaries are drawn.
+    domain, kernel, noise_scale, norm_bound, horizon, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -36,6 +36,11 @@ class ExpectedImprovement(Policy[Point]):
     the same maximiser and does not vanish where nothing is left to gain (Ament et al., 2023).
     The ridge is R^2, with R the standard deviation of the noise (`noise_scale`).
 
+    Parameters
+    ----------
+    domain, kernel, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -90,6 +95,11 @@ class ProbabilityOfImprovement(Policy[Point]):
     `margin` says how much better counts as an improvement, in the units of the rewards. With 0 no
     other point is more likely to improve than the best one itself, and the rule never explores. So
     the default is R, and at least a hundredth of the prior standard deviation.
+
+    Parameters
+    ----------
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -50,6 +50,11 @@ class UCB1(IndependentArms):
     index(i) = ybar_i + R sqrt(8 ln(n) / n_i), with n rewards so far, n_i of them of arm i. With
     R = 1/2 (`noise_scale`), for rewards in [0, 1], it is the original sqrt(2 ln(n) / n_i).
 
+    Parameters
+    ----------
+    domain, kernel, ridge, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -105,6 +110,11 @@ class GaussianTS(IndependentArms):
     theta_i ~ N(S_i / (n_i + 1), R^2 / (n_i + 1)), with S_i the sum of the n_i rewards of arm i.
     R = 1 (`noise_scale`) is the original, for rewards in [0, 1].
 
+    Parameters
+    ----------
+    domain, kernel, ridge, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -159,6 +169,11 @@ class MaillardSampling(IndependentArms):
 
     P(i) is proportional to exp(-n_i (max ybar - ybar_i)^2 / (2 R^2)), with n_i the number and
     ybar_i the mean of the rewards of arm i, and R (`noise_scale`) their noise.
+
+    Parameters
+    ----------
+    domain, kernel, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -233,6 +248,11 @@ class UCBRevisited(IndependentArms):
 
     With R = 1/2 (`noise_scale`), for rewards in [0, 1], it is the original:
     n_m = ceil(2 ln(T g^2) / g^2), r = sqrt(ln(T g^2) / (2 n_m)).
+
+    Parameters
+    ----------
+    domain, kernel, horizon, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

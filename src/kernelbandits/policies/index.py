@@ -53,6 +53,11 @@ class IndexPolicy(Policy[Point]):
     A rule of this form is three values: a ridge, a width (a_t, b_t, c_t) and an exploration law
     from which the weight w_t is drawn. L = log det(I + K / ridge) of what was played.
 
+    Parameters
+    ----------
+    domain, kernel, ridge, ties, horizon
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb

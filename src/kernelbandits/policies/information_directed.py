@@ -46,6 +46,8 @@ class InformationDirectedSampling(Policy[Array]):
         D: a bound on the norm of f in the space of the kernel.
     deterministic
         Whether to play the arm with the smallest loss^2 / information.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

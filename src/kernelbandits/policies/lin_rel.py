@@ -74,6 +74,8 @@ class LinRel(LinearRule):
         D: a bound on |theta|.
     horizon
         T, how many rounds will be played.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -141,6 +143,8 @@ class SupLinRel(LinearRule, PrecisionLevels):
         D: a bound on |theta|.
     horizon
         T, how many rounds will be played.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

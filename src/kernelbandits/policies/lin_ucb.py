@@ -29,6 +29,8 @@ class LinUCB(LinearRule, IndexPolicy):
         T, how many rounds will be played.
     alpha
         By default D + R sqrt(2 ln(2 T |X| / delta)) on |X| arms.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -92,6 +94,8 @@ class SupLinUCB(LinearRule, PrecisionLevels):
         T, how many rounds will be played.
     alpha
         By default D + R sqrt(2 ln(2 T |X| S / delta)) on |X| arms and S levels.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

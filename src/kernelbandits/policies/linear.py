@@ -54,6 +54,8 @@ class OFUL(LinearRule, IndexPolicy):
         R: the noise is R-sub-Gaussian.
     norm_bound
         S: a bound on |theta|.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -109,6 +111,8 @@ class RarelySwitchingOFUL(LinearRule):
         R and S, as for `OFUL`.
     switch
         C > 0; a larger one changes the arm less often.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -201,6 +205,8 @@ class LinTS(LinearRule):
         eps = 1 / ln T.
     horizon
         T, how many rounds will be played; the schedule "icml" needs it.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -38,6 +38,8 @@ class AMMUCB(IndexPolicy[Point]):
         D: a bound on the norm of f in the space of the kernel.
     ridge
         It fixes the scale of the paper's Gaussian mixture, c = R^2 / ridge.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -143,6 +145,8 @@ class DMMUCB(ResidualBall):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -254,6 +258,8 @@ class CMMUCB(ResidualBall):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -41,6 +41,8 @@ class ECGPUCB(IndexPolicy[Point]):
         D: a bound on the norm of the function near f in the space of the kernel.
     error
         By how much f may differ from that function; by default D / 10.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -104,6 +106,8 @@ class AGPUCB(IndexPolicy[Point]):
         The power of t by which the lengthscale shrinks.
     norm_growth
         The power of t by which the norm bound grows besides.
+    domain, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

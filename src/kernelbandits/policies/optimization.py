@@ -41,7 +41,9 @@ class OptimizationTrial(Generic[Point]):
     """
 
     t: int
+    """The number of the round, counted from 1."""
     choice: Choice
+    """What the policy chose."""
     reward: float | None
     """What the objective returned; None for a failure."""
     failure: str = ""

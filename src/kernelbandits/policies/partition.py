@@ -77,6 +77,8 @@ class PiGPUCB(Policy[Array]):
         s^(-2 nu) rewards, "aistats" by the rule of the conference paper, or "never".
     inherit_data
         Whether the parts of a divided cell keep its rewards.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -46,6 +46,8 @@ class EVILL(GPTS[Point]):
         On a box: play exactly on a cover of this many points instead.
     features
         On a box: how many random features a path has.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -115,6 +117,8 @@ class PIMS(GPTS[Point]):
         On a box: play exactly on a cover of this many points instead.
     features
         On a box: how many random features a path has.
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -179,6 +183,8 @@ class GPEIMS(GPTS[Point]):
         On a box: play exactly on a cover of this many points instead.
     features
         On a box: how many random features a path has.
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------

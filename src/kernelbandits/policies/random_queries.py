@@ -35,6 +35,11 @@ class GPUCBPlus(IndexPolicy[Point]):
     It is made for rewards without noise, where |f - mean| <= D sd always. D (`norm_bound`) bounds
     the norm of f in the space of the kernel. The ridge is R^2 (`noise_scale`), at least 1e-8.
 
+    Parameters
+    ----------
+    domain, kernel, ties
+        As for `Policy`.
+
     Examples
     --------
     >>> import kernelbandits as kb
@@ -90,6 +95,11 @@ class ExploitPlus(IndexPolicy[Point]):
     """Play the highest estimate in odd rounds, and a random arm in even rounds.
 
     It is made for rewards without noise. The ridge is R^2 (`noise_scale`) and no less than 1e-8.
+
+    Parameters
+    ----------
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -33,6 +33,8 @@ class RandUCB(IndexPolicy[Point]):
         The greatest weight.
     top
         The probability of the greatest weight.
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -83,6 +85,11 @@ class IRGPUCB(IndexPolicy):
 
     zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2, on |X| arms; the first part is zero
     for one arm. The ridge is R^2, with R (`noise_scale`) the standard deviation of the noise.
+
+    Parameters
+    ----------
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -140,6 +147,8 @@ class FeaturePerturbation(IndexPolicy[Point]):
         D: a bound on the norm of f in the space of the kernel.
     horizon
         T, how many rounds will be played.
+    domain, kernel, ridge, delta, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -34,6 +34,8 @@ class KernelUCB(IndexPolicy):
         T, how many rounds will be played.
     eta
         By default sqrt(2 ln(2 T |X| / delta)) on |X| arms.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -230,6 +232,8 @@ class SupKernelUCB(PrecisionLevels):
         T, how many rounds will be played.
     eta
         A number that replaces the width by eta / sqrt(ridge), as in the original.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -68,6 +68,8 @@ class GPTS(Policy[Point]):
         On a box: play exactly on a cover of this many points instead.
     features
         On a box and on more than 2000 arms: how many random features a draw has.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -39,6 +39,8 @@ class AdaptiveTree(Policy[Array]):
         R: the noise is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+    domain, kernel, delta, ridge, ties
+        As for `Policy`.
 
     Examples
     --------

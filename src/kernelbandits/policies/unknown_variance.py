@@ -38,6 +38,8 @@ class StreamingUCB(IndexPolicy):
         A lower bound, where s_- starts; by default noise_scale / 100.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

@@ -63,6 +63,8 @@ class VAGPUCB(VarianceAware, IndexPolicy):
         R: the noise of a reward without a standard error is R-sub-Gaussian.
     norm_bound
         D: a bound on the norm of f in the space of the kernel.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -116,6 +118,8 @@ class VAMVR(VarianceAware):
     ----------
     noise_scale
         R: the noise of a reward without a standard error is R-sub-Gaussian.
+    domain, kernel, ties
+        As for `Policy`.
 
     Examples
     --------
@@ -174,6 +178,8 @@ class VAPE(VarianceAware, Elimination):
         T, how many rounds will be played.
     first_batch
         N_1, any number.
+    domain, kernel, delta, ties
+        As for `Policy`.
 
     Examples
     --------

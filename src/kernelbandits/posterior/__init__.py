@@ -94,7 +94,7 @@ def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPos
     """Return the posterior whose memory fits the domain.
 
     Up to 200 arms it is an `ArmPosterior`, for more arms a `RowPosterior`, and on a box a
-    `PointPosterior`.
+    `PointPosterior`. Kernel and ridge are those of `Posterior`.
 
     >>> import numpy as np
     >>> import kernelbandits as kb

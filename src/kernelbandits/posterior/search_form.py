@@ -63,6 +63,7 @@ class SearchForm:
 
     >>> import numpy as np
     >>> import kernelbandits as kb
+    >>> from kernelbandits.posterior import SearchForm
     >>> posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), 0.1)
     >>> posterior.update([0.5], 2.0)
     >>> means, sds = SearchForm(posterior).at(np.array([[0.0], [0.5]]))

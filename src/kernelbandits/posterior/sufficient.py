@@ -29,6 +29,7 @@ class Tally:
     Sums are compensated (Neumaier): beside each sum the digits lost so far are kept. A plain sum of
     a million rewards can lose six digits, and audits take these sums for exact.
 
+    >>> from kernelbandits.posterior import Tally
     >>> tally = Tally(2)
     >>> for reward in (1e16, 1.0, -1e16):
     ...     count = tally.add(0, reward)

@@ -27,15 +27,18 @@ class Instance:
     Examples
     --------
     >>> from kernelbandits.domains import Arms
-    >>> from kernelbandits.problems import GaussianNoise
+    >>> from kernelbandits.problems import GaussianNoise, Instance
     >>> two = Instance("two", Arms([[0.0], [1.0]]), [0.2, 0.7], GaussianNoise(0.1))
     >>> two.best, two.optimum
     (1, 0.7)
     """
 
     name: str
+    """That of the problem."""
     domain: Arms
+    """What may be played."""
     values: Array = field(repr=False)
+    """f(x_i), the mean reward of each arm."""
     noise: Noise
     """The law of the noise; with replicates, that of all residuals, whose R covers every arm."""
     replicates: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)

@@ -35,16 +35,20 @@ class Bump:
     sqrt(T gamma_T) up to a logarithm, which is the lower bound of Scarlett, Bogunovic & Cevher
     (2017) for a kernel whose bumps fit into the grid.
 
+    >>> from kernelbandits.problems import Bump
     >>> problem = Bump(per_side=3, horizon=900, noise_scale=0.3)
     >>> round(problem.gap, 4), round(problem.least_regret, 2)
     (0.0267, 10.67)
     """
 
     kernel: Kernel = KERNEL
+    """The kernel of the space in which the bump has norm at most D."""
     dimension: int = 2
+    """d: the grid is in [0, 1]^d."""
     per_side: int = 4
     """Points of the grid in each dimension: M = per_side^dimension."""
     horizon: int = 1000
+    """T, how many rounds will be played; the bump is lower where there are more."""
     noise_scale: float = 0.1
     """R, the standard deviation of the noise."""
     norm_bound: float = 1.0

@@ -161,6 +161,7 @@ class FixedArms(DerivedProblem):
     """The arms and mean rewards of one seed, whatever the seed that plays them.
 
     >>> import kernelbandits as kb
+    >>> from kernelbandits.problems import FixedArms
     >>> fixed = FixedArms(kb.problem("branin"), seed=7)
     >>> one, other = (fixed.instance(kb.Streams(seed)) for seed in (0, 1))
     >>> bool((one.values == other.values).all())
@@ -187,6 +188,7 @@ class Standardised(DerivedProblem):
     """(f - mean) / sd over the arms. The noise stays as it is.
 
     >>> import kernelbandits as kb
+    >>> from kernelbandits.problems import Standardised
     >>> values = Standardised(kb.problem("branin")).instance(kb.Streams(0)).values
     >>> bool(abs(values.mean()) < 1e-9), float(values.std().round(9))
     (True, 1.0)

@@ -116,6 +116,7 @@ class Markov:
 
     rate: float = 0.01
     kernel: Kernel = KERNEL
+    """k, from which the new functions g are drawn."""
 
     def __post_init__(self) -> None:
         checks.chance("Markov", "rate", self.rate)
@@ -159,6 +160,7 @@ class Turning:
 
     period: float = 1000.0
     kernel: Kernel = KERNEL
+    """k, from which the new functions g are drawn."""
 
     def __post_init__(self) -> None:
         checks.positive("Turning", "period", self.period)
@@ -199,6 +201,7 @@ class Jumps:
 
     period: int = 100
     kernel: Kernel = KERNEL
+    """k, from which the new functions g are drawn."""
 
     def __post_init__(self) -> None:
         checks.whole("Jumps", "period", self.period)
@@ -245,6 +248,7 @@ class Drifting(DerivedProblem):
     """
 
     motion: Motion = MARKOV
+    """How it changes: `Markov`, `Turning`, `Jumps` or a `Motion` of your own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

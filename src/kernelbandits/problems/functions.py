@@ -36,14 +36,19 @@ class TestFunction:
     __test__: ClassVar[bool] = False
 
     name: str
+    """How it is called on a command line."""
     title: str
+    """How it is called in tables and figures."""
     formula: Callable[[Array], Array] = field(repr=False)
     """f of an (n, d) array in natural coordinates."""
     lower: Point
+    """The corner of the box with the least coordinates."""
     upper: Point
+    """The corner of the box with the greatest coordinates."""
     minimisers: tuple[Point, ...]
     """All global minimisers in the box."""
     minimum: float
+    """f at the minimisers."""
 
     def __post_init__(self) -> None:
         sides = len(self.lower) == len(self.upper) and bool(np.less(self.lower, self.upper).all())
@@ -132,10 +137,13 @@ class SampledFunction:
     """
 
     function: TestFunction
+    """The test function."""
     candidates: int = 50
+    """How many arms each seed draws."""
     scale: bool = True
     """Whether rewards are scaled to [0, 1] over the candidates."""
     noise: Noise = PAPER_NOISE
+    """The law of the noise that each reward has besides the value."""
 
     def __post_init__(self) -> None:
         checks.needs(

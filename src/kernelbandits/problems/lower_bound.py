@@ -34,14 +34,19 @@ class LowerBound:
     has a proof of ours (docs/theory.md); what neither covers is refused. It is a bound for this
     rule, whatever its law, and none for others (E6).
 
+    >>> from kernelbandits.problems import LowerBound
     >>> LowerBound(d=3, horizon=2000).proof, LowerBound(d=30, horizon=2000).proof
     ('printed', 'ours')
     """
 
     d: int = 3
+    """How many arms there are."""
     horizon: int = 2000
+    """T, how many rounds will be played."""
     noise_scale: float = 1.0
+    """R, as the policy is told."""
     norm_bound: float = 1.0
+    """D, as the policy is told."""
 
     def __post_init__(self) -> None:
         name = "the lower-bound instance"

@@ -302,6 +302,7 @@ class CustomNoise(Noise):
     """
 
     law: Quantiles
+    """For instance a frozen law of scipy.stats."""
     sub_gaussian: float = math.inf
     """The R that the user states; of what it claims only Var X <= R^2 is checked."""
 

@@ -33,9 +33,13 @@ class GPFunction:
     """
 
     kernel: Kernel = KERNEL
+    """k, the covariance of the values."""
     dimension: int = 2
+    """d: the candidates are in [0, 1]^d."""
     candidates: int = 50
+    """How many arms each seed draws."""
     noise: Noise = NOISE
+    """The law of the noise that each reward has besides the value."""
 
     def __post_init__(self) -> None:
         as_kernel(self.kernel)

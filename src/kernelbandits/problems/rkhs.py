@@ -31,8 +31,11 @@ class KernelSum:
     """
 
     kernel: Kernel
+    """k"""
     centres: Array
+    """The points z_i, rows of an array."""
     coefficients: Array
+    """The numbers alpha_i."""
 
     def __call__(self, points: Any) -> Array:
         return self.kernel(checks.points("KernelSum", points), self.centres) @ self.coefficients
@@ -60,12 +63,17 @@ class RKHSFunction:
     """
 
     kernel: Kernel
+    """k, whose space the functions belong to."""
     dimension: int
+    """d: the candidates are in [0, 1]^d."""
     candidates: int = 50
+    """How many arms each seed draws."""
     centres: int = 20
+    """How many terms the sum has."""
     norm_bound: float = 1.0
     """The norm D of every function drawn."""
     noise: Noise = PAPER_NOISE
+    """The law of the noise that each reward has besides the value."""
 
     def __post_init__(self) -> None:
         checks.needs(callable(self.kernel), "RKHSFunction", "a kernel", self.kernel)

@@ -87,12 +87,15 @@ class TableProblem:
     """
 
     name: str
+    """How files call the problem."""
     title: str
+    """How tables and figures call it."""
     columns: tuple[str, ...]
     """What the coordinates of an arm are called."""
     target: str
     """What the reward was called, before direction and scaling."""
     table: Instance
+    """The arms with their mean rewards, the same for every seed."""
     ranges: tuple[tuple[float, float], ...] = ()
     """Least and greatest value of each column in the file, where columns were scaled to [0, 1]."""
 

@@ -50,6 +50,12 @@ def write_run(
 
     Parameters
     ----------
+    results
+        What `kb.run_experiment` returns.
+    title
+        The heading of the report.
+    ranking
+        What `analysis.ranking_of` returns for the results, if it was computed already.
     left_out
         Policies that refused to play, and the reason that each gave.
     theory
@@ -138,6 +144,9 @@ def draw_curves(
     figure_size: tuple[float, float] | None = None,
 ) -> dict[str, str]:
     """Write regret and simple-regret; return the SVG by kind, nothing without matplotlib.
+
+    `labels` are the policies drawn in colour, `others` those drawn in grey. Format and size are
+    those of `write_run`.
 
     >>> from pathlib import Path
     >>> import kernelbandits as kb

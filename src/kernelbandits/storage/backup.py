@@ -48,10 +48,11 @@ MOST_LOST = 100_000
 def write_backup(log: Log, target: Where, *, force: bool = False) -> None:
     """Write a verified copy of a study, whatever it is stored in, into a new SQLite file.
 
-    With `force` it takes the place of another file, but never of a study.
+    `log` is the open study, and `target` the path of the file. With `force` it takes the place of
+    another file, but never of a study.
 
     >>> from kernelbandits.storage import Draft, Log, write_backup
-    >>> with Log.create("films.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
+    >>> with Log.create("original.db", Draft(kind="created"), {"heat": [20.0, 90.0]}) as log:
     ...     write_backup(log, "copy.db")
     >>> with Log.open("copy.db") as copy:
     ...     len(copy.events()), copy.columns()
@@ -184,8 +185,9 @@ def salvage(
 ) -> Salvaged:
     """Write a new file with everything that can be read and is intact.
 
-    `read_again` returns the candidates, if they were lost. With `force` the file takes the place of
-    another one, but never of a study.
+    `where` is the damaged study, and `target` the path of the file. `read_again` returns the
+    candidates, if they were lost. With `force` the file takes the place of another one, but never
+    of a study.
 
     >>> import sqlite3
     >>> from contextlib import closing

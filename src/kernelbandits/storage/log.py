@@ -237,6 +237,7 @@ class Reading(NamedTuple):
     """
 
     events: list[Event]
+    """In the order in which they were written."""
     now: float
     """In seconds since 1970."""
 
@@ -475,6 +476,7 @@ class Listed:
     """
 
     name: str
+    """Of a study in a file the path of the file."""
     place: str
     """Where it is stored, without passwords."""
     rows: int | None = None
@@ -488,7 +490,8 @@ class Listed:
 def studies(where: Where, patience: float | None = None) -> list[Listed]:
     """Return the studies of a database, ordered by name, or the one in a file.
 
-    `patience` is how many seconds to wait for others who hold it.
+    `where` is the path of the file or the address of the database, and `patience` how many seconds
+    to wait for others who hold it.
 
     >>> from kernelbandits.storage import Draft, Log, studies
     >>> Log.create("alone.db", Draft(kind="created"), {"heat": [20.0, 90.0]}).close()

@@ -118,7 +118,7 @@ class Check(Readable):
     >>> import pandas as pd
     >>> import kernelbandits as kb
     >>> films = pd.DataFrame({"heat": np.linspace(20, 90, 12)})
-    >>> study = kb.Study.create("checked.db", films, target="yield", noise=0.05)
+    >>> study = kb.Study.create("trusted.db", films, target="yield", noise=0.05)
     >>> for row, heat in enumerate(films["heat"]):
     ...     told = study.tell(row=row, value=np.sin(heat / 15))
     >>> check = study.check()

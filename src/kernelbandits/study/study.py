@@ -79,6 +79,7 @@ class Study:
     Examples
     --------
     >>> import tempfile
+    >>> from kernelbandits import Study
     >>> folder = tempfile.TemporaryDirectory()
     >>> candidates = [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
     >>> study = Study.create(folder.name + "/films.db", candidates, target="stability")

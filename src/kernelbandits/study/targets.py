@@ -61,6 +61,7 @@ class Target:
 
     Examples
     --------
+    >>> from kernelbandits.study import Target
     >>> efficiency = Target("efficiency", low=0.0, high=20.0, limit=5.0)
     >>> efficiency.desirability(15.0), efficiency.breaks_limit(4.0)
     (0.75, True)

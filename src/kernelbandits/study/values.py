@@ -84,7 +84,7 @@ class AlreadyTold(StudyConflict):
     """A second result came for a trial that has one; the stored result is kept.
 
     >>> import kernelbandits as kb
-    >>> study = kb.Study.create("twice.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> study = kb.Study.create("told-twice.db", [[20.0], [50.0], [90.0]], target="yield")
     >>> told = study.tell(row=1, value=0.7)
     >>> try:
     ...     study.tell(told.trial, 0.8)

@@ -205,8 +205,9 @@ def read_results(
 ) -> list[Result]:
     """Read the results of a table and check them all; rows that are not measured yet are left out.
 
-    The values are those of the named targets, mostly one. The column of a single target may also be
-    called "value", and the column of its standard errors "sem".
+    `source` is a path, a DataFrame or a list of mappings, and `candidates` what a study may
+    measure. The values are those of the named targets, mostly one. The column of a single target
+    may also be called "value", and the column of its standard errors "sem".
 
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that

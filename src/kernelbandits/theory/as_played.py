@@ -71,7 +71,9 @@ class PlayedBound:
     threshold: float
     """b: the weight from which on a round counts as optimistic."""
     horizon: int
+    """T, the number of rounds."""
     information_gain: float
+    """The bound of gamma_T that was used."""
     conditions: str
     """What makes the played width valid at this level."""
     premises: str = ""
@@ -134,9 +136,12 @@ def effective_level(
     ----------
     log_det
         L = log det(I + K / ridge) of what was played, `policy.posterior.log_det`, or an array.
+    noise_scale, norm_bound, ridge, delta
+        R, D and the other settings as the policy was given them.
 
     Examples
     --------
+    >>> from kernelbandits.theory import effective_level
     >>> round(effective_level(0.0, noise_scale=1, norm_bound=1), 4)  # before the first round
     0.154
     >>> round(effective_level(8.0, noise_scale=1, norm_bound=1), 4)

@@ -67,7 +67,9 @@ class Band:
     """
 
     lower: Array
+    """For each arm a lower bound of f."""
     upper: Array
+    """For each arm an upper bound of f."""
     regrets: Array
     """For each arm an upper bound of max f - f(arm)."""
     candidates: Indices
@@ -80,8 +82,11 @@ class Band:
     method: str
     """"cmm", "amm" or "whitehouse"."""
     delta: float
+    """The probability with which f may leave the band."""
     noise_scale: float
+    """R, as it was given."""
     norm_bound: float
+    """D, as it was given."""
     contradiction: bool = False
     """Whether no f fits the rewards, so that noise_scale or norm_bound is too small for them.
 
@@ -199,6 +204,7 @@ def confidence_band(
     Examples
     --------
     >>> import kernelbandits as kb
+    >>> from kernelbandits.theory import confidence_band
     >>> posterior = kb.posterior.ArmPosterior(kb.RBF(0.2), [[0.0], [0.5], [1.0]], ridge=0.05)
     >>> for arm, reward in 8 * [(0, 0.1), (1, 0.9), (2, 0.2)]:
     ...     posterior.update(arm, reward)

@@ -97,7 +97,9 @@ class RegretBound:
     delta: float
     """The delta with which the policy must play for the repaired bound to be proved."""
     constants: Constants
+    """C1, C2 and C3 of the exploration law."""
     information_gain: float
+    """The bound of gamma_T that was used."""
     largest: float = 1.0
     """sup k(x, x)"""
 
@@ -287,7 +289,9 @@ def regret_bound(
 
     Examples
     --------
+    >>> import math
     >>> from kernelbandits import PointMass
+    >>> from kernelbandits.theory import regret_bound
     >>> told = {"noise_scale": 0.1, "norm_bound": 1}
     >>> bound = regret_bound(PointMass(1), 10_000, 20.0, **told)
     >>> round(bound.repaired), round(bound.tight), bound.vacuous
@@ -470,7 +474,7 @@ def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -
     Examples
     --------
     >>> from kernelbandits import PointMass
-    >>> from kernelbandits.theory import linear_gain
+    >>> from kernelbandits.theory import first_useful, linear_gain, regret_bound
     >>> def bound_at(T):
     ...     return regret_bound(PointMass(1), T, linear_gain(3, T), noise_scale=1, norm_bound=1)
     >>> first_useful(bound_at)
@@ -506,6 +510,7 @@ def largest_useful_noise(bound_at: Callable[[float], Any], noise_scale: float) -
     Examples
     --------
     >>> from kernelbandits import PointMass
+    >>> from kernelbandits.theory import largest_useful_noise, regret_bound
     >>> def bound_at(R):
     ...     return regret_bound(PointMass(1), 1000, 20.0, noise_scale=R, norm_bound=1)
     >>> bound_at(1.0).vacuous, round(largest_useful_noise(bound_at, 1.0), 3)

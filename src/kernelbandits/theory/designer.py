@@ -64,9 +64,11 @@ class DesignedLaw:
     """
 
     law: Law
+    """The law itself, to be given to a policy."""
     name: str
     """The law as formulas write it: Ber(0.4), N(0, 1.2^2)."""
     family: str
+    """The laws among which it is the best."""
     horizon: int
     """Number of rounds T."""
     objective: str
@@ -133,6 +135,7 @@ def design(
 
     Examples
     --------
+    >>> from kernelbandits.theory import design
     >>> design(1000).law
     PointMass(c=1.0)
     >>> answer = design(1000, budget=0.4)
@@ -160,8 +163,12 @@ def design(
 def bound_factor(exploration: Any, horizon: int, objective: str = "repaired") -> float:
     """Return the factor by which a law or a schedule of laws enters a regret bound.
 
+    `horizon` is the number of rounds, and `objective` the bound, as for `design`.
+
     Examples
     --------
+    >>> from kernelbandits import Bernoulli
+    >>> from kernelbandits.theory import bound_factor
     >>> bound_factor(Bernoulli(0.5), 1000)
     5.0
     """

@@ -40,7 +40,9 @@ class GreedyGain:
     Points may repeat. (1 - 1/e) gamma_t <= G_t <= gamma_t, because the gain is monotone and
     submodular. Values are computed when they are first needed.
 
+    >>> import numpy as np
     >>> import kernelbandits as kb
+    >>> from kernelbandits.theory import GreedyGain
     >>> greedy = GreedyGain(kb.RBF(0.2), kb.Arms(np.linspace(0, 1, 20)[:, None]), 1.0)
     >>> print(f"{greedy.value(50):.2f} <= gamma <= {greedy.bound(50):.2f}")
     5.70 <= gamma <= 5.83

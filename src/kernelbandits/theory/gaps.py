@@ -57,7 +57,9 @@ class GapBound:
     threshold: float
     """b: the weight from which on a round counts as optimistic."""
     horizon: int
+    """T, the number of rounds."""
     information_gain: float
+    """The bound of gamma_T that was used."""
     conditions: str
     """What makes the played width valid at this level."""
 

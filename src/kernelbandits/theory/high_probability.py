@@ -66,7 +66,9 @@ class HighProbabilityBound:
     threshold: float
     """b: the weight from which on a round counts as optimistic."""
     horizon: int
+    """T, the number of rounds."""
     information_gain: float
+    """The bound of gamma_T that was used."""
 
     @property
     def value(self) -> float:

@@ -64,7 +64,9 @@ class InformationGain:
     certificate: str
     """Why no T points have a larger gain."""
     horizon: int
+    """T, the number of points."""
     ridge: float
+    """The ridge for which it was computed."""
     witness: str = ""
     """Which points have the gain `lower`."""
     domain: str = ""
@@ -107,10 +109,13 @@ def information_gain(kernel: Any, domain: Any, horizon: int, ridge: float = 1.0)
         Arms, an (n, d) array, or a `kb.Box`.
     horizon
         Number of rounds T.
+    ridge
+        That of the policy: the variance of the noise, in the units of the kernel.
 
     Examples
     --------
     >>> import kernelbandits as kb
+    >>> from kernelbandits.theory import information_gain
     >>> gain = information_gain(kb.RBF(0.2), kb.Arms([[0.0], [0.5], [1.0]]), horizon=100)
     >>> print(f"{gain.lower:.3f} <= gamma <= {gain.upper:.3f}, on {gain.domain}")
     5.302 <= gamma <= 5.302, on 3 arms
@@ -123,11 +128,13 @@ def growth(
 ) -> tuple[InformationGain, ...]:
     """Return the information gain at several horizons, in the order given.
 
-    This is faster than a call for each: every design starts from that of the previous horizon.
+    This is faster than a call for each: every design starts from that of the previous horizon. The
+    other parameters are those of `information_gain`.
 
     Examples
     --------
     >>> import kernelbandits as kb
+    >>> from kernelbandits.theory import growth
     >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
     >>> [round(gain.upper, 2) for gain in growth(kb.RBF(0.2), arms, (1, 10, 100))]
     [0.35, 2.2, 5.3]

@@ -51,13 +51,16 @@ class Constants:
     c1: float
     """min_t P(w_t >= 1)"""
     c2: float
+    """E max_t |w_t|"""
     c3: float
+    """E max_t |w_t| / C1_t + max_t E|w_t| / C1_t"""
     c3_tight: float
     """C3' = E max_t (w_t - E w_t)^+ / C1_t, which may replace C3 in the repaired bound.
 
     It is 0 for a point mass.
     """
     horizon: int
+    """T, the number of rounds."""
     error: float = 0.0
     """0 where six digits are right; else the standard error of a simulation or the error of an
     integral."""
@@ -101,6 +104,8 @@ def constants(
 
     Examples
     --------
+    >>> from kernelbandits import Bernoulli
+    >>> from kernelbandits.theory import constants
     >>> found = constants(Bernoulli(0.5), horizon=1000)
     >>> found.c1, found.c2, found.c3, found.c3_tight
     (0.5, 1.0, 3.0, 1.0)

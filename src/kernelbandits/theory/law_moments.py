@@ -42,7 +42,9 @@ class LawMoments:
     """
 
     constants: Constants
+    """C1, C2, C3 and C3' over the T rounds."""
     laws: Laws
+    """The distinct laws, with the number of rounds of each."""
     realised: bool = False
     """Whether these are laws that a schedule chose from the past, as they were chosen."""
     certified: float = math.inf

@@ -74,6 +74,7 @@ def noise_free_bound(
     --------
     >>> import numpy as np
     >>> import kernelbandits as kb
+    >>> from kernelbandits.theory import noise_free_bound
     >>> arms = np.linspace(0, 1, 12)[:, None]
     >>> noise_free = [noise_free_bound(kb.RBF(0.2), arms, T, norm_bound=1.0) for T in (100, 1000)]
     >>> [round(bound.value, 1) for bound in noise_free]

@@ -55,6 +55,7 @@ class Theorem:
     """
 
     name: str
+    """How the theorem is called: "generic", "linear", or after the policy."""
     statement: str
     """The order of the regret, and the errata of the printed theorem."""
     constants: Constants
@@ -103,6 +104,8 @@ def theorems(exploration: Any, horizon: int, dimension: int | None = None) -> tu
 
     Examples
     --------
+    >>> from kernelbandits import Bernoulli
+    >>> from kernelbandits.theory import theorems
     >>> for theorem in theorems(Bernoulli(0.5), 1000, dimension=3):
     ...     print(theorem.name, theorem.constants.c3)
     generic 3.0
@@ -139,6 +142,7 @@ def linear_gain(dimension: int, horizon: int, ridge: float = 1.0, largest: float
 
     Examples
     --------
+    >>> from kernelbandits.theory import linear_gain
     >>> round(linear_gain(3, 1000), 3)
     8.718
     """

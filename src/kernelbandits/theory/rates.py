@@ -29,11 +29,12 @@ class Rate(NamedTuple):
 
 
 def gain_exponent(kernel: Any, dimension: int) -> float:
-    """Return e in gamma_T = O(T^e log^q T).
+    """Return e in gamma_T = O(T^e log^q T), on a bounded domain of this dimension.
 
     Examples
     --------
     >>> from kernelbandits import Matern
+    >>> from kernelbandits.theory import gain_exponent
     >>> gain_exponent(Matern(0.2, nu=1.5), dimension=1)
     0.25
     """
@@ -41,11 +42,12 @@ def gain_exponent(kernel: Any, dimension: int) -> float:
 
 
 def rate_text(kernel: Any, dimension: int) -> str:
-    """Return the rate as text.
+    """Return the rate of gamma_T as text; the parameters are those of `gain_exponent`.
 
     Examples
     --------
     >>> from kernelbandits import Matern
+    >>> from kernelbandits.theory import rate_text
     >>> rate_text(Matern(0.2, nu=2.5), dimension=2)
     'O(T^(2/7) log^(5/7) T)'
     """

@@ -50,7 +50,9 @@ class Sublinear:
     """
 
     kernel: Kernel
+    """The kernel of f."""
     dimension: int
+    """d, the dimension of the domain."""
     gain_exponent: float
     """e"""
     law_exponent: float
@@ -123,6 +125,7 @@ def sublinear(kernel: Any, dimension: int, exploration: Any) -> Sublinear:
     Examples
     --------
     >>> from kernelbandits import Matern, PointMass
+    >>> from kernelbandits.theory import sublinear
     >>> answer = sublinear(Matern(0.2, nu=2.5), 2, PointMass(1))
     >>> answer.holds, round(1 - answer.margin, 3)
     (True, 0.786)

@@ -27,9 +27,11 @@ class UCBBound:
     trivial: float
     """2 D T sqrt(sup k): the largest regret that is possible at all."""
     delta: float
+    """The probability with which f may leave the band."""
     width: float
     """The largest width in the rounds 1..T."""
     information_gain: float
+    """The bound of gamma_T that was used."""
 
     @property
     def value(self) -> float:
@@ -75,6 +77,7 @@ def ucb_bound(
 
     Examples
     --------
+    >>> from kernelbandits.theory import ucb_bound
     >>> bound = ucb_bound(2.0, 10_000, 20.0, norm_bound=1, delta=0.001)
     >>> round(bound.value), bound.vacuous
     (3059, False)

@@ -71,6 +71,7 @@ def check_topics(
 
     Examples
     --------
+    >>> from kernelbandits.verification import check_topics
     >>> [checked.verdict for checked in check_topics("E7")]
     ['fails', 'holds']
     """

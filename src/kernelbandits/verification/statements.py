@@ -78,6 +78,7 @@ class Effort:
 
     Examples
     --------
+    >>> from kernelbandits.verification import Effort
     >>> Effort(scale=0.1).runs(400)
     40
     """
