@@ -23,7 +23,9 @@ FEW_PAIRS = 8
 
 @dataclass(frozen=True)
 class KernelParts:
-    """signal * k + additive * k_1 + level + nugget * [x = z].
+    """The parts of a kernel that a fit can find.
+
+    signal * k + additive * k_1 + level + nugget * [x = z]
 
     k is a Matern or RBF kernel, k_1 the mean of such kernels of one block of coordinates each.
 

@@ -153,7 +153,9 @@ class PosteriorMean(MixtureAcquisition):
 
 @dataclass(frozen=True, slots=True)
 class UpperConfidence(MixtureAcquisition):
-    """mean + weight * width * sd, the index of Generic-GP and most of its rivals.
+    """Score by the index of Generic-GP and most of its rivals.
+
+    mean + weight * width * sd
 
     Examples
     --------

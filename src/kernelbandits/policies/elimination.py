@@ -135,7 +135,7 @@ class Elimination(Policy[Array]):
 
 
 class BPE(Elimination):
-    """Batched pure exploration: in each batch, play the remaining arm of the greatest sd.
+    """Play, in each batch, the remaining arm of the greatest sd: batched pure exploration.
 
     After each batch the arms that cannot be the best are dropped (`Elimination`). Batch i has
     N_i = ceil(sqrt(T N_{i-1})) plays, N_0 = 1, and the width is
@@ -225,7 +225,7 @@ class BPE(Elimination):
 
 
 class REDS(Elimination):
-    """Random exploration with domain shrinking: play any remaining arm with the same probability.
+    """Play any remaining arm with the same probability: random exploration, domain shrinking.
 
     After each epoch the arms that cannot be the best are dropped (`Elimination`). Each epoch is
     twice as long as the one before, N_{r+1} = 2 N_r, and the width is
@@ -304,7 +304,7 @@ class REDS(Elimination):
 
 
 class MVR(Policy[Point]):
-    """Maximum variance reduction: play the arm of the greatest sd, whatever the rewards are.
+    """Play the arm of the greatest sd, whatever the rewards are: maximum variance reduction.
 
     It explores only; the answer is the arm with the highest estimate after the last round
     (`recommend`).

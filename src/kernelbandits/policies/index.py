@@ -48,7 +48,9 @@ class LocalPosterior:
 
 
 class IndexPolicy(Policy[Point]):
-    """index_t(x) = mean(x) + w_t (a_t + sqrt(b_t + c_t L)) sd(x).
+    """Play the greatest index, the estimate plus a random multiple of its uncertainty.
+
+    index_t(x) = mean(x) + w_t (a_t + sqrt(b_t + c_t L)) sd(x).
 
     A rule of this form is three values: a ridge, a width (a_t, b_t, c_t) and an exploration law
     from which the weight w_t is drawn. L = log det(I + K / ridge) of what was played.

@@ -42,7 +42,7 @@ class SampleTables:
 
 
 class GPTS(Policy[Point]):
-    """Thompson sampling: draw one function from the posterior and play its maximiser.
+    """Draw one function from the posterior and play its maximiser: Thompson sampling.
 
     f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T, with
 

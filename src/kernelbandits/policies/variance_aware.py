@@ -160,7 +160,7 @@ class VAMVR(VarianceAware):
 
 
 class VAPE(VarianceAware, Elimination):
-    """Phased elimination in which every reward is weighed by the variance of its noise.
+    """Play and drop arms in phases, every reward weighed by the variance of its noise.
 
     Batches of N_1, 2 N_1, 4 N_1, ... rounds play the remaining arm of the greatest sd; after each
     the arms that cannot be the best are dropped (`Elimination`). `VarianceAware` has mean and sd,

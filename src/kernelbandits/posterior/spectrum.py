@@ -12,7 +12,9 @@ from kernelbandits.posterior.base import EPS, Posterior
 
 @dataclass(frozen=True)
 class Spectrum:
-    """N^1/2 K N^1/2 = U diag(values) U' over the arms played, N their counts.
+    """The eigenvalues of the kernel matrix of the arms played: the posterior at any ridge.
+
+    N^1/2 K N^1/2 = U diag(values) U' over the arms played, N their counts.
 
     At ridge a, with w = 1 / (values + a),
 

@@ -185,7 +185,7 @@ class FixedArms(DerivedProblem):
 
 @dataclass(frozen=True)
 class Standardised(DerivedProblem):
-    """(f - mean) / sd over the arms. The noise stays as it is.
+    """Any problem with its rewards standardised, (f - mean) / sd over the arms. The noise stays.
 
     >>> import kernelbandits as kb
     >>> from kernelbandits.problems import Standardised

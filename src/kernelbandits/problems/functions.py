@@ -23,7 +23,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True)
 class TestFunction:
-    """f on a box, to be minimised; the reward is -f, so that the optimum is -min f.
+    """A function f on a box, to be minimised; the reward is -f, so that the optimum is -min f.
 
     >>> from kernelbandits.problems import TestFunction
     >>> bowl = TestFunction(

@@ -20,7 +20,7 @@ KERNEL = RBF(0.2)
 
 @dataclass(frozen=True)
 class GPFunction:
-    """f ~ GP(0, k) on candidates drawn uniformly from the unit cube.
+    """A function drawn from GP(0, k), on candidates drawn uniformly from the unit cube.
 
     For such functions GP-UCB and IRGP-UCB are proved; where they change with time, TV-GP-UCB is.
     The values are not rescaled; their variance is k(x, x).

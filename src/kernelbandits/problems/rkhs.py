@@ -21,7 +21,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class KernelSum:
-    """f = sum_i alpha_i k(., z_i), a function of the RKHS of k.
+    """A function of the RKHS of k, f = sum_i alpha_i k(., z_i).
 
     >>> import numpy as np
     >>> import kernelbandits as kb
@@ -51,7 +51,9 @@ class KernelSum:
 
 @dataclass(frozen=True)
 class RKHSFunction:
-    """f = sum_i alpha_i k(., z_i) with ||f||_H = D exactly.
+    """A random function of the RKHS of k, whose norm is exactly D.
+
+    f = sum_i alpha_i k(., z_i),   ||f||_H = D
 
     alpha is normal; the arms and the centres z_i are drawn uniformly from the unit cube.
     The values are not rescaled, so that D is the norm bound of the theory.

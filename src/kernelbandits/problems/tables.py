@@ -75,7 +75,9 @@ class MeasuredTargets:
 
 @dataclass(frozen=True)
 class TableProblem:
-    """f(x_i) = the mean target of the i-th distinct row; the arms are fixed, whatever the seed.
+    """A table as a problem: its distinct rows are the arms, which are fixed, whatever the seed.
+
+    f(x_i) = the mean target of the i-th distinct row
 
     >>> import pandas as pd
     >>> from kernelbandits.problems import read_table

@@ -51,9 +51,9 @@ Bounds = tuple[Array, Array, Array, Indices]
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """lower <= f <= upper on all arms, in all rounds at once, with probability at least 1 - delta.
+    """A band for f on all arms, in all rounds at once, with probability at least 1 - delta.
 
-    `confidence_band` computes it.
+    lower <= f <= upper; `confidence_band` computes it.
 
     >>> import kernelbandits as kb
     >>> posterior = kb.posterior.ArmPosterior(kb.RBF(0.2), [[0.0], [0.5], [1.0]], ridge=0.05)

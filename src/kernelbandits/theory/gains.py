@@ -35,7 +35,9 @@ Term = Callable[[Rounds], tuple[Rounds, Rounds]]
 
 
 class GreedyGain:
-    """G_t = (1/2) log det(I + K / ridge) of t points, each the one with the largest variance.
+    """The information gain of t points, each the one with the largest variance.
+
+    G_t = (1/2) log det(I + K / ridge)
 
     Points may repeat. (1 - 1/e) gamma_t <= G_t <= gamma_t, because the gain is monotone and
     submodular. Values are computed when they are first needed.

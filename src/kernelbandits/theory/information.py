@@ -47,7 +47,7 @@ MEMORY, TIME = 2e7, 4e9
 
 @dataclass(frozen=True)
 class InformationGain:
-    """lower <= gamma_T <= upper; `information_gain` computes it.
+    """Bounds of the information gain, lower <= gamma_T <= upper; `information_gain` computes them.
 
     >>> import kernelbandits as kb
     >>> gain = kb.theory.information_gain(kb.RBF(0.2), kb.Arms([[0.0], [0.5], [1.0]]), horizon=30)
