@@ -332,12 +332,12 @@ def test_commas_that_may_separate_thousands_are_noticed(table):
         ("a,b\n1,2,3\n", "films.csv needs 2 cells in line 2, as in its header, got 3"),
         ("a,b\n1,2\n1\n", "films.csv needs 2 cells in line 3, as in its header, got 1"),
         ("x\n1,5\n2,5\n", "films.csv needs 1 cell in line 2, as in its header, got 2$"),
-        ("a,b,a\n1,2,3\n", "films.csv needs distinct column names, got 'a' 2 times"),
+        ("a,b,a\n1,2,3\n", "films.csv needs distinct column names in line 1 .C1., got 'a' 2 times"),
         (
             "größe," + unicodedata.normalize("NFD", "größe") + "\n1,2\n",
-            "needs distinct column names, got 'größe' 2 times",
+            "needs distinct column names in line 1 .B1., got 'größe' 2 times",
         ),
-        ("a,,b\n1,2,3\n", "films.csv needs a name for every column, got none for column number 2"),
+        ("a,,b\n1,2,3\n", "films.csv needs a name for every column in line 1, .* above cell B2"),
         ("a,b\n1,\x002\n", "films.csv needs text, got a NUL character in line 2"),
         ("a,b\r1,2\r3,\x004\r", "films.csv needs text, got a NUL character in line 3"),
         ("a,b\n1,2\n".encode("utf-16-le"), "films.csv needs text, got a NUL character in line 1"),
@@ -509,7 +509,7 @@ def test_text_that_is_never_the_same_twice_is_a_label(table):
     assert found.chosen == ("a",)
     assert [notice.split(" and ")[0] for notice in found.notices] == [
         "column 'film' only names the rows",
-        "column 'note' only names the rows",
+        "column 'note' has remarks",
     ]
     assert read_candidates(table("film,a\nu,0\nv,1\n"), columns=["film"]).column_types == {
         "film": "category"

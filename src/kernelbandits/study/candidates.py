@@ -129,6 +129,8 @@ class Candidates(Place):
     """The line of the file in which each row stood when the study was created; () if unknown."""
     descriptors: Mapping[str, Descriptors] = field(default_factory=dict, repr=False)
     """Column of text -> the descriptors of its values, where these were given."""
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """How a user said that the file is read: `header_row`, and `cells`."""
     packed: tuple[str, ...] = field(default=(), repr=False)
     """Of candidates known by their similarity: the coordinates of each row, as the log keeps them
     (`packing`). The inner product of two rows is their similarity. () for any other table."""
@@ -184,6 +186,7 @@ class Candidates(Place):
             "lines": write_lines(self.lines),
             DESCRIBE: self._describe_values(),
             SIMILARITY: self.by_similarity,
+            **({"reading": dict(self.reading)} if self.reading else {}),
         }
 
     @property
@@ -740,6 +743,10 @@ def read_candidates(
     worksheet: str | None = None,
     label: str | None = None,
     describe: Mapping[str, Any] | None = None,
+    not_used: str | Sequence[str] | None = None,
+    feature: str | Sequence[str] | None = None,
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
 ) -> Candidates:
     """Read candidates from a file, a DataFrame or an (n, d) array.
 
@@ -751,8 +758,12 @@ def read_candidates(
     column that is in neither is scaled by its logarithms if it is plainly one of ratios.
     worksheet: the sheet of a workbook; None if only one has cells, or one is called "candidates".
     describe: column of text -> a file or a DataFrame with descriptors of its values.
+    not_used, feature: columns that describe no candidate, and columns that do whatever they hold.
+    header_row: the row of a file with the names of the columns; None if it is to be found.
+    cells: what to read in place of some cells of a file, by their names such as B7.
     """
-    table, notices = read_table(source, worksheet, (SHEET,), columns), Notices()
+    table = read_table(source, worksheet, (SHEET,), columns, header_row, cells, checked=False)
+    notices = Notices()
     if table is None:
         table = array_table(source, columns)
     checks.needs(len(table) > 0, origin(table).source, "at least one row", 0)
@@ -760,7 +771,9 @@ def read_candidates(
     known = describe is None or isinstance(describe, Mapping)
     checks.needs(known, origin(table).source, needed, type(describe).__name__)
     described = dict(describe or {})
-    roles = find_roles(table, columns, target, cost, allowed, notices, label, described)
+    roles = find_roles(
+        table, columns, target, cost, allowed, notices, label, described, not_used, feature
+    )
     check_roles(table, roles)
     scales = scaling.name_scales(table.columns, origin(table).source, log, linear, notices)
     scaling.check_scales(table, roles, scales)
@@ -772,6 +785,7 @@ def read_candidates(
         labels=roles.labels,
         named_by=roles.named_by,
         lines=tuple(table.index.tolist()) if origin(table).unit == "line" else (),
+        reading=drop_defaults(header_row, cells),
     )
     different = {
         name: np.unique(found.numbers(name))
@@ -799,6 +813,13 @@ def read_candidates(
     return replace(scaled, notices=tuple(notices))
 
 
+def drop_defaults(header_row: int | None, cells: Mapping[str, str] | None) -> dict[str, Any]:
+    """Return how the file was read, as far as a user said it."""
+    return ({} if header_row is None else {"header_row": header_row}) | (
+        {"cells": dict(cells)} if cells else {}
+    )
+
+
 def describe_values(
     candidates: Candidates, given: Mapping[str, Any], owner: str
 ) -> tuple[dict[str, Descriptors], list[str]]:
@@ -821,7 +842,7 @@ def read_columns_again(source: Source, created: Mapping[str, Any]) -> dict[str, 
     roles = created.get("candidates")
     checks.needs(roles is not None, "salvage", "no candidates for a space", str(source))
     assert roles is not None
-    options = {name: roles[name] for name in ("cost", "allowed")}
+    options = {name: roles[name] for name in ("cost", "allowed")} | roles.get("reading", {})
     found = read_candidates(source, columns=roles["chosen"], label=roles["named_by"], **options)
     return found.stored_columns
 
@@ -896,6 +917,7 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         body["named_by"],
         lines=read_line_numbers(body["lines"], len(next(iter(columns.values())))),
         descriptors={name: Descriptors.of(known) for name, known in body[DESCRIBE].items()},
+        reading=body.get("reading", {}),
         packed=packed,
     )
 

@@ -22,7 +22,7 @@ from kernelbandits.checks import LARGEST_COORDINATE, Array, StudyConflict
 from kernelbandits.formatting import format_names
 from kernelbandits.tables.cells import ABSENT, parse_typed, text_of
 from kernelbandits.tables.headers import find, find_column
-from kernelbandits.tables.roles import check_cost, check_label, check_words
+from kernelbandits.tables.roles import check_label, find_unclear_words, find_wrong_costs
 from kernelbandits.tables.sources import array_table, read_table
 from kernelbandits.tables.table import (
     LARGEST,
@@ -36,6 +36,7 @@ from kernelbandits.tables.table import (
     origin,
     read_numbers,
     read_texts,
+    refuse_problems,
 )
 
 if TYPE_CHECKING:
@@ -134,12 +135,12 @@ def read_cells(table: Table, candidates: Candidates, name: str, column: str | No
     if column is None:
         return [YES if name == candidates.allowed else ""] * len(table)
     if name == candidates.cost:
-        check_cost(table, column)
+        refuse_problems(find_wrong_costs(table, column))
         return list(read_numbers(table, column, LARGEST).tolist())
     if name == candidates.named_by:
         check_label(table, column, candidates.texts(name))
     if name == candidates.allowed:
-        check_words(table, column)
+        refuse_problems(find_unclear_words(table, column))
     if name not in candidates.chosen:
         return list(column_texts(table, column))
     if name in candidates.categories:

@@ -137,6 +137,17 @@ TRIAL = Argument("trial", Trial, NUMBERED, option="TRIAL", label="Trial")
 WORKSHEET = Argument(
     "worksheet", str, "Sheet of a workbook to read, if several are filled.", metavar="NAME"
 )
+READING = (
+    Argument("header_row", Trial, "Row of the file with the names of the columns.", metavar="N"),
+    Argument(
+        "cells",
+        dict[str, str],
+        "What to read in place of a cell of the file, such as B7=0.5.",
+        option="--cell",
+        metavar="CELL=TEXT",
+    ),
+)
+"""How a file of cells is read, where that is not found in it."""
 ROLES = (
     Argument(
         "cost",
@@ -147,6 +158,13 @@ ROLES = (
     Argument("allowed", str, "Column of yes and no: which rows may be measured."),
     Argument("log", list[str], "Column that the model sees by its logarithms.", metavar="COLUMN"),
     Argument("linear", list[str], "Column that the model sees by its values.", metavar="COLUMN"),
+    Argument("not_used", list[str], "Column that describes no candidate.", metavar="COLUMN"),
+    Argument(
+        "feature",
+        list[str],
+        "Column that describes the candidates, though it looks like a result or a remark.",
+        metavar="COLUMN",
+    ),
 )
 """What the columns of a table are for."""
 DESCRIBE = Argument(
@@ -161,7 +179,7 @@ CREATE = Operation(
     "create",
     "create",
     "Create a study",
-    ROLES,
+    (*ROLES, *READING),
     command=(
         DESCRIBE,
         Argument("label", str, "Column that names the rows, for --label NAME.", metavar="COLUMN"),
@@ -318,6 +336,7 @@ TELL_ALL = Operation(
         ),
         Argument("sheet", Path, "Sheet of `ask --sheet` that was filled in.", metavar="FILE"),
         WORKSHEET,
+        *READING,
         Argument(
             "off_table", bool, "Learn candidates of a file that are no rows as points.", False
         ),

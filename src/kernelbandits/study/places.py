@@ -114,5 +114,5 @@ def read_place(candidates: Any, names: Sequence[str], options: Mapping[str, Any]
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the columns of a study are for; their scales and the notices are left out."""
     tasks = created.get("candidates", {}).items()
-    others = ("log", "ranges", "notices", "lines", "describe")
+    others = ("log", "ranges", "notices", "lines", "describe", "reading")
     return {name: value for name, value in tasks if name not in others}

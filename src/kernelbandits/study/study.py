@@ -121,6 +121,10 @@ class Study:
         worksheet: str | None = None,
         label: str | None = None,
         describe: Mapping[str, Any] | None = None,
+        not_used: str | Sequence[str] | None = None,
+        feature: str | Sequence[str] | None = None,
+        header_row: int | None = None,
+        cells: Mapping[str, str] | None = None,
         or_open: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
@@ -136,7 +140,7 @@ class Study:
             variables such as {"heat": (20.0, 90.0)}, a list of tuples [(0, 1), (0, 1)], or a space
             file, whose name ends in .toml or .json. Or `kb.Arms.from_gram(matrix, values=names)`,
             candidates that are known by their similarity. Of a space and of a similarity, the
-            following arguments up to `describe` are the target and the direction only.
+            following arguments up to `cells` are the target and the direction only.
         target
             Name of the measured quantity ("value" unless given), also with its direction as on the
             command line: "cost:minimize".
@@ -162,6 +166,14 @@ class Study:
             the table or the first one, and columns of numbers or text. The more alike their
             descriptors, the more alike are two values to the model. A value that is not in the file
             is compared by its name, as without descriptors. All are stored with the study.
+        not_used, feature
+            Columns that describe no candidate, and columns that do. A column of numbers that looks
+            like a result and is no target has to be in one of them.
+        header_row
+            The row of a file with the names of the columns. None: it is found.
+        cells
+            What to read in place of some cells of a file, such as {"B7": "0.5"}. The file stays as
+            it is, and a notice says it.
         **settings
             The following, all of which `change` takes too:
 
@@ -179,6 +191,10 @@ class Study:
             "worksheet": worksheet,
             "label": label,
             "describe": describe,
+            "not_used": not_used,
+            "feature": feature,
+            "header_row": header_row,
+            "cells": cells or None,
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
         place = read_place(candidates, [one.name for one in measured], options)
@@ -464,6 +480,8 @@ class Study:
         replicates: bool = False,
         worksheet: str | None = None,
         off_table: bool = False,
+        header_row: int | None = None,
+        cells: Mapping[str, str] | None = None,
     ) -> list[Told]:
         """Store all results of a file, a DataFrame or a list of mappings, or none of them.
 
@@ -481,13 +499,17 @@ class Study:
         With `off_table` a line may describe a candidate that is no row of the table: its result is
         learnt as a point, as by `tell(x=...)`. Otherwise such a line is refused, because it is
         more often mistyped.
+
+        `header_row` and `cells` say how a file is read, as in `create`.
         """
         checks.needs(isinstance(off_table, bool), "tell", "off_table true or false", off_table)
         name, call = check_name("worker", worker), make_call("tell", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
         names = [one.name for one in self.targets]
-        results = read_results(source, self.candidates, names, worksheet, off_table)
+        results = read_results(
+            source, self.candidates, names, worksheet, off_table, header_row, cells
+        )
         if call.given is not None:
             results = add_keys("results", results, self.candidates)
         fresh, prefix = uuid.uuid4().hex, None if call.given is None else call.key

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, islice
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -18,9 +20,17 @@ from typing import TYPE_CHECKING
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.runtime import gc_paused, require_memory
-from kernelbandits.tables.cells import COMMA_NUMBER, is_number, plain, remove_guard
+from kernelbandits.tables.cells import COMMA_NUMBER, plain, remove_guard
 from kernelbandits.tables.encodings import LINE, decode_text, describe_encoding, read_content
-from kernelbandits.tables.headers import NAMELESS
+from kernelbandits.tables.layout import (
+    NoHeader,
+    column_letters,
+    describe_correction,
+    find_layout,
+    first_rows,
+    is_written_number,
+    read_address,
+)
 from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table
 
 if TYPE_CHECKING:
@@ -40,10 +50,58 @@ CELL_MEMORY = 25
 """Bytes of memory for a byte of text while it is read: each cell is a Python object."""
 
 
-def read_csv(path: str | PathLike[str]) -> Table:
-    """Read a file as a table; encoding, delimiter and decimal mark are recognised.
+@dataclass(frozen=True)
+class Records:
+    """The cells of a CSV file, line by line (`layout.Grid`)."""
 
-    A row with more or fewer cells than the header is refused.
+    source: str
+    records: list[list[str]]
+    lines: list[int]
+    behind_blanks: frozenset[int]
+    """The lines above which a blank one stands."""
+    unit: str = "line"
+
+    def row(self, i: int) -> dict[int, str]:
+        return {number: cell for number, cell in enumerate(self.records[i], 1) if cell}
+
+    heading = row
+
+    def column(self, number: int, start: int, stop: int) -> list[str]:
+        rows = self.records[start:stop]
+        return [cells[number - 1] if len(cells) >= number else "" for cells in rows]
+
+    def filled(self, start: int, stop: int) -> set[int]:
+        rows, width = self.records[start:stop], max(map(len, self.records[start:stop]))
+        if min(map(len, rows)) < width:
+            return {number for i in range(start, stop) for number in self.row(i)}
+        return {number for number in range(1, width + 1) if any(map(itemgetter(number - 1), rows))}
+
+    def follows_blank(self, i: int) -> bool:
+        return self.lines[i] in self.behind_blanks
+
+    def correct(self, cells: Mapping[str, str]) -> list[str]:
+        """Put what is to be read in place of some cells, and return what was put where."""
+        said = []
+        for name, text in cells.items():
+            line, number = read_address(name)
+            i = bisect_left(self.lines, line)
+            there = i < len(self.lines) and self.lines[i] == line
+            there = there and number <= len(self.records[i])
+            checks.needs(there, self.source, "cells of the table", name)
+            said.append(describe_correction(name, self.records[i][number - 1], text))
+            self.records[i][number - 1] = plain(text)
+        return said
+
+
+def read_csv(
+    path: str | PathLike[str],
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
+) -> Table:
+    """Read a file as a table; encoding, delimiter, decimal mark and header are recognised.
+
+    A row of the table with more or fewer cells than the header is refused. `header_row` is the line
+    of the names, if it is known; `cells` is what to read in place of some cells, such as B7.
 
     >>> import pandas as pd
     >>> from kernelbandits.tables import read_csv
@@ -62,20 +120,38 @@ def read_csv(path: str | PathLike[str]) -> Table:
     check_columns(file, body, [declared[1]] if declared else DELIMITERS)
     delimiter, *others = [declared[1]] if declared else sniff_delimiters(text)
     with gc_paused:
-        records, lines = split_records(file, body, delimiter)
-    names = name_columns(file, records, lines)
-    if len(names) == 1:
-        refuse_other_delimiter(file, [cells[next(iter(names))] for cells in records[:SAMPLE]])
-    cells = {name: list(map(itemgetter(i), records[1:])) for i, name in names.items()}
+        grid = split_records(file, body, delimiter)
+    corrected = grid.correct(cells or {})
+    rows = first_rows(grid)
+    try:
+        found = find_layout(grid, header_row)
+    except NoHeader:
+        check_widths(grid, 0, len(grid.lines))
+        raise
+    start, stop = found.start, found.stop
+    check_widths(grid, found.header, stop)
+    if len(found.names) == 1:
+        refuse_other_delimiter(
+            file, grid.column(next(iter(found.names)), found.header, found.header + SAMPLE)
+        )
+    table = {
+        name: list(map(itemgetter(number - 1), grid.records[start:stop]))
+        for number, name in found.names.items()
+    }
     notices = [describe_encoding(encoding), describe_delimiter(delimiter, others)]
     origin = Origin(
         file,
-        decimal=find_decimal_mark(delimiter, cells.values()),
-        labels=(names[0],) if 0 in names and not records[0][0] else (),
-        notices=tuple(filter(None, notices)),
+        decimal=find_decimal_mark(delimiter, table.values()),
+        labels=found.labels,
+        notices=(*filter(None, notices), *found.notices, *corrected),
         from_file=True,
+        positions={name: column_letters(number) for number, name in found.names.items()},
+        header=grid.lines[found.header],
+        first_rows=rows,
+        unnamed=found.unnamed,
+        problems=tuple(found.problems),
     )
-    return make_table(cells, lines[1:], origin)
+    return make_table(table, grid.lines[start:stop], origin)
 
 
 def check_columns(file: str, text: str, delimiters: Sequence[str]) -> None:
@@ -115,7 +191,8 @@ def describe_delimiter(delimiter: str, others: Sequence[str]) -> str:
 def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
     """Return a key to compare delimiters: whether one fits, and how many numbers it finds.
 
-    It fits if the first rows have equally many cells; else the cells of the header count.
+    It fits if the first rows have equally many cells; else only those count that have as many as
+    most of them.
 
     On ties the mark that is rarer in text and in numbers wins where it fits, a comma elsewhere.
     """
@@ -127,7 +204,10 @@ def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
     except csv.Error:
         return False, 0, 0
     if len(sample[0]) < 2 or len({len(row) for row in sample}) > 1:
-        return False, 0, len(sample[0])
+        [(width, _)] = Counter(map(len, sample)).most_common(1)
+        rows = [row for row in sample if len(row) == width > 1]
+        numbers = sum(is_written_number(cell.strip()) for row in rows for cell in row)
+        return False, numbers, len(rows)
     cells = [cell.strip() for row in sample[1:] for cell in row]
     return True, sum(map(is_written_number, cells)), DELIMITERS.index(delimiter)
 
@@ -141,14 +221,12 @@ def split_lines(text: str) -> Iterator[str]:
     return map(itemgetter(0), LINE.finditer(text))
 
 
-def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
-    """Return the cells of header and rows, and the line at which each begins.
-
-    Blank lines are left out everywhere, and rows of blank cells at the end.
-    """
+def split_records(file: str, text: str, delimiter: str) -> Records:
+    """Return the cells of all lines that are not blank, and the line at which each begins."""
     found, line = open_reader(text, delimiter, strict=True), 1
     records: list[list[str]] = []
     lines: list[int] = []
+    blanks = set[int]()
     try:
         for cells in found:
             if len(cells) > 1 or (cells and cells[0].strip()):
@@ -156,18 +234,22 @@ def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]]
                 lines.append(line)
                 if len(records) > MOST_ROWS + 1:
                     break
+            else:
+                blanks.add(found.line_num + 1)
             line = found.line_num + 1
     except csv.Error as error:
         raise ValueError(f"{file} needs well-formed cells, got {error} in line {line}") from None
     checks.needs(len(records) <= MOST_ROWS + 1, file, f"at most {MOST_ROWS} rows", "more")
     records = clean_cells(records, text)
-    while records and not any(records[-1]):
-        records.pop()
-        lines.pop()
+    filled = list(map(any, records))
+    if not all(filled):
+        pairs = zip(lines, filled, strict=True)
+        blanks |= {line + 1 for line, has_cells in pairs if not has_cells}
+        lines, records = list(compress(lines, filled)), list(compress(records, filled))
     if len(records) < 2:
         count = format_count(len(records), "line")
         raise ValueError(f"{file} needs a header and at least one row, got {count} of cells")
-    return records, lines
+    return Records(file, records, lines, frozenset(blanks))
 
 
 def clean_cells(records: list[list[str]], text: str) -> list[list[str]]:
@@ -181,38 +263,15 @@ def clean_cells(records: list[list[str]], text: str) -> list[list[str]]:
     return cleaned
 
 
-def name_columns(
-    file: str, records: Sequence[Sequence[str]], lines: Sequence[int]
-) -> dict[int, str]:
-    """Return the names of columns by position; nameless columns that are empty are left out.
-
-    Such columns are what delimiters at the ends of lines leave.
-    """
-    header = records[0]
-    names = [name or (NAMELESS if i == 0 else "") for i, name in enumerate(header)]
-    if set(map(len, records)) != {len(names)}:
-        wrong = next(i for i, cells in enumerate(records) if len(cells) != len(names))
-        # A title above the header has one cell, and the header below it has more and no numbers.
-        title = len(names) == 1 and not any(map(is_written_number, records[1]))
-        advice = f"; if {header[0]!r} stands above the header, remove that line" if title else ""
+def check_widths(grid: Records, header: int, stop: int) -> None:
+    """Refuse a row of the table with more or fewer cells than the header."""
+    records, width = grid.records, len(grid.records[header])
+    if {*map(len, islice(records, header, stop))} != {width}:
+        wrong = next(i for i in range(header, stop) if len(records[i]) != width)
         raise ValueError(
-            f"{file} needs {format_count(len(names), 'cell')} in line {lines[wrong]}, as in its "
-            f"header, got {len(records[wrong])}{advice}"
+            f"{grid.source} needs {format_count(width, 'cell')} in line {grid.lines[wrong]}, as in "
+            f"its header, got {len(records[wrong])}"
         )
-    kept = {
-        i: name for i, name in enumerate(names) if header[i] or any(map(itemgetter(i), records[1:]))
-    }
-    counts = Counter(kept.values())
-    for i, name in kept.items():
-        if not name:
-            raise ValueError(
-                f"{file} needs a name for every column, got none for column number {i + 1}"
-            )
-        if counts[name] > 1:
-            raise ValueError(
-                f"{file} needs distinct column names, got {name!r} {counts[name]} times"
-            )
-    return kept
 
 
 def refuse_other_delimiter(file: str, cells: Sequence[str]) -> None:
@@ -231,10 +290,6 @@ def refuse_other_delimiter(file: str, cells: Sequence[str]) -> None:
                 f"{file} needs commas, semicolons or tabs between its cells, got {what}: "
                 f"{cells[0]!r}; save the table as CSV"
             )
-
-
-def is_written_number(cell: str) -> bool:
-    return is_number(cell) or COMMA_NUMBER.fullmatch(cell) is not None
 
 
 def find_decimal_mark(delimiter: str, columns: Iterable[list[str]]) -> str:

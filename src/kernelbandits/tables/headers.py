@@ -145,6 +145,11 @@ def move_units_to_headers(table: Table) -> Table:
             )
     if not titles:
         return table
+    positions = {titles.get(name, name): place for name, place in about.positions.items()}
+    problems = tuple(
+        replace(one, column=titles.get(one.column, one.column)) for one in about.problems
+    )
+    about = replace(about, positions=positions, problems=problems)
     moved = table.rename(columns=titles)
     for title in titles.values():
         moved[title] = moved[title].str.replace(QUANTITY, r"\1", regex=True)

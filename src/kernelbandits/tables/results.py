@@ -38,6 +38,7 @@ from kernelbandits.tables.table import (
     column_texts,
     origin,
     read_number,
+    refuse_problems,
     row_place,
 )
 
@@ -186,9 +187,14 @@ class Layout:
         return own | {*self.described.values(), *self.labels.values()}
 
 
-def read_lines(source: Source | pd.DataFrame, worksheet: str | None) -> Table:
+def read_lines(
+    source: Source | pd.DataFrame,
+    worksheet: str | None,
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
+) -> Table:
     """Read the table with the results, of a file or in memory, and warn of what is odd in it."""
-    table = read_table(source, worksheet, SHEETS)
+    table = read_table(source, worksheet, SHEETS, header_row=header_row, cells=cells, checked=False)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if len(table):
         for notice in origin(table).notices:
@@ -202,6 +208,8 @@ def read_results(
     targets: Sequence[str],
     worksheet: str | None = None,
     off_table: bool = False,
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
 ) -> list[Result]:
     """Read the results of a table and check them all; rows that are not measured yet are left out.
 
@@ -211,7 +219,8 @@ def read_results(
 
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
     one that is called "trials" or "results". With `off_table` a line may describe a candidate that
-    is none of these; its result has `x` and no row.
+    is none of these; its result has `x` and no row. `header_row` and `cells` are those of
+    `read_candidates`.
 
     >>> import pandas as pd
     >>> from kernelbandits.study.candidates import read_candidates
@@ -222,10 +231,12 @@ def read_results(
     >>> [(result.row, result.values) for result in results]
     [(1, {'yield': 0.7})]
     """
-    table = read_lines(source, worksheet)
+    table = read_lines(source, worksheet, header_row, cells)
     if not len(table):
         return []
     layout = replace(layout_of(table, candidates, targets), off_table=off_table)
+    used = layout.used_columns
+    refuse_problems(one for one in origin(table).problems if one.column in used)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))

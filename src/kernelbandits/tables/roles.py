@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, is_number, truth
 from kernelbandits.tables.headers import (
+    LETTERS,
     check_distinct,
     differs_in_case,
     find,
     find_column,
+    has_words,
     is_nameless,
     loose,
     loose_bare,
@@ -27,20 +30,25 @@ from kernelbandits.tables.headers import (
 from kernelbandits.tables.sources import ARRAY
 from kernelbandits.tables.table import (
     LARGEST,
+    MOST_PROBLEMS,
     NUMBERS,
     TEXT,
     Table,
+    WrongCell,
+    WrongCells,
     came_as_numbers,
     cell_place,
+    cell_problem,
     column_kind,
     column_numbers,
     column_texts,
     distinct_texts,
+    find_missing_texts,
+    find_wrong_numbers,
     has_distinct_cells,
+    has_only_numbers,
     is_empty,
     origin,
-    read_numbers,
-    read_texts,
     refuse_missing,
     row_place,
 )
@@ -64,10 +72,23 @@ THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEADING_ZERO = re.compile(r"0[0-9]+")
 MANY_DIGITS = re.compile(r"[+-]?[1-9][0-9]{15,300}")
 WHOLE = re.compile(r"[0-9]+(?:\.0*)?")
-TOTALS = frozenset(
-    {"total", "totals", "sum", "grand total", "subtotal", "average", "mean", "summe", "gesamt"}
+REMARKS = frozenset(
+    {"comment", "comments", "note", "notes", "remark", "remarks", "observation", "observations"}
+    | {"bemerkung", "bemerkungen", "kommentar", "kommentare", "anmerkung", "anmerkungen"}
 )
-"""Words in the last row of a sheet that has sums or averages below its columns."""
+PERSONS = frozenset(
+    {"operator", "by", "who", "user", "analyst", "chemist", "technician", "person", "initials"}
+    | {"prepared by", "measured by", "made by", "done by", "bearbeiter", "bearbeiterin"}
+)
+"""What columns of text are called that say nothing about a candidate."""
+RESULTS = frozenset(
+    {"yield", "conversion", "selectivity", "purity", "ee", "titer", "titre", "recovery", "pce"}
+    | {"result", "results", "response", "outcome"}
+    | {"ausbeute", "umsatz", "selektivit\u00e4t", "reinheit", "ergebnis"}
+)
+"""Words in the names of columns that are measured, and not set."""
+WORDS = 4
+"""How many words make a sentence of a cell."""
 LEAST_COST, LARGEST_COST = 1e-150, 1e150
 
 
@@ -95,6 +116,27 @@ class Roles:
     """Those that name every row differently, by which results can be told."""
     named_by: str | None = None
     """The one among them that the user gave as the label."""
+    results: tuple[str, ...] = ()
+    """Those that hold results."""
+
+
+class UndecidedColumns(ValueError):
+    """Columns look like results and are no targets, and nobody said what they are for."""
+
+    def __init__(self, source: str, reasons: Mapping[str, str]) -> None:
+        self.columns = tuple(reasons)
+        first = self.columns[0]
+        listed = "; ".join(f"{name!r} {why}" for name, why in reasons.items())
+        noun = (
+            "columns that look like results and are"
+            if len(reasons) > 1
+            else "a column that looks like a result and is"
+        )
+        super().__init__(
+            f"{source} needs to be told the use of {noun} no target: {listed}; for each say "
+            f"--target {first!r}, --not-used {first!r} or --feature {first!r} (targets=, "
+            "not_used=, feature=)"
+        )
 
 
 def find_roles(
@@ -106,20 +148,28 @@ def find_roles(
     notices: Notices,
     label: str | None = None,
     described: Iterable[str] = (),
+    not_used: str | Sequence[str] | None = None,
+    feature: str | Sequence[str] | None = None,
 ) -> Roles:
     """Find what the columns are for, by what is named and by what they hold.
 
     described: columns of text of whose values more is known than their names.
+    not_used, feature: columns that describe no candidate, and columns that do whatever they hold.
     """
     named = [] if columns is None else find_named(table, columns, notices)
-    targets = [] if target is None else [target] if isinstance(target, str) else [*target]
+    targets = as_names(target)
     if allowed is None:
         allowed = find_exported(table, {*named, *targets, cost, label}, notices)
     price, permit, naming = (
         find_role(table, wanted, what, notices)
         for wanted, what in ((cost, "cost"), (allowed, "allowed"), (label, "the label"))
     )
-    taken = [*named, price, permit, naming]
+    unused, features = (find_listed(table, one, notices) for one in (not_used, feature))
+    taken = [*named, price, permit, naming, *features]
+    for name in set(unused).intersection(taken):
+        raise ValueError(
+            f"{origin(table).source} needs one use for column {name!r}, got not used and another"
+        )
     results = [find_target(table, one, taken, notices) for one in targets]
     own = permit is None or permit not in {*named, price}
     checks.needs(own, origin(table).source, "a column of its own for allowed", permit)
@@ -128,19 +178,35 @@ def find_roles(
         checks.needs(other, origin(table).source, "a label that is a column of its own", naming)
         check_label(table, naming)
     known = [find_role(table, name, "descriptors", notices) for name in described]
-    chosen = named or find_default(table, {price, permit, naming, *results}, notices, known)
+    if named:
+        chosen = [*named, *(name for name in features if name not in named)]
+    else:
+        others = {price, permit, naming, *results, *unused}
+        chosen = find_default(table, others, notices, [*known, *features])
     for one, found in zip(targets, results, strict=True):
         values = () if found is None else column_numbers(table, found)
         notices += propose_limits(str(one), values)
         if not named and found is None and origin(table).source != ARRAY:
             notice_no_target(table, one, chosen, notices)
+    if targets and not named:
+        open_names = [name for name in chosen if name not in features]
+        refuse_undecided(table, open_names, targets, results)
     free = [name for name in table.columns if name not in {*chosen, price, permit, *results}]
     labels = tuple(name for name in free if name == naming or identifies(table, name))
     if named:
         for name in labels:
             if name != naming:
                 notices.append(f"column {name!r} names the rows: results can be told by it")
-    return Roles(tuple(chosen), price, permit, labels, naming)
+    return Roles(tuple(chosen), price, permit, labels, naming, tuple(filter(None, results)))
+
+
+def as_names(given: str | Sequence[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else [*given]
+
+
+def find_listed(table: Table, wanted: str | Sequence[str] | None, notices: Notices) -> list[str]:
+    """Return the columns that are named."""
+    return find_named(table, as_names(wanted), notices) if wanted else []
 
 
 def find_exported(table: Table, taken: Collection[str | None], notices: Notices) -> str | None:
@@ -271,19 +337,19 @@ def find_default(
     notices: Notices,
     described: Collection[str | None] = (),
 ) -> list[str]:
-    """Return all columns without another role that are neither empty nor mere names of rows.
+    """Return all columns without another role, except those that describe no candidate.
 
-    Names of which descriptors are known are not mere names.
+    described: columns that are used whatever they hold, such as those with descriptors.
     """
     free = [name for name in table.columns if name not in set(taken)]
-    filled = [name for name in free if not is_empty(table, name)]
-    labels = [name for name in filled if name not in described and is_label(table, name)]
-    chosen = [name for name in filled if name not in labels] or text_labels(table, labels)
+    reasons = {name: "" if name in described else explain_unused(table, name) for name in free}
+    left_out = [name for name in free if reasons[name] not in ("", EMPTY)]
+    chosen = [name for name in free if not reasons[name]] or text_labels(table, left_out)
     for name in free:
         if name not in chosen:
-            why = "only names the rows" if name in labels else "is empty"
             notices.append(
-                f"column {name!r} {why} and is left out; to use it, name it among the columns"
+                f"column {name!r} {reasons[name]} and is left out; to use it, name it among the "
+                "columns"
             )
     checks.needs(
         len(chosen) > 0,
@@ -292,6 +358,71 @@ def find_default(
         tuple(table.columns),
     )
     return chosen
+
+
+EMPTY, NAMES_ROWS = "is empty", "only names the rows"
+
+
+def explain_unused(table: Table, name: str) -> str:
+    """Return why a column does not describe candidates unless it is named; "" if it does."""
+    if is_empty(table, name):
+        return EMPTY
+    if name in origin(table).unnamed:
+        return "has no name"
+    if is_label(table, name) and loose_bare(name) not in REMARKS and not has_dates(table, name):
+        return NAMES_ROWS
+    if column_kind(table, name) != TEXT:
+        return ""
+    if has_dates(table, name):
+        return "has dates or times"
+    if loose_bare(name) in REMARKS:
+        return "has remarks"
+    if loose_bare(name) in PERSONS:
+        return "says who did it"
+    filled = [cell for cell in column_texts(table, name) if cell not in ABSENT]
+    if 2 * len(filled) < len(table):
+        return "is mostly blank"
+    if 2 * sum(len(cell.split()) >= WORDS for cell in filled) >= len(filled):
+        return "has sentences"
+    return ""
+
+
+def has_dates(table: Table, name: str) -> bool:
+    """Tell whether every filled cell is a date or a time."""
+    values = distinct_texts(table, name)
+    return bool(values) and all(map(DATE.fullmatch, values))
+
+
+def refuse_undecided(
+    table: Table, names: Iterable[str], targets: Sequence[str], results: Sequence[str | None]
+) -> None:
+    """Refuse columns that may be results as well as descriptions, as nobody can tell them apart."""
+    found = {name: why for name in names if (why := explain_result(table, name, targets, results))}
+    if found:
+        raise UndecidedColumns(origin(table).source, found)
+
+
+def explain_result(
+    table: Table, name: str, targets: Sequence[str], results: Sequence[str | None]
+) -> str:
+    """Return why a column of numbers looks like a result; "" if it does not."""
+    if column_kind(table, name) != NUMBERS or not has_only_numbers(table, name):
+        return ""
+    gaps = np.isnan(column_numbers(table, name))
+    for result in results:
+        if result is not None and not is_empty(table, result):
+            unmeasured = np.isnan(column_numbers(table, result))
+            if unmeasured.any() and gaps[unmeasured].all():
+                return f"is blank where {result!r} is"
+    if 2 * np.count_nonzero(gaps) >= len(table):
+        return f"is blank in {np.count_nonzero(gaps)} of {len(table)} rows"
+    words = set(re.findall(r"\w+", loose_bare(name)))
+    alike = [
+        one for one in targets if len(loose(one)) >= LETTERS and has_words(loose(name), loose(one))
+    ]
+    if alike:
+        return f"is called almost as the target {alike[0]!r}"
+    return "is called as results are" if words & RESULTS else ""
 
 
 def is_label(table: Table, name: str) -> bool:
@@ -319,24 +450,33 @@ def text_labels(table: Table, labels: list[str]) -> list[str]:
 
 
 def check_roles(table: Table, roles: Roles) -> None:
-    """Refuse a cell that its column cannot have, by line and column."""
+    """Refuse the cells that their columns cannot have, all of them at once.
+
+    The cells of columns that are not used may be anything.
+    """
+    used = {*roles.chosen, *roles.results, roles.cost, roles.allowed, roles.named_by}
+    problems = [one for one in origin(table).problems if one.column in used]
     if roles.allowed is not None:
-        check_words(table, roles.allowed)
+        problems += find_unclear_words(table, roles.allowed)
+    if roles.cost is not None:
+        problems += find_wrong_costs(table, roles.cost)
+    advice = "" if problems else ADVICE
+    known = {one.cell for one in problems if one.cell}
+    for name in roles.chosen:
+        numbers = column_kind(table, name) == NUMBERS
+        found = (
+            find_wrong_numbers(table, name, LARGEST) if numbers else find_missing_texts(table, name)
+        )
+        problems += [one for one in found if one.cell not in known]
+    if problems:
+        raise WrongCells(problems, advice if len(problems) == 1 else ADVICE)
+    if roles.allowed is not None:
         allowed = any(map(truth, distinct_texts(table, roles.allowed)))
         needed = f"at least one allowed row in column {roles.allowed!r}"
         checks.needs(allowed, origin(table).source, needed, "none")
-    if roles.cost is not None:
-        check_cost(table, roles.cost)
-    for name in roles.chosen:
-        try:
-            if column_kind(table, name) == NUMBERS:
-                read_numbers(table, name, LARGEST)
-            else:
-                read_texts(table, name)
-        except ValueError as error:
-            raise ValueError(
-                f"{error}; correct it, remove the row, or name only the columns to use"
-            ) from None
+
+
+ADVICE = "; correct it, remove the row, or name only the columns to use"
 
 
 def check_label(table: Table, name: str, taken: Iterable[str] = ()) -> None:
@@ -363,27 +503,24 @@ def check_label(table: Table, name: str, taken: Iterable[str] = ()) -> None:
         seen[cell] = i
 
 
-def check_cost(table: Table, name: str) -> None:
-    """Refuse a cost that is not positive, or so small or large that sums of costs overflow."""
-    values = read_numbers(table, name, LARGEST)
-    wrong = ~((values >= LEAST_COST) & (values <= LARGEST_COST))
-    if wrong.any():
-        i = int(wrong.argmax())
-        limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
-        raise ValueError(
-            f"{origin(table).source} needs a cost > 0, {limits}, {cell_place(table, i, name)}, "
-            f"got {float(values[i])!r}"
-        )
+def find_wrong_costs(table: Table, name: str) -> Iterator[WrongCell]:
+    """Yield costs that are not positive, or so small or large that sums of costs overflow."""
+    yield from find_wrong_numbers(table, name, LARGEST)
+    values = column_numbers(table, name)
+    limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
+    for i in np.flatnonzero((values < LEAST_COST) | (values > LARGEST_COST))[
+        :MOST_PROBLEMS
+    ].tolist():
+        yield cell_problem(table, i, name, f"a cost > 0, {limits},", repr(float(values[i])))
 
 
-def check_words(table: Table, name: str) -> None:
-    """Refuse a cell that says neither yes nor no."""
+def find_unclear_words(table: Table, name: str) -> Iterator[WrongCell]:
+    """Yield cells that say neither yes nor no."""
     words = column_texts(table, name)
     unclear = {word for word in set(words) if truth(word) is None}
-    if unclear:
-        i = next(i for i, word in enumerate(words) if word in unclear)
-        where = cell_place(table, i, name)
-        raise ValueError(f"{origin(table).source} needs yes or no {where}, got {words[i]!r}")
+    wrong = (i for i, word in enumerate(words) if word in unclear) if unclear else ()
+    for i in islice(wrong, MOST_PROBLEMS):
+        yield cell_problem(table, i, name, "yes or no", repr(words[i]))
 
 
 def remark_table(table: Table, roles: Roles, described: Collection[str] = ()) -> Iterator[str]:
@@ -399,7 +536,6 @@ def remark_table(table: Table, roles: Roles, described: Collection[str] = ()) ->
             yield from remark_codes(table, name)
     yield from remark_header(table)
     yield from remark_decimals(table)
-    yield from remark_totals(table)
 
 
 def remark_text(table: Table, name: str, described: bool) -> Iterator[str]:
@@ -482,17 +618,3 @@ def remark_decimals(table: Table) -> Iterator[str]:
     if written and all(map(THOUSANDS.fullmatch, written)):
         first = written[0]
         yield f"commas are read as decimal marks: {first!r} is {first.replace(',', '.')}"
-
-
-def remark_totals(table: Table) -> Iterator[str]:
-    """Yield a remark on a last row of sums or averages, which is no candidate."""
-    for name in table.columns if len(table) > 2 else ():
-        if not came_as_numbers(table, name) and column_kind(table, name) == TEXT:
-            texts = column_texts(table, name)
-            last = texts[-1]
-            if loose(last).rstrip(":") in TOTALS and texts.count(last) == 1:
-                yield (
-                    f"the last row has {last!r} in column {name!r} and is taken as a candidate; "
-                    "remove it from the table if it holds sums or averages"
-                )
-                return

@@ -18,7 +18,7 @@ from kernelbandits.tables.csv_files import read_csv
 from kernelbandits.tables.encodings import check_file
 from kernelbandits.tables.headers import check_distinct, move_units_to_headers
 from kernelbandits.tables.parquet_files import read_parquet
-from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table
+from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table, origin, refuse_problems
 from kernelbandits.tables.workbook_parts import is_workbook
 from kernelbandits.tables.workbooks import read_workbook
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ARRAY = "the array"
+CELLS = "a CSV file or a workbook"
 ARCHIVE, PARQUET, NUMPY = b"PK\x03\x04", b"PAR1", b"\x93NUMPY"
 """How files begin that are no text."""
 LONGEST_HEADER = 10_000
@@ -37,6 +38,9 @@ def read_table(
     worksheet: str | None = None,
     preferred: Sequence[str] = (),
     names: Sequence[str] | None = None,
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
+    checked: bool = True,
 ) -> Table | None:
     """Read a file or a DataFrame as a table (`table`); return None for what is neither.
 
@@ -49,10 +53,19 @@ def read_table(
         Which sheet of a workbook is read (`read_workbook`).
     names
         What the columns of a numpy file without names are called.
+    header_row, cells
+        Of a CSV file or a workbook: the row with the names of the columns, if it is known, and
+        what to read in place of some cells, by their names such as B7.
+    checked
+        Whether cells that cannot be used, whatever their column is for, are refused here. Else the
+        caller refuses those in the columns that it uses (`Origin.problems`).
     """
     if isinstance(source, (str, PathLike)):
-        return read_file(source, worksheet, preferred, names)
-    checks.needs(worksheet is None, "worksheet", "a workbook", type(source).__name__)
+        return read_file(source, worksheet, preferred, names, header_row, cells, checked)
+    kind = type(source).__name__
+    checks.needs(worksheet is None, "worksheet", "a workbook", kind)
+    checks.needs(header_row is None, "header_row", CELLS, kind)
+    checks.needs(not cells, "cells", CELLS, kind)
     return move_units_to_headers(frame_table(source)) if is_frame(source) else None
 
 
@@ -61,17 +74,27 @@ def read_file(
     worksheet: str | None = None,
     preferred: Sequence[str] = (),
     names: Sequence[str] | None = None,
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
+    checked: bool = True,
 ) -> Table:
-    """Read a file as a table; its content tells what kind of file it is."""
+    """Read a file as a table (`read_table`); its content tells what kind of file it is."""
     start, file = read_start(path), Path(path).name
     if start.startswith(ARCHIVE) and is_workbook(Path(path)):
-        return move_units_to_headers(read_workbook(path, worksheet, preferred))
+        found = read_workbook(path, worksheet, preferred, header_row, cells)
+        refuse_problems(origin(found).problems if checked else ())
+        return move_units_to_headers(found)
     checks.needs(worksheet is None or not start, "worksheet", "a workbook (.xlsx)", file)
+    if start.startswith((NUMPY, PARQUET)):
+        checks.needs(header_row is None, "header_row", CELLS, file)
+        checks.needs(not cells, "cells", CELLS, file)
     if start.startswith(NUMPY):
         return numpy_table(path, names)
     if start.startswith(PARQUET):
         return move_units_to_headers(frame_table(read_parquet(path), file, from_file=True))
-    return move_units_to_headers(read_csv(path))
+    found = read_csv(path, header_row, cells)
+    refuse_problems(origin(found).problems if checked else ())
+    return move_units_to_headers(found)
 
 
 def read_start(path: str | PathLike[str]) -> bytes:
@@ -137,8 +160,8 @@ def frame_table(
     labels = index_labels(frame, names)
     columns = {name: frame_cells(name, values) for name, values in labels.items()}
     columns |= {name: frame_cells(name, frame.iloc[:, i]) for i, name in enumerate(names)}
-    origin = Origin(source, unit="row", labels=tuple(labels), from_file=from_file)
-    return make_table(columns, range(len(frame)), origin)
+    about = Origin(source, unit="row", labels=tuple(labels), from_file=from_file)
+    return make_table(columns, range(len(frame)), about)
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
@@ -198,8 +221,8 @@ def array_table(values: Any, names: Sequence[str] | None, source: str = ARRAY) -
     )
     checks.needs(len(given) == array.shape[1], owner, f"{array.shape[1]} names of columns", given)
     check_distinct(owner, given)
-    origin = Origin(source, unit="row", from_file=source != ARRAY)
-    return make_table(dict(zip(given, array.T, strict=True)), range(len(array)), origin)
+    about = Origin(source, unit="row", from_file=source != ARRAY)
+    return make_table(dict(zip(given, array.T, strict=True)), range(len(array)), about)
 
 
 def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:

@@ -8,9 +8,10 @@ numbers, and refuse a cell by its line and its column.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**20
 """As many as a spreadsheet holds."""
 LARGEST = sys.float_info.max
+MOST_PROBLEMS, LISTED = 1000, 20
+"""Wrong cells that are looked for, and those that a message lists."""
 SHOWN = 60
 """How many characters of a cell a message shows."""
 
@@ -41,6 +44,60 @@ NUMBERS, TEXT = "number", "category"
 Table: TypeAlias = "pd.DataFrame"
 """A DataFrame that `make_table` made."""
 Derived = TypeVar("Derived")
+
+
+@dataclass(frozen=True)
+class WrongCell:
+    """A cell that cannot be used for what its column is for.
+
+    >>> WrongCell("Cs", "B7", "films.xlsx", "in row 7, column 'Cs'", "a number", "'x'").sentence
+    "films.xlsx needs a number in row 7, column 'Cs', got 'x'"
+    """
+
+    column: str
+    cell: str
+    """Its name, such as B7; "" in a table that is no file of cells."""
+    source: str
+    place: str
+    """Where it stands, in words."""
+    needed: str
+    got: str
+    hint: str = ""
+    """What to write."""
+
+    @property
+    def sentence(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.source} needs {self.needed} {self.place}, got {self.got}{hint}"
+
+    @property
+    def entry(self) -> str:
+        """The cell and what it has, in a list of cells."""
+        where = f"{self.cell} ({self.column})" if self.cell else self.place
+        return f"{where} {self.got}"
+
+
+class WrongCells(ValueError):
+    """Cells of a table that cannot be used, all of them at once."""
+
+    def __init__(self, problems: Sequence[WrongCell], advice: str = "") -> None:
+        self.problems = tuple(problems)
+        first = self.problems[0]
+        listed = [one.entry for one in self.problems[:LISTED]]
+        if rest := len(self.problems) - len(listed):
+            listed.append(f"and {rest} more")
+        count = f"all {len(self.problems)}"
+        if len(self.problems) >= MOST_PROBLEMS:
+            count = f"the first {len(self.problems)}"
+        several = f"; {count} cells to correct: {', '.join(listed)}" if problems[1:] else ""
+        super().__init__(f"{first.sentence}{advice}{several}")
+
+
+def refuse_problems(problems: Iterable[WrongCell]) -> None:
+    """Raise the error of cells that cannot be used, if there are any."""
+    found = list(problems)
+    if found:
+        raise WrongCells(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +116,16 @@ class Origin:
     """What was decided about the file: its encoding, its delimiter."""
     from_file: bool = False
     """Whether it may be told again after it has grown."""
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """Column -> its letters in the file, by which a cell is called B7; empty for other tables."""
+    header: int = 0
+    """The number of the row of the names, in a file of cells."""
+    first_rows: Sequence[tuple[int, Mapping[int, str]]] = ()
+    """The first rows of a file as they stand: the number of each, and its cells by column."""
+    unnamed: tuple[str, ...] = ()
+    """Columns that the file has no name for."""
+    problems: tuple[WrongCell, ...] = ()
+    """Cells that cannot be used, whatever their column is for."""
     derived: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
     """What was computed from a column of the table."""
 
@@ -183,12 +250,25 @@ def cell_place(table: Table, i: int, name: str) -> str:
     return f"in {row_place(table, i)}, column {name!r}"
 
 
+def cell_problem(
+    table: Table, i: int, name: str, needed: str, got: str, hint: str = ""
+) -> WrongCell:
+    """Return what is wrong with cell i of a column."""
+    about = origin(table)
+    letters = about.positions.get(name)
+    cell = f"{letters}{table.index[i]}" if letters else ""
+    return WrongCell(name, cell, about.source, cell_place(table, i, name), needed, got, hint)
+
+
+def missing_problem(table: Table, i: int, name: str, needed: str = "a value") -> WrongCell:
+    """Return the problem of a cell that is blank, or has a word such as NA."""
+    got = f"a missing one ({column_texts(table, name)[i]!r})"
+    return cell_problem(table, i, name, needed, got)
+
+
 def refuse_missing(table: Table, i: int, name: str, needed: str = "a value") -> NoReturn:
     """Raise the error of a cell that is blank, or has a word such as NA."""
-    raise ValueError(
-        f"{origin(table).source} needs {needed} {cell_place(table, i, name)}, got a missing one "
-        f"({column_texts(table, name)[i]!r})"
-    )
+    raise ValueError(missing_problem(table, i, name, needed).sentence)
 
 
 def read_numbers(table: Table, name: str, largest: float = LARGEST_REWARD) -> Array:
@@ -205,18 +285,37 @@ def read_number(table: Table, i: int, name: str, largest: float = LARGEST_REWARD
     value = float(column_numbers(table, name)[i])
     if abs(value) <= largest:
         return value
+    raise ValueError(number_problem(table, i, name, largest).sentence)
+
+
+def number_problem(table: Table, i: int, name: str, largest: float) -> WrongCell:
+    """Return the problem of a cell that is no finite number."""
     about, cell = origin(table), column_texts(table, name)[i]
     if cell.casefold() in MISSING:
-        refuse_missing(table, i, name)
+        return missing_problem(table, i, name)
     mark = "comma" if about.decimal == "," else "point"
     too_large = largest < LARGEST or (about.decimal == "." and is_number(cell))
     limit = f", at most {largest:g}" if too_large else ""
     hint = suggest_number(cell, about.decimal)
     shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}..."
-    raise ValueError(
-        f"{about.source} needs a number (ASCII digits, decimal {mark}{limit}) "
-        f"{cell_place(table, i, name)}, got {shown!r}" + (f"; {hint}" if hint else "")
-    )
+    needed = f"a number (ASCII digits, decimal {mark}{limit})"
+    return cell_problem(table, i, name, needed, repr(shown), hint)
+
+
+def find_wrong_numbers(
+    table: Table, name: str, largest: float = LARGEST_REWARD
+) -> Iterator[WrongCell]:
+    """Yield the cells of a column that are no finite numbers."""
+    values = column_numbers(table, name)
+    for i in np.flatnonzero(np.isnan(values) | (np.abs(values) > largest))[:MOST_PROBLEMS].tolist():
+        yield number_problem(table, i, name, largest)
+
+
+def find_missing_texts(table: Table, name: str) -> Iterator[WrongCell]:
+    """Yield the cells of a column that are missing."""
+    cells = enumerate(column_texts(table, name))
+    for i in islice((i for i, cell in cells if cell in ABSENT), MOST_PROBLEMS):
+        yield missing_problem(table, i, name)
 
 
 def read_texts(table: Table, name: str) -> list[str]:

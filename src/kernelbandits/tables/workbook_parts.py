@@ -21,7 +21,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
 from kernelbandits.tables.csv_files import MOST_COLUMNS
-from kernelbandits.tables.table import MOST_ROWS
+from kernelbandits.tables.table import MOST_PROBLEMS, MOST_ROWS
 
 WORKBOOK, BINARY = "xl/workbook.xml", "xl/workbook.bin"
 """Where an archive that is a workbook says so; the second is the binary form (.xlsb)."""
@@ -395,8 +395,8 @@ class SheetParser:
         self._from_serial, self._from_iso = from_excel, from_ISO8601
         self.book, self.keep, self.texts = book, keep, TextCollector(book)
         self.cells = self.formulas = 0
-        self.unsaved: tuple[int, int, str] | None = None
-        """Row, column and text of the first formula whose value was not saved."""
+        self.unsaved: dict[tuple[int, int], str] = {}
+        """Row and column -> a formula whose value was not saved; not more than a message needs."""
         self.merged: list[MergedRange] = []
         self.hidden_rows: set[int] = set()
         self.hidden_columns: list[tuple[int, int]] = []
@@ -461,8 +461,8 @@ class SheetParser:
         if self._formula is not None:
             self.formulas += 1
             # A formula that gives an empty text is saved with the type of a text and no value.
-            if not text and kind != "str" and self.unsaved is None:
-                self.unsaved = self._row, self._column, self._formula
+            if not text and kind != "str" and len(self.unsaved) < MOST_PROBLEMS:
+                self.unsaved[self._row, self._column] = self._formula
         if text:
             style = self._find_style()
             value = self._read_value(kind, text, style)

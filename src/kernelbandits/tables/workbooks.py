@@ -10,12 +10,11 @@ import datetime as dt
 import math
 import re
 import time
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import pairwise
+from itertools import pairwise, product
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -26,11 +25,28 @@ from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.outputs import replace_file
 from kernelbandits.runtime import require
-from kernelbandits.tables.cells import text_of
+from kernelbandits.tables.cells import plain, text_of
 from kernelbandits.tables.encodings import check_file
 from kernelbandits.tables.export import is_formula, is_missing
-from kernelbandits.tables.headers import NAMELESS, find
-from kernelbandits.tables.table import MOST_ROWS, Origin, Table, make_table
+from kernelbandits.tables.headers import find
+from kernelbandits.tables.layout import (
+    LOOKED,
+    address,
+    column_letters,
+    describe_correction,
+    find_layout,
+    first_rows,
+    read_address,
+    read_commas,
+)
+from kernelbandits.tables.table import (
+    MOST_PROBLEMS,
+    MOST_ROWS,
+    Origin,
+    Table,
+    WrongCell,
+    make_table,
+)
 from kernelbandits.tables.workbook_parts import MergedRange, SheetEntry, WorkbookArchive
 
 if TYPE_CHECKING:
@@ -56,8 +72,10 @@ def read_workbook(
     path: str | PathLike[str],
     worksheet: str | None = None,
     preferred: Sequence[str] = (),
+    header_row: int | None = None,
+    cells: Mapping[str, str] | None = None,
 ) -> Table:
-    """Read one sheet of a workbook as a table, whose columns the first row with a value names.
+    """Read one sheet of a workbook as a table (`layout` says which of its cells are the table).
 
     Parameters
     ----------
@@ -68,13 +86,17 @@ def read_workbook(
         only visible sheet that is not empty.
     preferred
         Names of sheets.
+    header_row
+        The row with the names of the columns, if it is known.
+    cells
+        What to read in place of some cells, by their names such as B7.
     """
     place = check_file(path)
     require("openpyxl", extra="excel", owner=place.name)
     with ZipFile(place) as archive:
         book = WorkbookArchive(archive)
         sheet, notices = choose_sheet(book, worksheet, preferred)
-        return WorksheetReader(book, sheet).read(notices)
+        return WorksheetReader(book, sheet).read(notices, header_row, cells)
 
 
 class SeveralSheets(ValueError):
@@ -120,6 +142,46 @@ def list_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:LISTED])) + more
 
 
+@dataclass(frozen=True)
+class SheetCells:
+    """The cells of a sheet, row by row (`layout.Grid`)."""
+
+    source: str
+    unit: str
+    columns: Mapping[int, dict[int, str]]
+    """Column -> row -> the text of a cell that is not blank; both from 1."""
+    lines: Sequence[int]
+    upright: Sequence[MergedRange]
+    """Cells of one column near the top that are merged with those below."""
+
+    def row(self, i: int) -> dict[int, str]:
+        line = self.lines[i]
+        return {number: cells[line] for number, cells in self.columns.items() if line in cells}
+
+    def heading(self, i: int) -> dict[int, str]:
+        names, line = self.row(i), self.lines[i]
+        for one in self.upright:
+            name = self.columns.get(one.left, {}).get(one.top)
+            if one.top < line <= one.bottom and name:
+                names.setdefault(one.left, name)
+        return names
+
+    def column(self, number: int, start: int, stop: int) -> list[str]:
+        cells = self.columns.get(number, {})
+        return [cells.get(line, "") for line in self.lines[start:stop]]
+
+    def filled(self, start: int, stop: int) -> set[int]:
+        first, last = self.lines[start], self.lines[stop - 1]
+        return {
+            number
+            for number, cells in self.columns.items()
+            if any(first <= row <= last for row in cells)
+        }
+
+    def follows_blank(self, i: int) -> bool:
+        return i > 0 and self.lines[i] > self.lines[i - 1] + 1
+
+
 class WorksheetReader:
     """A reader that turns the cells of one sheet into a table and collects remarks on them."""
 
@@ -128,60 +190,86 @@ class WorksheetReader:
         self.unit = f"sheet {sheet.title!r}, row"
         self.columns: dict[int, dict[int, str]] = {}
         """Column -> row -> the text of a cell that is not blank; both from 1."""
-        self.header: int | None = None
-        """The first row that is not blank."""
-        self.percents: dict[int, dict[bool, int]] = {}
-        """Column -> the first rows with a number in percent, and with another one."""
+        self.percents: dict[int, dict[bool, list[int]]] = {}
+        """Column -> the rows with a number in percent, and with another one."""
+        self.corrected: dict[tuple[int, int], str] = {}
+        """Row and column -> what is read there in place of what the file has."""
         self._same: dict[str, str] = {}
         """Each word once, however many cells have it."""
 
-    def read(self, notices: Sequence[str]) -> Table:
+    def read(
+        self,
+        notices: Sequence[str],
+        header_row: int | None = None,
+        cells: Mapping[str, str] | None = None,
+    ) -> Table:
         said = list(notices)
         found = self.book.read(self.sheet, self._keep)
-        if found.unsaved is not None:
-            row, column, formula = found.unsaved
-            raise ValueError(
-                f"{self.file} needs a value {self._place(row, column)}, got the formula "
-                f"{formula!r}, whose value was not saved; open the file in a spreadsheet program "
-                "and save it, or write the values"
-            )
         if found.formulas:
             said.append(
                 f"formulas in {format_count(found.formulas, 'cell')} of sheet "
                 f"{self.sheet.title!r}: the values that were saved with them are read"
             )
-        rows = sorted({row for cells in self.columns.values() for row in cells})
+        said += self._correct(cells or {})
+        rows = sorted({row for filled in self.columns.values() for row in filled})
         if len(rows) < 2:
             raise ValueError(
                 f"{self.file} needs a header and at least one row in sheet {self.sheet.title!r}, "
                 f"got {format_count(len(rows), 'row')}"
             )
         checks.needs(len(rows) <= MOST_ROWS + 1, self.file, f"at most {MOST_ROWS} rows", len(rows))
-        names = self._name_columns(rows[0])
-        self._refuse_merged(found.merged, rows, names)
-        columns = {
-            name: [self.columns[column].get(row, "") for row in rows[1:]]
-            for column, name in names.items()
-        }
-        first = self.columns[min(names)]
-        labels = () if rows[0] in first else (NAMELESS,)
-        said += self._remark_percents(names)
-        said += self._remark_hidden(found.hidden_rows, found.hidden_columns, rows, names)
-        said += self._remark_gaps(rows)
-        origin = Origin(self.file, self.unit, labels=labels, notices=tuple(said), from_file=True)
-        return make_table(columns, rows[1:], origin)
+        upright = [
+            one
+            for one in found.merged
+            if one.left == one.right and one.top <= rows[min(LOOKED, len(rows) - 1)]
+        ]
+        grid = SheetCells(self.file, self.unit, self.columns, rows, upright[:LOOKED])
+        shown = first_rows(grid)
+        layout = find_layout(grid, header_row)
+        names = layout.names
+        table = {}
+        for number, name in names.items():
+            texts = grid.column(number, layout.start, layout.stop)
+            table[name], comma = read_commas(texts)
+            if comma:
+                said.append(
+                    f"column {name!r} has texts with a decimal comma, which are read as numbers: "
+                    f"{comma!r} is {comma.replace(',', '.')}"
+                )
+        inside = rows[layout.start : layout.stop]
+        said += layout.notices
+        said += self._remark_percents(names, inside)
+        said += self._remark_hidden(found.hidden_rows, found.hidden_columns, inside, names)
+        said += self._remark_gaps(inside)
+        problems = [
+            *layout.problems,
+            *self._find_unsaved(found.unsaved, inside, names),
+            *self._find_merged(found.merged, inside, names),
+            *self._find_mixed_percents(inside, names),
+        ]
+        origin = Origin(
+            self.file,
+            self.unit,
+            labels=layout.labels,
+            notices=tuple(said),
+            from_file=True,
+            positions={name: column_letters(number) for number, name in names.items()},
+            header=rows[layout.header],
+            first_rows=shown,
+            unnamed=layout.unnamed,
+            problems=tuple(problems),
+        )
+        return make_table(table, inside, origin)
 
     def _keep(self, row: int, column: int, value: Any, in_percent: bool) -> None:
         text = self._text_of(row, column, value)
         if not text:
             return
-        self.header = row if self.header is None else min(row, self.header)
         if isinstance(value, str):
             text = self._same.setdefault(text, text)
         self.columns.setdefault(column, {})[row] = text
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value:
-            first = self.percents.setdefault(column, {})
-            first[in_percent] = min(row, first.get(in_percent, row))
+            self.percents.setdefault(column, {}).setdefault(in_percent, []).append(row)
 
     def _text_of(self, row: int, column: int, value: Any) -> str:
         """Return a value as text: numbers in their canonical form, dates as 2026-05-04."""
@@ -192,64 +280,96 @@ class WorksheetReader:
         try:
             return text_of(value)
         except ValueError as error:
-            raise ValueError(f"{error} {self._place(row, column)}") from None
+            where = f"in {self.unit} {row} ({address(row, column)})"
+            raise ValueError(f"{error} {where}") from None
 
-    def _place(self, row: int, column: int) -> str:
-        name = self.columns.get(column, {}).get(row if self.header is None else self.header)
-        named = "" if name is None else f", column {name!r}"
-        return f"in {self.unit} {row}{named} ({address(row, column)})"
+    def _correct(self, cells: Mapping[str, str]) -> Iterator[str]:
+        """Put what is to be read in place of some cells; yield what was put where."""
+        for name, text in cells.items():
+            row, column = read_address(name)
+            filled = self.columns.setdefault(column, {})
+            yield describe_correction(name, filled.pop(row, ""), text)
+            self.corrected[row, column] = plain(text)
+            if plain(text):
+                filled[row] = plain(text)
 
-    def _name_columns(self, header: int) -> dict[int, str]:
-        """Return the name of each column that has a value."""
-        columns = sorted(self.columns)
-        names = {column: self.columns[column].get(header, "") for column in columns}
-        names[columns[0]] = names[columns[0]] or NAMELESS
-        counts = Counter(names.values())
-        for column, name in names.items():
-            if not name:
-                row = min(self.columns[column])
-                raise ValueError(
-                    f"{self.file} needs a name for every column in {self.unit} {header}, the first "
-                    f"that is not blank, got none above cell {address(row, column)}; remove what "
-                    "stands above or beside the table"
+    def _problem(self, row: int, column: int, name: str, needed: str, got: str) -> WrongCell:
+        cell = address(row, column)
+        where = f"in {self.unit} {row}, column {name!r} ({cell})"
+        return WrongCell(name, cell, self.file, where, needed, got)
+
+    def _find_unsaved(
+        self,
+        unsaved: Mapping[tuple[int, int], str],
+        rows: Sequence[int],
+        names: Mapping[int, str],
+    ) -> Iterator[WrongCell]:
+        """Yield the cells of the table whose formula has no value."""
+        inside = set(rows)
+        for (row, column), formula in unsaved.items():
+            if row in inside and column in names and (row, column) not in self.corrected:
+                got = (
+                    f"the formula {formula!r}, whose value was not saved; open the file in a "
+                    "spreadsheet program and save it, or write the values"
                 )
-            if counts[name] > 1:
-                raise ValueError(
-                    f"{self.file} needs distinct column names in {self.unit} {header}, got "
-                    f"{name!r} {counts[name]} times"
-                )
-        return names
+                yield self._problem(row, column, names[column], "a value", got)
 
-    def _refuse_merged(
+    def _find_merged(
         self, merged: Sequence[MergedRange], rows: Sequence[int], names: Mapping[int, str]
-    ) -> None:
+    ) -> Iterator[WrongCell]:
+        """Yield the cells of the table that are merged with the one before them."""
         columns = sorted(names)
+        found = 0
         for area in merged:
-            outside = area.top > rows[-1] or area.bottom < rows[0]
-            column = bisect_left(columns, area.left)
-            if not outside and column < len(columns) and columns[column] <= area.right:
-                raise ValueError(
-                    f"{self.file} needs a value in each cell of its own, got the merged cells "
-                    f"{area.text} {self._place(area.top, area.left)}; separate them and fill in "
-                    "each cell"
+            across = columns[bisect_left(columns, area.left) : bisect_right(columns, area.right)]
+            down = rows[bisect_left(rows, area.top) : bisect_right(rows, area.bottom)]
+            got = f"the merged cells {area.text}; separate them and fill in each cell"
+            for row, column in product(down, across):
+                first = (row, column) == (area.top, area.left)
+                if not first and (row, column) not in self.corrected and found < MOST_PROBLEMS:
+                    found += 1
+                    needed = "a value in each cell of its own"
+                    yield self._problem(row, column, names[column], needed, got)
+
+    def _find_mixed_percents(
+        self, rows: Sequence[int], names: Mapping[int, str]
+    ) -> Iterator[WrongCell]:
+        """Yield the fewer numbers of a column that has some in percent and others not."""
+        for column, shown, others in self._percents(rows, names):
+            if not others:
+                continue
+            fewer, more = sorted([shown, others], key=len)
+            word = "not " if fewer is others else ""
+            beside = self.columns[column][more[0]]
+            for row in fewer[:MOST_PROBLEMS]:
+                got = (
+                    f"{self.columns[column][row]}, which is {word}shown in percent, beside "
+                    f"{beside} in row {more[0]}"
                 )
+                needed = "all numbers of a column in percent or none"
+                yield self._problem(row, column, names[column], needed, got)
 
-    def _remark_percents(self, names: Mapping[int, str]) -> Iterator[str]:
-        """Yield a remark on numbers in percent: those shown as 12 % are stored as 0.12.
-
-        A column with both kinds is refused.
-        """
-        shown = []
+    def _percents(
+        self, rows: Sequence[int], names: Mapping[int, str]
+    ) -> Iterator[tuple[int, list[int], list[int]]]:
+        """Yield each column with numbers in percent: their rows, and those of its other numbers."""
+        inside = set(rows)
         for column, first in sorted(self.percents.items()):
-            if len(first) > 1:
-                row, other = first[False], first[True]
-                raise ValueError(
-                    f"{self.file} needs all numbers of a column in percent or none, got "
-                    f"{self.columns[column][row]} {self._place(row, column)} beside "
-                    f"{self.columns[column][other]}, which is shown in percent, in row {other}"
+            if column in names and True in first:
+                shown, others = (
+                    [
+                        row
+                        for row in first.get(kind, ())
+                        if row in inside and (row, column) not in self.corrected
+                    ]
+                    for kind in (True, False)
                 )
-            if True in first:
-                shown.append(repr(names[column]))
+                if shown:
+                    yield column, shown, others
+
+    def _remark_percents(self, names: Mapping[int, str], rows: Sequence[int]) -> Iterator[str]:
+        """Yield a remark on numbers in percent: those shown as 12 % are stored as 0.12."""
+        shown = [repr(names[column]) for column, *_ in self._percents(rows, names)]
         if shown:
             yield (
                 f"numbers in percent are read as they are stored, 12 % as 0.12: column "
@@ -279,13 +399,6 @@ class WorksheetReader:
         gap = next((one for one, two in pairwise(rows) if two > one + 1), None)
         if gap is not None:
             yield f"row {gap + 1} of the sheet is blank; the rows below it are read too"
-
-
-def address(row: int, column: int) -> str:
-    """Return the name of a cell, such as B3."""
-    from openpyxl.utils import get_column_letter
-
-    return f"{get_column_letter(column)}{row}"
 
 
 # ---------------------------------------------------------------------- writing

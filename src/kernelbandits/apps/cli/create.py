@@ -231,6 +231,8 @@ def create(
     given["columns"] = read_names("--columns", columns)
     if given.get("describe"):
         given["describe"] = read_assignments("create", "--describe", given["describe"])
+    if given.get("cells"):
+        given["cells"] = read_assignments("create", "--cell", given["cells"])
     if own:
         given["settings"] = own
     with Study.create(place, where, **measured, **given, or_open=or_open) as study:

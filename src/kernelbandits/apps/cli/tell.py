@@ -182,6 +182,8 @@ def tell(
                 del files["off_table"]
                 told = study.tell_sheet(sheet, **files, **call)
             elif file is not None:
+                if "cells" in files:
+                    files["cells"] = read_assignments("tell", "--cell", files["cells"])
                 told = study.tell_all(file, **files, **call)
             else:
                 told = study.tell(**single, **call)
@@ -193,11 +195,17 @@ def tell(
 
 def check_form(of_one: bool, has_key: bool, files: Given) -> None:
     """Refuse options that do not go together: of one result, of a file, and of a sheet."""
-    file, sheet, worksheet = "file" in files, "sheet" in files, "worksheet" in files
+    file, sheet = "file" in files, "sheet" in files
+    worksheet = any(name in files for name in ("worksheet", "header_row", "cells"))
     checks.needs(not (file and of_one), "tell", f"one of {FORMS}", "--file and more")
     alone = not (of_one or file or has_key or worksheet)
     checks.needs(not sheet or alone, "tell", f"one of {FORMS}", "--sheet and more")
-    checks.needs(file or not worksheet, "tell", "--file FILE with --worksheet", "none")
+    checks.needs(
+        file or not worksheet,
+        "tell",
+        "--file FILE with --worksheet, --header-row or --cell",
+        "none",
+    )
     repeats = files["corrected"] or files["replicates"]
     needed = "--file or --sheet with --corrected or --replicates"
     checks.needs(file or sheet or not repeats, "tell", needed, "none")
