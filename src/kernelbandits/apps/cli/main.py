@@ -102,8 +102,8 @@ def exit_code(work: Callable[[], Any]) -> int:
         )
     except ModuleNotFoundError as error:
         return screen.print_error(
-            f"{error.name} is needed for this and is not installed; pip install "
-            f"{distribution_of(error.name or '')}",
+            f"{error.name} is needed for this and is not installed; "
+            f"pip install {distribution_of(error.name or '')}",
             74,
         )
     except Exception as error:
