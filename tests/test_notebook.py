@@ -109,7 +109,7 @@ def test_the_values_to_set_are_shown(shown):
     assert f"{suggestion.x[SCRIPT]:.6g}" in text
     assert suggestion.why in text
     row = Fragment(shown["row"]._repr_html_()).text
-    assert f"row{shown['row'].row}" in row
+    assert "Measure next" in row
     assert f"<img src=x> {shown['row'].row}" in row
     assert "Too early to say: 1 result so far" in Fragment(shown["early best"]._repr_html_()).text
     assert "pending trial" in Fragment(shown["study over a space"]._repr_html_()).text

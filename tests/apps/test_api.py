@@ -471,3 +471,20 @@ def test_an_error_names_the_operation(page, films):
     error = post(films, "correct", 422, trial=1, failed=True, value=1)["error"]
     assert error.startswith("correct needs no value for a measurement that failed")
     assert post(films, "correct", 422, trial=1)["error"].startswith("correct needs a value")
+
+
+def test_wherever_a_row_is_taken_its_name_is_taken(page):
+    program = page.program()
+    rows = [{"film": f"A{i}", "Cs": i / 10} for i in range(10)]
+    program.post("/api/studies", json={"name": "films", "target": "y", "rows": rows})
+    asked = post(program, "ask")[0]
+    told = post(program, "tell", row="A5", value=0.5)
+    assert (told["row"], told["label"]) == (5, {"film": "A5"})
+    refused = post(program, "tell", 409, row="A55", value=0.5)
+    assert refused["error"].endswith("got 'A55'. Did you mean 'A5'?")
+    assert post(program, "permit", rows=["A2", 3], allowed=False)["body"]["rows"] == [2, 3]
+    lines = [{"row": "A7", "value": 0.7}, {"row": 8, "value": 0.8}]
+    assert [one["row"] for one in post(program, "tell-all", results=lines)] == [7, 8]
+    why = program.get(f"/api/studies/films/trials/{asked['label']['film']}/why")
+    assert why.json()["trial"] == asked["trial"]
+    assert program.get("/api/studies/films/trials/A55/why").status_code == 409

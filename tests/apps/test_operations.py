@@ -247,8 +247,8 @@ def test_a_form_is_read_by_the_declaration():
         FormData([("trial", "3"), ("failed", "yes"), ("note", " wet "), ("by", "")])
     )
     assert read_arguments(TELL, form) == {"trial": 3, "failed": True, "note": "wet"}
-    with pytest.raises(ValueError, match=r"the field 'Rows' needs a whole number from 0 to"):
-        read_arguments(PERMIT, SubmittedForm(FormData([("rows", "4, x")])))
+    named = SubmittedForm(FormData([("rows", 'A4, line 7, "B, dry"')]))
+    assert read_arguments(PERMIT, named) == {"rows": ["A4", "line 7", "B, dry"]}
     with pytest.raises(ValueError, match="the field 'Trial' needs a whole number from 1 to"):
         read_arguments(WITHDRAW, SubmittedForm(FormData([])))
     with pytest.raises(ValueError, match=r"the field 'how many candidates' needs .* to 1000, got"):

@@ -189,7 +189,7 @@ def test_a_form_that_is_sent_again_with_another_content_is_refused(page, films):
     ]
     sent += [
         films.client.post("/studies/films/permit", data=rows | {"rows": row, "permit": "no"})
-        for row in ("1", "2")
+        for row in ("A1", "A2")
     ]
     assert [answer.status_code for answer in sent] == [303, 422, 303, 409]
     assert all("which said something else" in text_of(answer.text) for answer in sent[1::2])
@@ -216,7 +216,7 @@ def test_two_people_tell_the_same_trial(page, films):
 
 def test_the_page_names_all_that_undo_takes_back(page, films):
     rows = {one.trial: one.row for one in study_of(page).ask(6)}
-    named = "; ".join(f"trial {number} (row {rows[number]}) suggested" for number in (6, 5, 4, 3))
+    named = "; ".join(f"trial {number} (A{rows[number]}) suggested" for number in (6, 5, 4, 3))
     assert f"Undo: {named}; 2 more" in text_of(films.get("/studies/films"))
     sent = films.send("/studies/films", "/studies/films/undo")
     assert study_of(page).to_dataframe().empty
@@ -285,7 +285,7 @@ def test_notes_forbidden_rows_and_new_ones(page, films):
     [told] = [event for event in study.history() if event.kind == "told"]
     assert (told.body["note"], told.body["by"]) == ("second batch", "AB")
     assert list(told.body["sems"].values()) == [0.02]
-    rows = {"rows": "4, 5", "permit": "no", "reason": "no precursor"}
+    rows = {"rows": "A4, A5", "permit": "no", "reason": "no precursor"}
     films.send("/studies/films/candidates", "/studies/films/permit", **rows)
     assert study.candidates.allowed_rows.sum() == 8
     assert "not allowed" in films.get("/studies/films/candidates")
@@ -552,9 +552,9 @@ def test_a_refused_result_keeps_all_that_was_typed(page, films):
     ("address", "fields", "status", "said"),
     [
         ("tell", {"row": "4", "value": "0,8,3", "note": "odd"}, 422, "needs a number"),
-        ("tell", {"row": "99", "value": "0.83", "by": "Ann"}, 422, "99"),
-        ("permit", {"rows": "4, 99", "permit": "no", "reason": "broken"}, 422, "99"),
-        ("permit", {"rows": "4", "permit": "yes", "reason": "found"}, 409, "not allowed yet"),
+        ("tell", {"row": "99", "value": "0.83", "by": "Ann"}, 409, "'line 99' for a line"),
+        ("permit", {"rows": "A4, A99", "permit": "no", "reason": "broken"}, 409, "Did you mean"),
+        ("permit", {"rows": "A4", "permit": "yes", "reason": "found"}, 409, "not allowed yet"),
         ("add", {"pasted": "film\nB1"}, 422, "needs a column"),
     ],
 )
@@ -587,7 +587,7 @@ def test_a_refused_point_of_a_space_keeps_its_values(page):
 
 
 def test_a_refused_correction_keeps_what_was_typed(page, films):
-    films.send("/studies/films/candidates", "/studies/films/tell", row="4", value="0.83")
+    films.send("/studies/films/candidates", "/studies/films/tell", row="A4", value="0.83")
     typed = {"value": "0,38x", "reason": "digits"}
     shown = films.send("/studies/films/trials/1", "/studies/films/correct", 422, **typed).text
     for name, text in typed.items():
@@ -607,25 +607,25 @@ def test_other_refused_forms_keep_what_was_typed(page, films):
 
 def test_a_row_that_equals_a_forbidden_one_is_allowed_and_said_to_be(page, films):
     """A row is forbidden, and not what it describes: the new one may be a new sample."""
-    rows = {"rows": "4", "permit": "no", "reason": "no precursor"}
+    rows = {"rows": "A4", "permit": "no", "reason": "no precursor"}
     films.send("/studies/films/candidates", "/studies/films/permit", **rows)
     added = films.send(
         "/studies/films/candidates", "/studies/films/add", pasted="Cs,film\n0.4,B1\n"
     )
     said = text_of(films.follow(added))
     assert "1 row added" in said
-    assert "Row 10 (as row 4): the same candidate as a forbidden row" in said
-    again = films.send("/studies/films/candidates", "/studies/films/permit", rows="7", permit="no")
+    assert "B1 (as A4): the same candidate as a forbidden row" in said
+    again = films.send("/studies/films/candidates", "/studies/films/permit", rows="A7", permit="no")
     assert "still allowed" not in text_of(films.follow(again))
     history = text_of(films.get("/studies/films/history"))
-    assert "row 4 forbidden (no precursor)" in history
+    assert "A4 forbidden (no precursor)" in history
     assert "1 row added, from row 10 on" in history
 
 
 def test_forbidding_one_of_two_equal_rows_says_that_the_other_stays(page, films):
     films.send("/studies/films/candidates", "/studies/films/add", pasted="Cs,film\n0.4,B1\n")
-    said = films.send("/studies/films/candidates", "/studies/films/permit", rows="4", permit="no")
-    assert "The same candidate is still allowed as row 10" in text_of(films.follow(said))
+    said = films.send("/studies/films/candidates", "/studies/films/permit", rows="A4", permit="no")
+    assert "The same candidate is still allowed as B1" in text_of(films.follow(said))
 
 
 def test_candidates_that_are_added_twice_by_one_form_are_added_once(page):

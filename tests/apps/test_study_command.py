@@ -219,8 +219,8 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
-        "settles": None, "waiting": [], "x": first["x"], "label": {}, "sem": None, "replicates": [], "missing": False,
-        "failed": False,
+        "settles": None, "waiting": [], "x": first["x"], "label": {"line": str(first["row"] + 2)}, "sem": None, "replicates": [],
+        "missing": False, "failed": False,
         "values": None, "needs": [], "corrected": False, "was": None,
         "notices": [],
     }  # fmt: skip
@@ -276,7 +276,7 @@ def test_the_same_session_in_processes_of_their_own(films):
 
 def test_ask_shows_the_row_why_and_what_to_type_next(place):
     text = said("ask", place, "--worker", "anna", "--lease", "2h")
-    assert re.search(r"trial +row +Cs +FA +MA +T \(°C\) +solvent", text)
+    assert re.search(r"trial +line +Cs +FA +MA +T \(°C\) +solvent", text)
     assert re.search(r"\n +1 +\d ", text)
     assert "Why: Part of the initial design" in text
     assert "Reserved for anna until 20" in text
@@ -301,13 +301,13 @@ def test_status_reads_like_a_short_report(told):
     assert "maximize stability, 8 candidates" in text
     assert "results 5 results and 1 failure on 5 of 8 candidates, 1 pending, 1 not allowed" in text
     assert re.search(
-        r"likely best row \d \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability",
+        r"likely best line \d+ \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability",
         text,
     )
-    assert "may I stop? If you stop with row" in text
+    assert "may I stop? If you stop with line" in text
     assert "how much you are willing to lose: kernelbandits study change " in text
     assert re.search(
-        r"pending trial 7, row \d \(.*\): asked for by anna (just now|\d+ seconds? ago)", text
+        r"pending trial 7, line \d+ \(.*\): asked for by anna (just now|\d+ seconds? ago)", text
     )
     assert f"kernelbandits study tell {told} 7 VALUE" in text
 
@@ -345,7 +345,7 @@ def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
 def test_history_shows_one_line_for_each_event_and_only_the_last_with_a_limit(told):
     rows = [line.split() for line in said("history", told).splitlines()]
     assert [rows[2][0], *rows[2][3:5]] == ["1", "study", "created:"]
-    assert any(row[3:] == ["trial", "1", "(row", "0):", "result", "0.01"] for row in rows)
+    assert any(row[3:] == ["trial", "1", "(line", "2):", "result", "0.01"] for row in rows)
     assert any(row[3:5] + row[7:] == ["trial", "7", "suggested", "anna"] for row in rows)
     last = said("history", told, "--limit", 2)
     assert "earlier events not shown; a larger --limit shows more" in last
@@ -364,22 +364,22 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
 
 
 def test_undo_says_what_it_undid(told):
-    assert re.match(r"Undone: the ask of trial 7\. Row \d can be suggested", said("undo", told))
+    assert re.match(r"Undone: the ask of trial 7\. Line \d+ can be suggested", said("undo", told))
     (asked,) = document("ask", told)
     said("tell", told, asked["trial"], "0.25")
-    named = f"trial {asked['trial']} (row {asked['row']})"
+    named = f"trial {asked['trial']} (line {asked['row'] + 2})"
     assert f"Undone: {named}: result 0.25. The trial has no result" in said("undo", told)
     said("correct", told, 1, "21.5")
     assert said("undo", told) == (
-        "Undone: trial 1 (row 0): corrected to 21.5. Its result is 0.01 again.\n"
+        "Undone: trial 1 (line 2): corrected to 21.5. Its result is 0.01 again.\n"
     )
     said("correct", told, 1, "--failed")
-    assert "trial 1 (row 0): corrected to a failure. Its result is 0.01 again." in said(
+    assert "trial 1 (line 2): corrected to a failure. Its result is 0.01 again." in said(
         "undo", told
     )
     said("withdraw", told, 1)
     assert said("undo", told) == (
-        "Undone: trial 1 (row 0): result withdrawn. Its result is 0.01 again.\n"
+        "Undone: trial 1 (line 2): result withdrawn. Its result is 0.01 again.\n"
     )
     said("change", told, "--tolerance", "0.1")
     assert said("undo", told).startswith("Undone: settings changed: tolerance 0.1.")
@@ -629,7 +629,7 @@ def test_explain_shows_the_row_beside_the_greedy_one(told):
     said("tell", told, 7, "0.2")
     trial = document("ask", told, "--n", 2)[-1]["trial"]
     text, found = said("explain", told, trial), document("explain", told, trial)
-    assert re.search(rf"suggested +{found['row']} ", text)
+    assert re.search(rf"suggested +{found['row'] + 2} ", text)
     assert ("best estimate " in text) == (found["greedy"] != found["row"])
     assert re.search(r"gain +\d", text)
     assert re.search(r"horizon +31", text)
@@ -802,17 +802,18 @@ def named(tmp_path: Path) -> Path:
 def test_what_the_table_calls_a_row_stands_right_after_it_and_its_cost_at_the_end(named):
     asked = document("ask", named, "--n", 2)
     lines = said("ask", named).splitlines()
-    assert re.fullmatch(r"trial +row +film +Cs +FA +hours *", lines[0])
+    assert re.fullmatch(r"trial +film +Cs +FA +hours *", lines[0])
     cells = {row: line.split(",") for row, line in enumerate(NAMED.splitlines()[1:])}
-    trial, row, film, *_, hours = lines[2].split()
-    assert (trial, film, hours) == ("3", cells[int(row)][0], cells[int(row)][3])
+    trial, film, *_, hours = lines[2].split()
+    [own] = [one for one in cells.values() if one[0] == film]
+    assert (trial, hours) == ("3", own[3])
     assert all(one["label"] == {"film": cells[one["row"]][0]} for one in asked)
     said("tell", named, 1, "0.5")
-    label = f"row {asked[0]['row']} (film {cells[asked[0]['row']][0]}, Cs "
+    label = f"{cells[asked[0]['row']][0]} (Cs "
     text = " ".join(said("status", named).split())
     assert f"Best estimate so far: {label}" in text
-    assert f"trial 2, row {asked[1]['row']} (film {cells[asked[1]['row']][0]}, Cs " in text
-    assert re.match(r"row +film +Cs +FA +results", said("estimates", named))
+    assert f"trial 2, {cells[asked[1]['row']][0]} (Cs " in text
+    assert re.match(r" *film +Cs +FA +results", said("estimates", named))
     assert list(document("estimates", named)[0])[:3] == ["row", "film", "Cs"]
     assert (
         document("estimates", named)[0]["film"] == cells[document("estimates", named)[0]["row"]][0]
@@ -1012,7 +1013,7 @@ def test_telling_a_row_says_which_pending_trial_of_its_candidate_it_settled(twin
     text = said("tell", twins, "--row", other, "0.5", "--key", "k")
     twin = "Cs 0.1, FA 0.9"
     assert text == (
-        f"Trial {trial}, row {2 - other} ({twin}): 0.5 recorded. "
+        f"Trial {trial}, line {4 - other} ({twin}): 0.5 recorded. "
         f"Trial {trial} was pending for this candidate; this is its result.\n"
     )
     # The same call again says the same.
@@ -1045,7 +1046,7 @@ def test_a_suggestion_that_repeats_a_row_says_so_wherever_it_is_explained(twins)
         said("tell", twins, "--row", row, value)
     asked = document("ask", twins, "--worker", "anna")[0]
     before = 2 if asked["row"] in (0, 2) else 1
-    words = f"Row {asked['row']} was measured {'twice' if before > 1 else 'once'} before"
+    words = f"Line {asked['row'] + 2} was measured {'twice' if before > 1 else 'once'} before"
     assert asked["why"].startswith(words)
     assert f"Why: {words}" in said("ask", twins, "--worker", "anna")
     assert document("explain", twins, asked["trial"])["sentence"].startswith(words)
@@ -1058,7 +1059,7 @@ def test_status_says_that_it_is_too_early_before_there_are_five_results(twins):
     text = " ".join(said("status", twins).split())
     assert (
         "likely best too early to say: 1 result so far; before 5 results the probability of being "
-        "the best is not meaningful. Best estimate so far: row 1 (Cs 0.5, FA 0.5)"
+        "the best is not meaningful. Best estimate so far: line 3 (Cs 0.5, FA 0.5)"
     ) in text
     assert "the best with probability" not in text
     found = document("status", twins)["best"]

@@ -606,8 +606,8 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     best, waiting = study.status().best, study.status().waiting[0]
     assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.1429)"
     text = Page(draw_study(study, tmp_path / "films.html")).text
-    assert f"row {best.row} (Nr. {best.row + 1}, sample {names[best.row]}, T (°C) " in text
-    row = f"row {waiting.row} (Nr. {waiting.row + 1}, sample {names[waiting.row]}, T (°C) "
+    assert f"{names[best.row]} (Nr. {best.row + 1}, T (°C) " in text
+    row = f"{names[waiting.row]} (Nr. {waiting.row + 1}, T (°C) "
     assert f"trial 3, {row}" in text
     markup = study_page(view, [])
     assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 3

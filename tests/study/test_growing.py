@@ -79,7 +79,7 @@ def test_a_week_of_changes_is_replayed_exactly(lab, where):
 
 def test_numbers_of_rows_and_scales_stay(lab):
     before = lab.candidates.points
-    with pytest.warns(DataNotice, match=r"row 9 \(7\): far outside 0 to 1"):
+    with pytest.warns(DataNotice, match=r"B2 \(7\): far outside 0 to 1"):
         lab.add(MORE.assign(Cs=[0.33, 7.0]))
     after = lab.candidates.points
     # T was constant and has a coordinate now; solvent has one more value.
@@ -289,7 +289,7 @@ def test_changes_on_the_command_line(tmp_path, monkeypatch):
     said("create", "films.db", "--candidates", "films.csv", "--target", "y", "--label", "sample")
     assert document("add", "films.db", "--candidates", "more.csv")["rows"] == [8, 9]
     text = said("forbid", "films.db", "--label", "A4", "--line", "3", "--reason", "no precursor")
-    assert "Row 4 (sample A4, Cs 0.571429, solvent DMF, T 100), row 1 (sample A1, " in text
+    assert "A4 (Cs 0.571429, solvent DMF, T 100), A1 (Cs " in text
     assert "will not be suggested any more" in text
     assert document("status", "films.db")["allowed"] == 8
     assert "can be suggested again" in said("allow", "films.db", "--row", "1")

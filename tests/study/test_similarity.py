@@ -180,7 +180,7 @@ def test_a_matrix_in_a_file_becomes_a_study(tmp_path):
     asked = json.loads(run_command("study", "ask", "k.db", "--format", "json", cwd=tmp_path).stdout)
     assert "node" in json.dumps(asked)
     told = run_command("study", "tell", "k.db", "1", "0.5", cwd=tmp_path)
-    assert "(candidate node" in told.stdout
+    assert "Trial 1, node" in told.stdout
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_row_that_nobody_asked_for_may_be_told_and_told_again(where, films):
         {"trial": 0, "value": 0.5},
         {"row": -1, "value": 0.5},
         {"row": 20, "value": 0.5},
-        {"row": "3", "value": 0.5},
+        {"row": "30", "value": 0.5},
         {"trial": 1, "value": 0.5, "key": ""},
         {"trial": 1, "value": 0.5, "key": "a\nb"},
         {"trial": 1, "value": 0.5, "worker": 3},

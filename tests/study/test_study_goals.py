@@ -574,7 +574,7 @@ def test_a_slip_in_a_file_of_results_is_named(tmp_path, table):
     done = run("tell", place, "--csv", results)
     assert done.exit_code == 0
     assert done.stderr.count("note:") == 1
-    assert "trial 3 (row 2): 83 is far from the other results" in done.stderr
+    assert "trial 3 (line 4): 83 is far from the other results" in done.stderr
     assert "kernelbandits study correct PLACE 3 0.83" in done.stderr
     run("correct", place, 3, 0.83)
     assert run("tell", place, "--row", 9, 0.78).stderr == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 import kernelbandits as kb
@@ -33,7 +34,7 @@ def labelled(films, tmp_path):
 def test_a_label_names_a_row_in_tell_correct_withdraw_and_explain(labelled):
     told = labelled.tell(label="A3", value=0.3)
     assert (told.row, told.label, told.x) == (2, {"sample": "A3"}, {"Cs": 0.3, "solvent": "DMF"})
-    assert str(told) == "Trial 1, row 2 (sample A3, Cs 0.3, solvent DMF): 0.3 recorded."
+    assert str(told) == "Trial 1, A3 (Cs 0.3, solvent DMF): 0.3 recorded."
     assert labelled.correct(label="A3", value=0.4).value == 0.4
     assert labelled.withdraw(label="A3").kind == "withdrawn"
     [suggestion] = labelled.ask()
@@ -86,7 +87,7 @@ def test_labels_on_the_command_line(films, tmp_path):
     words = ("create", place, "--candidates", films, "--target", "stability", "--label", "sample")
     assert document(*words)["label"] == "sample"
     text = said("tell", place, "--label", "A2", "-0.5")
-    assert text == "Trial 1, row 1 (sample A2, Cs 0.2, solvent DMSO): -0.5 recorded.\n"
+    assert text == "Trial 1, A2 (Cs 0.2, solvent DMSO): -0.5 recorded.\n"
     assert document("tell", place, "--line", "6", "0.5")["label"] == {"sample": "B1"}
     assert "Trial 1 (A2) now has the result 0.4" in said("correct", place, "--label", "A2", "0.4")
     before = json.dumps(document("history", place))
@@ -101,7 +102,7 @@ def test_labels_on_the_command_line(films, tmp_path):
         done = study(*wrong)
         assert (done.code in (1, 2), done.err.count("\n")) == (True, 1), done
     assert json.dumps(document("history", place)) == before
-    assert "sample B1" in said("status", place)
+    assert " B1 (" in said("status", place)
 
 
 TWINS = """sample,Cs,FA
@@ -193,7 +194,7 @@ def test_a_trial_and_the_name_of_its_twin_are_a_contradiction(twins, tmp_path):
     columns = value_for(study, 0.8)
     columns = columns if isinstance(columns, dict) else {"y": columns}
     before = len(study.history())
-    with pytest.raises(StudyConflict, match=f"for trial {asked.trial}, got row"):
+    with pytest.raises(StudyConflict, match=f"for trial {asked.trial}, got P0"):
         study.tell_all([{"trial": asked.trial, "sample": other, **columns}])
     assert len(study.history()) == before
 
@@ -225,3 +226,89 @@ def test_twins_on_the_command_line(twins, tmp_path):
     )
     [event] = [one for one in document("history", tmp_path / "twins.db") if one["kind"] == "told"]
     assert (event["trial"], event["row"]) == (4, row)
+
+
+# ------------------------------------------------------------------ rows by what they are called
+
+
+NAMED, NAMELESS = "film,Cs\nA1,0.1\nA2,0.2\nB3,0.3\n", "Cs,FA\n0.1,1\n0.2,2\n0.3,5\n"
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """A study whose rows have names, one whose rows have lines only, and one that has neither."""
+    (tmp_path / "named.csv").write_text(NAMED)
+    (tmp_path / "nameless.csv").write_text(NAMELESS)
+    sources = [tmp_path / "named.csv", tmp_path / "nameless.csv", [[0.1], [0.2], [0.3]]]
+    studies = [
+        kb.Study.create(tmp_path / f"{i}.db", source, target="y")
+        for i, source in enumerate(sources)
+    ]
+    yield studies
+    for one in studies:
+        one.close()
+
+
+def test_a_row_is_called_by_its_name_else_by_its_line_else_by_its_number(tables):
+    named, lines, rows = (one.candidates for one in tables)
+    assert (named.name(1), lines.name(1), rows.name(1)) == ("A2", "line 3", "row 1")
+    assert named.describe_candidate(1) == "A2 (Cs 0.2)"
+    for place in (named, lines, rows):
+        for row in range(3):
+            assert place.row_called(place.name(row)) == row
+
+
+def test_wherever_a_row_is_taken_its_name_is_taken(tables):
+    named, lines, rows = tables
+    assert named.tell(row="A2", value=0.5).row == 1
+    assert named.tell(row=" line 4", value=0.5).row == 2
+    assert named.tell(row="row 0", value=0.5).row == 0
+    assert named.forbid(["A2", "Line 2"]).body["rows"] == [1, 0]
+    assert named.allow("A2").body["rows"] == [1]
+    told = named.tell_all([{"row": "B3", "value": 0.6}, {"row": 1, "value": 0.7}], replicates=True)
+    assert [one.row for one in told] == [2, 1]
+    # A number alone is the one that is printed: the line of a file, or the row of an array.
+    assert (lines.tell(row="3", value=0.5).row, rows.tell(row="1", value=0.5).row) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("which", "text", "said"),
+    [
+        (0, "b3", r"tell needs a name in the column 'film', got 'b3'\. Did you mean 'B3'\?"),
+        (0, "", "needs a name in the column 'film', got ''"),
+        (0, "3", "Write 'line 3' for a line of the file, 'row 3' for a row from 0"),
+        (0, "line 9", "from 2 to 4 of the file"),
+        (0, "row 9", "tell needs a row below 3, got 9"),
+        (1, "A2", "tell needs a number such as 'line 2', because no column names the rows"),
+        (2, "A2", "tell needs a number such as 'row 0', because no column names the rows"),
+    ],
+)
+def test_a_row_that_is_not_there_is_refused_in_a_sentence(tables, which, text, said):
+    with pytest.raises((ValueError, StudyConflict), match=said):
+        tables[which].tell(row=text, value=0.5)
+    with pytest.raises((ValueError, StudyConflict)):
+        tables[which].tell_all([{"row": 1, "value": 1}, {"row": text or "?", "value": 1}])
+    assert len(tables[which].history()) == 1
+
+
+def test_a_name_that_two_rows_have_is_refused(tables):
+    named = tables[0]
+    named.add(pd.DataFrame({"film": ["A1"], "Cs": [0.7]}))
+    with pytest.raises(StudyConflict, match="got 'A1', which names row 0 and row 3"):
+        named.tell(row="A1", value=0.5)
+    with pytest.raises(StudyConflict, match="which names row 0 and row 3"):
+        named.tell(label="A1", value=0.5)
+    assert named.tell(row="row 3", value=0.5).row == 3
+
+
+def test_the_command_line_takes_and_shows_names(tables, tmp_path):
+    named, lines = tmp_path / "0.db", tmp_path / "1.db"
+    assert said("tell", named, "--row", "A2", "0.5") == "Trial 1, A2 (Cs 0.2): 0.5 recorded.\n"
+    assert said("tell", named, "--row", "2", "0.5") == "Trial 2, B3 (Cs 0.3): 0.5 recorded.\n"
+    assert said("forbid", named, "--row", "A2", "--row", "line 2").startswith("A2 (Cs 0.2), A1 (")
+    assert "A2, A1 forbidden" in said("history", named)
+    assert "(A2): result 0.5" in said("history", named)
+    text = said("tell", lines, "--row", "line 3", "0.5")
+    assert text == "Trial 1, line 3 (Cs 0.2, FA 2): 0.5 recorded.\n"
+    assert said("estimates", lines).split()[:2] == ["line", "Cs"]
+    assert "counted from 0" not in said("ask", lines)

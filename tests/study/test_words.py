@@ -68,7 +68,7 @@ SENTENCES = {
         "2 rows added, from row 8 on, with the new columns acid",
     ),
     "forbidden": ({"body": {"rows": [3], "reason": "none left"}}, "row 3 forbidden (none left)"),
-    "allowed": ({"body": {"rows": [3, 5]}}, "rows 3, 5 allowed"),
+    "allowed": ({"body": {"rows": [3, 5]}}, "row 3, row 5 allowed"),
     "missing": ({"trial": 4, "row": 3}, "trial 4 (row 3): no value"),
 }
 
@@ -98,7 +98,7 @@ def test_several_targets_are_named_with_their_values():
 def test_a_step_and_rows_name_a_few_and_count_the_others():
     asked = [event("asked", trial=number, row=number) for number in range(6)]
     assert describe_step(asked).endswith("trial 3 (row 3) suggested; 2 more")
-    assert name_rows(list(range(10))) == "rows 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"
+    assert name_rows(list(range(10)), "A{}".format) == "A0, A1, A2, A3, A4, A5, A6, A7 and 2 more"
 
 
 def test_what_was_undone_is_said_with_what_holds_now(tmp_path):
@@ -242,7 +242,7 @@ def test_a_candidate_stands_below_its_headings_with_a_row_or_without(tmp_path):
         place = study.candidates
         assert place.shown_columns == ("row", "film", "Cs")
         assert (place.row_cell(1), place.shown_cells(1)) == ({"row": 1}, [1, "B", 0.5])
-        assert (place.label_of(1), place.label_of(None)) == ({"film": "B"}, {})
+        assert (place.names_of(1), place.names_of(None)) == ({"film": "B"}, {})
     with kb.Study.create(tmp_path / "brew.db", {"heat": (20.0, 90.0)}) as study:
         study.tell(x={"heat": 30}, value=0.5)
         place = study.candidates

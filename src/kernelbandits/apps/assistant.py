@@ -96,7 +96,9 @@ class Assistant:
         place = f"/api/studies/{quote(str(given.pop('study')), safe='')}"
         if operation.role == READ:
             if operation is EXPLAIN:
-                given["trial"] = checks.whole(name, "trial", given["trial"], least=1)
+                if not isinstance(given["trial"], str):
+                    given["trial"] = checks.whole(name, "trial", given["trial"], least=1)
+                given["trial"] = quote(str(given["trial"]), safe="")
             address = operation.address.format_map(given)
             return {"answer": self.client.request("GET", place + address)}
         answer = self.client.request("POST", place + operation.address, given, given.pop("key"))

@@ -184,7 +184,7 @@ class RemoteStudy:
         return dict(self._post("change", settings, key))
 
     def permit(
-        self, rows: Sequence[int], *, allowed: bool, reason: str = "", key: str | None = None
+        self, rows: Sequence[int | str], *, allowed: bool, reason: str = "", key: str | None = None
     ) -> dict[str, Any]:
         """Forbid rows, or allow them again."""
         body = {"rows": list(rows), "allowed": allowed, "reason": reason}
@@ -203,8 +203,9 @@ class RemoteStudy:
     def events(self, after: int = 0) -> list[dict[str, Any]]:
         return list(self._get(f"/events?after={after}"))
 
-    def explain(self, trial: int) -> dict[str, Any]:
-        return dict(self._get(f"/trials/{trial}/why"))
+    def explain(self, trial: int | str) -> dict[str, Any]:
+        """Explain why a trial was suggested, or the row of this name."""
+        return dict(self._get(f"/trials/{quote(str(trial), safe='')}/why"))
 
     def _get(self, path: str) -> Any:
         return self.client.request("GET", f"{self._path}{path}")

@@ -243,7 +243,6 @@ class Answers:
         if arm is None:
             return None
         row, (low, high), chance = self.row(arm), self.interval(arm), self.chances(arm, arm)[0]
-        label = self.candidates.label(row)
         return Best(
             row=self.candidates.number(row),
             x=self.candidates.x(row),
@@ -252,7 +251,7 @@ class Answers:
             high=high,
             probability=chance,
             results=self.count_results(arm),
-            label=label,
+            label=self.candidates.names(row),
             untested=self.find_untested(),
             early=self.describe_early(),
             caution=self.caution,
@@ -343,7 +342,9 @@ class Answers:
         if self.recommended_arm is None or self.measured_rows[row]:
             return None
         low, high = self.interval(arm)
-        sentence = f"Row {row} has a {self.better_word} estimate but was never measured."
+        name = self.name(arm)
+        name = f"{name[:1].upper()}{name[1:]}"
+        sentence = f"{name} has a {self.better_word} estimate but was never measured."
         return Untested(row, self.candidates.x(row), self.mean(arm), low, high, sentence)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -37,6 +38,8 @@ Trial = Annotated[int, Limits(1, 2**53)]
 Row = Annotated[int, Limits(0, 2**31)]
 Text = Annotated[str, Limits(1, 200)]
 Remark = Annotated[str, Limits(0, 200)]
+NamedRow = Row | Text
+"""A row of the table: its number, counted from 0, or what it is called: A7, line 5."""
 Cell = str | int | float | bool | None
 """A cell of a table, as JSON has it."""
 
@@ -111,6 +114,16 @@ class Argument:
         """The type without limits; of a list that of its items."""
         bare, _ = split_type(self.type)
         return split_type(get_args(bare)[0])[0] if self.is_list else bare
+
+    @property
+    def names_row(self) -> bool:
+        """Whether it means rows, each by its number or by what it is called."""
+        return bool(self.kind == NamedRow)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a command takes it several times: it is a list, or has several parts."""
+        return not {*self.forms} <= {int, float, str, bool, Path}
 
     @property
     def limits(self) -> Limits:

@@ -357,7 +357,7 @@ def make_suggestion(
         lambda: " ".join(filter(None, (body["why"], find_caution(trial.number)))),
         event.worker,
         trial.again,
-        candidates.label(trial.row),
+        candidates.names(trial.row),
         trial.revision,
         notices,
     )

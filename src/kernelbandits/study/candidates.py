@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,6 +82,9 @@ NAME, SIMILARITY = "candidate", "similarity"
 """Of candidates known by their similarity: the column of names, and that of their coordinates."""
 DESCRIBE = "describe"
 """The descriptors of the values of columns, as a study stores them."""
+LINE, ROW = "line", "row"
+"""How the numbers of rows are called: the line of a file as a spreadsheet counts it, and the row of
+the table counted from 0."""
 MOST_COORDINATES = 2**27
 """Numbers in the points of all candidates: 1 GiB."""
 
@@ -360,6 +364,15 @@ class Candidates(Place):
         self.check_row(row)
         return {name: str(self.columns[name][row]) for name in self.labels}
 
+    def names(self, row: int) -> dict[str, str]:
+        if row >= len(self):
+            return {}
+        columns = dict.fromkeys((*self._naming_columns, *self.labels))
+        if columns or not self.lines:
+            return {name: str(self.columns[name][row]) for name in columns}
+        # Rows that were added later stood in no line of the file.
+        return {LINE: str(self.lines[row]) if row < len(self.lines) else ""}
+
     def number(self, row: int) -> int | None:
         return row
 
@@ -577,24 +590,68 @@ class Candidates(Place):
 
     # ------------------------------------------------------------------ labels and lines
 
+    @property
+    def _naming_columns(self) -> tuple[str, ...]:
+        """The columns by which a row is found: the one given as the label, or else all labels."""
+        return self.labels if self.named_by is None else (self.named_by,)
+
     def find_label(self, text: str) -> int:
         """Return the row with this label, in the column given as label or else in any of labels."""
-        columns = self.labels if self.named_by is None else (self.named_by,)
-        checks.needs(bool(columns), "label", "a table with a column that names its rows", text)
-        named = (self.row_with_label(name, text) for name in columns)
-        rows = {row for row in named if row is not None}
+        named = bool(self._naming_columns)
+        checks.needs(named, "label", "a table with a column that names its rows", text)
+        return self._find_name("label", text)
+
+    def row_called(self, text: str, owner: str = "candidates") -> int:
+        """Return the row of this name, or the one that is printed so: line 5, row 3, nr 17.
+
+        In a table without names a number alone is that of a line, or that of a row if the table
+        came from no file: it is what is printed there.
+        """
+        text = text.strip()
+        if self._list_named(text):
+            return self._find_name(owner, text)
+        heading, _, rest = text.rpartition(" ")
+        if heading in self._naming_columns:
+            return self._find_name(owner, rest)
+        printed = "" if self._naming_columns else LINE if self.lines else ROW
+        word = heading.lower() or printed
+        if word in (LINE, ROW) and re.fullmatch("[0-9]{1,18}", rest):
+            number = int(rest)
+            return self.row_in_line(number) if word == LINE else self.check_row(number, owner)
+        if self._naming_columns:
+            return self._find_name(owner, text)
+        example = f"{LINE} {self.lines[0]}" if self.lines else f"{ROW} 0"
+        needed = f"a number such as {example!r}, because no column names the rows of this table"
+        raise StudyConflict(f"{owner} needs {needed}, got {text!r}")
+
+    def _find_name(self, owner: str, text: str) -> int:
+        """Return the one row of a name; refuse a name that none has, or several."""
+        rows = self._list_named(text)
         if len(rows) > 1:
+            numbers = " and ".join(f"row {row}" for row in rows)
             raise StudyConflict(
-                f"label needs the name of one row, got {text!r}, which names "
-                f"{' and '.join(f'row {row}' for row in sorted(rows))}"
+                f"{owner} needs the name of one row, got {text!r}, which names {numbers}"
             )
         if not rows:
-            known = self.texts(columns[0])
+            columns = self._naming_columns
+            known = [one for name in columns for one in self.texts(name) if one]
+            hint = ""
+            if text.isdecimal():
+                hint = f" Write 'line {text}' for a line of the file, 'row {text}' for a row from 0"
             raise StudyConflict(
-                f"label needs a name in the column {' or '.join(map(repr, columns))}, "
-                f"got {text!r}.{did_you_mean(text, known)}".rstrip(".")
+                f"{owner} needs a name in the column {' or '.join(map(repr, columns))}, "
+                f"got {text!r}.{did_you_mean(text, known)}{hint}".rstrip(".")
             )
-        return rows.pop()
+        return rows[0]
+
+    def _list_named(self, text: str) -> list[int]:
+        """Return the rows of a name: several, where columns or rows that were added share it."""
+        found: set[int] = set()
+        for name in self._naming_columns if text else ():
+            row = self.row_with_label(name, text)
+            same = (i for i, one in enumerate(self.texts(name)) if one == text)
+            found.update(same if row is None else [row])
+        return sorted(found)
 
     def row_in_line(self, line: int) -> int:
         """Return the row that stood in a line of the file from which the study was created."""

@@ -86,7 +86,11 @@ def front_frame(
     rows = [
         {
             **row_cell(one.row),
-            **{names[name]: value for name, value in {**one.label, **one.x}.items()},
+            **{
+                names[name]: value
+                for name, value in {**one.label, **one.x}.items()
+                if name in names
+            },
             **{columns[name]: value for name, value in one.values.items()},
             "desirability": one.desirability,
         }

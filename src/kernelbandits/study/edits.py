@@ -141,10 +141,10 @@ def find_trial(owner: str, state: State, place: Place, trial: Any, label: Any) -
     checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
     if label is None:
         return checks.whole(owner, "trial", trial)
-    return find_trial_of_row(owner, state, place.resolve_row(owner, label=label), label)
+    return find_trial_of_row(owner, state, place, place.resolve_row(owner, label=label))
 
 
-def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
+def find_trial_of_row(owner: str, state: State, place: Place, row: int) -> int:
     """Return the trial that is meant by the label of its row.
 
     It is the only one that was asked for, if it is to be explained, or the only one with a result.
@@ -162,8 +162,7 @@ def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
         there = "which has none" if not found else f"which has trials {', '.join(map(str, found))}"
         more = "" if not found else "; give the number of the trial"
         raise StudyConflict(
-            f"{owner} needs the label of a row with {needed}, got {label!r} (row {row}), "
-            f"{there}{more}"
+            f"{owner} needs the label of a row with {needed}, got {place.name(row)}, {there}{more}"
         )
     return found[0]
 

@@ -123,11 +123,13 @@ class Reasons:
         if not results:
             return ""
         others = [one for one in alike if one != row]
-        which = f" as row {', '.join(map(str, others))}" if row not in alike else ""
+        candidates = self.answers.candidates
+        which = f" as {', '.join(map(candidates.name, others))}" if row not in alike else ""
         times = format_times(results)
         if self.noun == "point":
             return f"This point was measured {times} before"
-        return f"Row {row} was measured {times} before{which}"
+        name = candidates.name(row)
+        return f"{name[:1].upper()}{name[1:]} was measured {times} before{which}"
 
     def _results_of(self, row: int) -> tuple[list[int], int]:
         """Return the rows of the same candidate with results, and how many results they have."""
@@ -267,7 +269,9 @@ class Reasons:
         if self.noun == "point":
             known = f"Of the points known, {candidate} has the {self._best_word} estimate"
             return f"{known} ({estimate})."
-        return f"Row {rival} has the {self._best_word} estimate ({candidate}; {estimate})."
+        name = self.answers.candidates.name(rival)
+        name = f"{name[:1].upper()}{name[1:]}"
+        return f"{name} has the {self._best_word} estimate ({candidate}; {estimate})."
 
     @property
     def _best_word(self) -> str:

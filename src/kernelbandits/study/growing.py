@@ -250,7 +250,9 @@ def remark_allowed_again(candidates: Candidates, before: int) -> Iterator[str]:
         if allowed[row] and int(first[row]) in forbidden
     ]
     if again:
-        listed = list_first([f"row {row} (as row {first[row]})" for row in again])
+        listed = list_first(
+            [f"{candidates.name(row)} (as {candidates.name(int(first[row]))})" for row in again]
+        )
         yield (
             f"{listed}: the same candidate as a forbidden row. The new row is allowed, so "
             "the candidate can be suggested again; forbid the new row too if it cannot be made"
@@ -268,7 +270,7 @@ def remark_forbidden(
     same = np.isin(first, first[list(rows)]) & allowed
     others = np.flatnonzero(same).tolist()
     if others:
-        listed = list_first([f"row {row}" for row in others])
+        listed = list_first([candidates.name(row) for row in others])
         yield (
             f"the same candidate is still allowed as {listed}, so it can be suggested; "
             "forbid that too if it cannot be made"
@@ -283,7 +285,7 @@ def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[s
         return
     low, high = candidates.range(name)
     values = candidates.numbers(name)
-    listed = list_first([f"row {row} ({values[row]:g})" for row in outside.tolist()])
+    listed = list_first([f"{candidates.name(row)} ({values[row]:g})" for row in outside.tolist()])
     yield (
         f"{listed}: far outside {low:g} to {high:g}, by which the model scales the column "
         f"{name!r}; the scale stays as it was fixed, so estimates there are extrapolated"

@@ -21,6 +21,7 @@ from kernelbandits.study.arguments import (
     Cell,
     Count,
     Limits,
+    NamedRow,
     Number,
     Positive,
     Remark,
@@ -272,10 +273,11 @@ TELL = Operation(
         ),
         Argument(
             "row",
-            Row,
-            "Row of the table, counted from 0, instead of a trial.",
+            NamedRow,
+            "Row of the table, instead of a trial: its name, such as A7, or its number, counted "
+            "from 0.",
             metavar="ROW",
-            label="Row",
+            label="Sample",
         ),
         LABEL,
         Argument(
@@ -429,11 +431,21 @@ PERMIT = Operation(
     (REASON,),
     command=(
         Argument("label", list[str], "Name of a row.", metavar="NAME"),
-        Argument("row", list[Row], "Row of the table, counted from 0.", metavar="ROW"),
+        Argument(
+            "row",
+            list[NamedRow],
+            "Row of the table: its name or number, as in tell.",
+            metavar="ROW",
+        ),
         Argument("line", list[Trial], "Line of the file of candidates.", metavar="LINE"),
     ),
     api=(
-        Argument("rows", list[Row], "Rows of the table, counted from 0.", label="Rows"),
+        Argument(
+            "rows",
+            list[NamedRow],
+            "Rows of the table: their names, or their numbers, counted from 0.",
+            label="Samples",
+        ),
         Argument("labels", list[Text], "Names of rows."),
         Argument("allowed", bool, "Whether they are allowed from now on.", required=True),
     ),
@@ -494,7 +506,14 @@ EXPLAIN = Operation(
     "explain",
     "Why a candidate was suggested",
     command=(TRIAL, LABEL),
-    api=(replace(TRIAL, required=True),),
+    api=(
+        replace(
+            TRIAL,
+            type=Trial | Text,
+            help="Number of the trial, or the name of a row that was suggested once.",
+            required=True,
+        ),
+    ),
     role=READ,
     answer=Explained,
     path="/trials/{trial}/why",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.words import describe_candidate, name_candidate, row_cell
+from kernelbandits.study.words import describe_candidate, describe_point, name_row, row_cell
 from kernelbandits.tables.table import NUMBERS, TEXT
 
 if TYPE_CHECKING:
@@ -203,12 +203,13 @@ class Place(ABC):
         """Say so if all candidates are measured, and who asks might not expect it."""
 
     def name(self, row: int) -> str:
-        """Return the words by which a sentence names a candidate: row 3, or the point."""
-        return name_candidate(self.number(row), self.x(row))
+        """Return the words by which a sentence names a candidate: A7, line 5, or the point."""
+        number = self.number(row)
+        return describe_point(self.x(row)) if number is None else name_row(number, self.names(row))
 
     def describe_candidate(self, row: int) -> str:
-        """Return a candidate in words: row 3 (film A7, Cs 0.25), or the point."""
-        return describe_candidate(self.number(row), self.label(row), self.x(row))
+        """Return a candidate in words: A7 (Cs 0.25), or the point."""
+        return describe_candidate(self.number(row), self.names(row), self.x(row))
 
     # ------------------------------------------------------------------ candidates
 
@@ -226,16 +227,23 @@ class Place(ABC):
         """Return the names of a candidate, by column of labels."""
 
     @abstractmethod
+    def names(self, row: int) -> dict[str, str]:
+        """Return what people call a candidate: its labels or, if it has none, its line of the file.
+
+        Nothing for a point, for a row without either, and for a row that is not there any more.
+        """
+
+    @abstractmethod
     def number(self, row: int) -> int | None:
-        """Return the number by which users know a candidate; None for a point."""
+        """Return the number by which programs know a candidate; None for a point."""
 
     def row_cell(self, row: int) -> dict[str, int]:
         """Return the number of a candidate by its heading; nothing for a point."""
         return row_cell(self.number(row))
 
-    def label_of(self, number: int | None) -> dict[str, str]:
-        """Return the labels of a candidate by the number that users know; none for a point."""
-        return {} if number is None else self.label(number)
+    def names_of(self, number: int | None) -> dict[str, str]:
+        """Return what people call the candidate of this number; nothing for a point."""
+        return {} if number is None else self.names(number)
 
     @property
     def shown_columns(self) -> tuple[str, ...]:
@@ -264,15 +272,17 @@ class Place(ABC):
         """Return what identifies the candidate of a line in a file of results."""
 
     def resolve_row(self, owner: str, row: Any = None, label: Any = None, line: Any = None) -> Any:
-        """Return the row that is given by its number, its label or its line; None if none is.
+        """Return the row that is given by its number or name, its label or its line.
 
-        The number is returned as it was given.
+        None if none is given. The number is returned as it was given.
         """
         given = [one for one in (row, label, line) if one is not None]
         checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
         if label is not None:
             checks.needs(isinstance(label, str), owner, "a label as text", label)
             return self.table.find_label(label)
+        if isinstance(row, str):
+            return self.row_called(row, owner)
         return row if line is None else self.table.row_in_line(checks.whole(owner, "line", line))
 
     def resolve_rows(
@@ -317,6 +327,10 @@ class Place(ABC):
     @abstractmethod
     def row_with_label(self, name: str, text: str) -> int | None:
         """Return the candidate with this label; None if there is none."""
+
+    @abstractmethod
+    def row_called(self, text: str, owner: str = "candidates") -> int:
+        """Return the row of this name, or the one that is printed so; refuse one of a space."""
 
     @abstractmethod
     def find_named(self, row: int | None, x: Mapping[str, Any]) -> int:

@@ -335,9 +335,17 @@ class Points(Place):
         """Return no labels: points have none."""
         return {}
 
+    def names(self, row: int) -> dict[str, str]:
+        """Return nothing: a point is known by its values."""
+        return {}
+
     def row_with_label(self, name: str, text: str) -> int | None:
         """Return None: points have no labels."""
         return None
+
+    def row_called(self, text: str, owner: str = "candidates") -> NoReturn:
+        """Refuse a row: points have none."""
+        self.check_row(text, owner)
 
     def number(self, row: int) -> None:
         """Return None, which a user sees in place of the row of a table."""

@@ -118,7 +118,7 @@ def stop_by_band(answers: Answers, arm: int, band: Band) -> Stop:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
     loss = float(answers.scale.gain(band.simple_regret(arm)))
     target = answers.state.settings.target
-    most = f"row {answers.row(arm)} is at most {format_rounded_up(loss)} ({target}) worse than it"
+    most = f"{answers.name(arm)} is at most {format_rounded_up(loss)} ({target}) worse than it"
     text = (
         f"with probability at least {1 - band.delta:.6g} the best row is "
         f"{describe_candidates(answers, band)}, and {most}."
@@ -127,10 +127,10 @@ def stop_by_band(answers: Answers, arm: int, band: Band) -> Stop:
 
 
 def describe_candidates(answers: Answers, band: Band) -> str:
-    rows, n = [answers.row(arm) for arm in band.candidates], len(answers.driver.rows)
+    rows, n = [answers.name(arm) for arm in band.candidates], len(answers.driver.rows)
     if len(rows) == 1:
-        return f"row {rows[0]}"
-    named = f" ({', '.join(map(str, rows))})" if len(rows) <= NAMED else ""
+        return rows[0]
+    named = f" ({', '.join(rows)})" if len(rows) <= NAMED else ""
     return f"any of the {n} rows" if len(rows) == n else f"among {len(rows)} of {n} rows{named}"
 
 

@@ -417,7 +417,7 @@ class Study:
         trial: int | None = None,
         value: float | Sequence[float] | Mapping[str, float] | None = None,
         *,
-        row: int | None = None,
+        row: int | str | None = None,
         label: str | None = None,
         line: int | None = None,
         x: Mapping[str, Any] | None = None,
@@ -431,8 +431,9 @@ class Study:
     ) -> Told:
         """Store the result of a trial, or of a `row` or point `x` that nobody asked for.
 
-        A row is given by its number, counted from 0, by its `label`, or by the `line` in which it
-        stood in the file of candidates. A candidate `x` that is no row of the table is learnt as a
+        A row is given by its number, counted from 0, or by what it is called, as it is printed:
+        "A7", or "line 5" for the line in which it stood in the file of candidates; or by its
+        `label` or `line` alone. A candidate `x` that is no row of the table is learnt as a
         point: its result counts for the estimates, and it is never suggested.
 
         With `failed=True` the measurement gave no value, which auto takes for a bad sign. With
@@ -585,12 +586,12 @@ class Study:
         known = self._session.state.trials.get(told.trial)
         elsewhere = known is not None and known.row == row != known.asked_row
         asked = place.x(known.asked_row) if known is not None and elsewhere else None
-        told = replace(told, x=place.x(row), asked=asked, label=place.label(row))
+        told = replace(told, x=place.x(row), asked=asked, label=place.names(row))
         return replace(told, row=place.number(row))
 
     def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
         """Return the row that is given by its number, its label or its line; None if none is."""
-        beyond = checks.is_whole(row) and row >= len(self.candidates)
+        beyond = isinstance(row, str) or (checks.is_whole(row) and row >= len(self.candidates))
         if beyond or label is not None or line is not None:
             # Somebody else may have added it.
             self._session.refresh()
@@ -652,7 +653,7 @@ class Study:
 
     def forbid(
         self,
-        row: int | Sequence[int] | None = None,
+        row: int | str | Sequence[int | str] | None = None,
         *,
         label: str | Sequence[str] | None = None,
         line: int | Sequence[int] | None = None,
@@ -661,13 +662,14 @@ class Study:
     ) -> Event:
         """Let rows no longer be suggested or recommended; their results still count.
 
-        Rows are given by their numbers, their labels, or their lines in the file of candidates.
+        Rows are given by their numbers or by what they are called, as in `tell`; or by their labels
+        or their lines in the file of candidates.
         """
         return self._permit("forbid", row, label, line, False, reason, key)
 
     def allow(
         self,
-        row: int | Sequence[int] | None = None,
+        row: int | str | Sequence[int | str] | None = None,
         *,
         label: str | Sequence[str] | None = None,
         line: int | Sequence[int] | None = None,

@@ -145,7 +145,7 @@ def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
         FrontPoint(
             row=place.number(rows[i]),
             x=place.x(rows[i]),
-            label=place.label(rows[i]),
+            label=place.names(rows[i]),
             values=means[i],
             desirability=desirable[i],
         )

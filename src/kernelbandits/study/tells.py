@@ -414,7 +414,7 @@ class Teller:
         else:
             known = self.trials.get(result.trial) or self.state.trials.get(result.trial)
         if ends and (known is None or known.number not in self.state.pending):
-            got = f"row {result.row}" if result.trial is None else f"trial {result.trial}"
+            got = self._name(result) if result.trial is None else f"trial {result.trial}"
             source = describe_source(result)
             raise StudyConflict(f"missing needs a trial that is pending, got {got}{source}")
         if result.trial is None:
@@ -446,6 +446,10 @@ class Teller:
                 f"{self.place.name(known.row)}, got {self.place.name(row)}"
             )
         return replace(known, row=row)
+
+    def _name(self, result: Result) -> str:
+        """Return how people call the candidate of a result that names its row."""
+        return "" if result.row is None else self.place.name(result.row)
 
     def _find_open_trial(self, result: Result, any_worker: bool) -> Trial | None:
         """Return the oldest pending trial to which the result of a row belongs; None if none does.

@@ -22,6 +22,7 @@ from kernelbandits.study.words import (
     describe_stored,
     describe_told,
     describe_values,
+    name_cells,
     name_sample,
     row_cell,
 )
@@ -156,7 +157,7 @@ class Suggestion(Readable):
     again: int | None = None
     """The trial under which the same row was offered before, to somebody who did not come back."""
     label: Mapping[str, str] = field(default_factory=dict)
-    """What the table calls the row."""
+    """What the table calls the row: its names or, without names, its line of the file."""
     revision: int = 1
     """The revision of the policy that chose the row."""
     notices: tuple[str, ...] = ()
@@ -177,7 +178,7 @@ class Suggestion(Readable):
         """Return what a notebook shows: the values to set, and why."""
         title = f"Measure next: trial {self.trial}"
         reserved = [("reserved until", format_time(self.until))]
-        known = [*row_cell(self.row).items(), *self.label.items(), *self.x.items(), *reserved]
+        known = [*{**name_cells(self.row, self.label), **self.x}.items(), *reserved]
         return html_card(title, html_pairs(known), html_paragraphs(self.why, *self.notices))
 
 
@@ -325,7 +326,7 @@ class Best(Readable):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the values of the row, its estimate, and remarks."""
         title = "Best estimate so far" if self.early else "Likely best"
-        known = [*row_cell(self.row).items(), *self.label.items(), *self.x.items()]
+        known = [*{**name_cells(self.row, self.label), **self.x}.items()]
         known.append(("estimate, 95 % interval", format_interval(self.mean, self.low, self.high)))
         if not self.early:
             chance = f"{format_share(self.probability)}{self.comparison}"

@@ -18,6 +18,7 @@ from kernelbandits.formatting import (
 from kernelbandits.storage import Event
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.targets import Target
+from kernelbandits.tables.cells import is_number
 
 if TYPE_CHECKING:
     from kernelbandits.study.values import Told, Waiting
@@ -29,6 +30,8 @@ CHANCES = (
     (0.0, "one of several that may be the best"),
 )
 """From which probability of being the best a candidate is called what."""
+Namer = Callable[[int], str]
+"""What puts a row into words."""
 RESULT_DIGITS = 8
 """Digits of a result: those that were typed, for all results that people type."""
 MOST_NAMED = 8
@@ -71,18 +74,32 @@ def describe_point(x: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
 
 
-def name_candidate(row: int | None, x: Mapping[str, Any]) -> str:
-    """Name a candidate in short: by its row, or by the point if it has none."""
-    return describe_point(x) if row is None else f"row {row}"
+def name_row(row: int, label: Mapping[str, str]) -> str:
+    """Name a row in short: by what the table calls it, or by its number if it has no name.
+
+    >>> name_row(3, {"film": "A7"}), name_row(3, {"line": "5"}), name_row(3, {})
+    ('A7', 'line 5', 'row 3')
+    """
+    column = find_name(label)
+    if column is None:
+        return f"row {row}"
+    text = label[column]
+    return f"{column} {text}" if is_number(text) else text
+
+
+def find_name(label: Mapping[str, str]) -> str | None:
+    """Return the column of the name by which a row is called: words rather than a number."""
+    named = [one for one, text in label.items() if text]
+    return min(named, key=lambda one: is_number(label[one]), default=None)
 
 
 def name_sample(row: int | None, label: Mapping[str, str], x: Mapping[str, Any]) -> str:
-    """Return what a lab calls a candidate: its label, else its row; a point by its values.
+    """Return what a lab calls a candidate: the name of its row, or a point by its values.
 
     >>> name_sample(3, {"film": "A7"}, {"Cs": 0.25}), name_sample(3, {}, {"Cs": 0.25})
     ('A7', 'row 3')
     """
-    return ", ".join(text for text in label.values() if text) or name_candidate(row, x)
+    return describe_point(x) if row is None else name_row(row, label)
 
 
 def describe_chance(share: float) -> str:
@@ -104,19 +121,33 @@ def row_cell(row: int | None) -> dict[str, int]:
     return {} if row is None else {"row": row}
 
 
+def name_cells(row: int | None, label: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells of a table that say which row it is: its names, or else its number.
+
+    >>> name_cells(3, {"film": "A7"}), name_cells(3, {"line": ""}), name_cells(3, {})
+    ({'film': 'A7'}, {'line': 'row 3'}, {'row': '3'})
+    """
+    if row is None or any(label.values()):
+        return dict(label)
+    return {**label, next(iter(label)): name_row(row, {})} if label else {"row": str(row)}
+
+
 def describe_candidate(row: int | None, label: Mapping[str, str], x: Mapping[str, Any]) -> str:
     """Name a candidate in full, with its labels and values; a point by its values alone.
 
     >>> describe_candidate(3, {"film": "A7"}, {"Cs": 0.25})
-    'row 3 (film A7, Cs 0.25)'
+    'A7 (Cs 0.25)'
+    >>> describe_candidate(3, {}, {"Cs": 0.25})
+    'row 3 (Cs 0.25)'
     """
     if row is None:
         return describe_point(x)
-    named = [
-        f"{name} {format_cell(value)}" for name, value in {**label, **x}.items() if value != ""
-    ]
+    called = find_name(label)
+    rest = ((one, value) for one, value in {**label, **x}.items() if one != called)
+    named = [f"{one} {format_cell(value)}" for one, value in rest if value != ""]
     more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
-    return f"row {row} ({', '.join([*named[:MOST_NAMED], *more])})"
+    name = name_row(row, label)
+    return f"{name} ({', '.join([*named[:MOST_NAMED], *more])})" if named else name
 
 
 def describe_waiting(one: Waiting, label: Mapping[str, str]) -> str:
@@ -255,8 +286,15 @@ def name_event(event: Event) -> str:
     return f"event {event.seq} ({event.kind}{trial}{value})"
 
 
-def describe_event(event: Event) -> str:
-    """Say what happened: trial 4 (row 3): result 0.83 ± 0.02 (second batch), by AB.
+def number_row(row: int) -> str:
+    """Name a row of which nothing but its number is known."""
+    return name_row(row, {})
+
+
+def describe_event(event: Event, name: Namer = number_row) -> str:
+    """Say what happened: trial 4 (A7): result 0.83 ± 0.02 (second batch), by AB.
+
+    `name` puts a row into words.
 
     >>> told = {"values": {"stability": 0.83}}
     >>> event = Event(kind="told", trial=4, row=3, value=0.83, body=told, seq=9, at=0.0, check="")
@@ -269,12 +307,14 @@ def describe_event(event: Event) -> str:
     remarks = [body.get("reason"), note if isinstance(note, str) else ""]
     more = "".join(f" ({remark})" for remark in remarks if remark)
     by = f", by {body['by']}" if body.get("by") else ""
-    return f"{describe_kind(event)}{more}{by}"
+    return f"{describe_kind(event, name)}{more}{by}"
 
 
-def describe_kind(event: Event) -> str:
+def describe_kind(event: Event, name: Namer) -> str:
     """Say what an event of its kind does, without remarks."""
-    body, trial, result = event.body, describe_trial(event), describe_result(event)
+    body, trial, result = event.body, describe_trial(event, name), describe_result(event)
+    if event.kind in ("forbidden", "allowed"):
+        return f"{name_rows(body['rows'], name)} {event.kind}"
     if event.kind in OF_THE_STUDY:
         return OF_THE_STUDY[event.kind](body)
     drawn = ", at random" if "drawn" in (body.get("note") or ()) else ""
@@ -293,11 +333,11 @@ def describe_kind(event: Event) -> str:
     }.get(event.kind, event.kind)
 
 
-def describe_trial(event: Event) -> str:
+def describe_trial(event: Event, name: Namer) -> str:
     """Name the trial of an event, with its row or its point."""
     if "x" in event.body:
         return f"trial {event.trial} ({describe_point(event.body['x'])})"
-    return f"trial {event.trial}" + ("" if event.row is None else f" (row {event.row})")
+    return f"trial {event.trial}" + ("" if event.row is None else f" ({name(event.row)})")
 
 
 def describe_result(event: Event) -> str:
@@ -375,7 +415,7 @@ def describe_remark(body: Mapping[str, Any]) -> str:
     return "an event that was lost" if "lost" in body else str(body.get("salvaged", "noted"))
 
 
-def describe_permission(event: Event, name: Callable[[int], str]) -> str:
+def describe_permission(event: Event, name: Namer) -> str:
     """Say which rows may be suggested from now on, or may not; `name` puts a row into words."""
     rows = event.body["rows"]
     more = f" and {format_count(len(rows) - MOST_ROWS, 'more row')}" if rows[MOST_ROWS:] else ""
@@ -386,11 +426,10 @@ def describe_permission(event: Event, name: Callable[[int], str]) -> str:
     return f"{named[0].upper()}{named[1:]} {again}."
 
 
-def name_rows(rows: Sequence[int]) -> str:
-    """Name rows by their numbers: row 3; rows 3, 5."""
-    listed = ", ".join(map(str, rows[:MOST_ROWS]))
+def name_rows(rows: Sequence[int], name: Namer) -> str:
+    """Name the first few of some rows, and count the others."""
     more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
-    return f"row{'' if len(rows) == 1 else 's'} {listed}{more}"
+    return f"{', '.join(map(name, rows[:MOST_ROWS]))}{more}"
 
 
 OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -399,15 +438,13 @@ OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "added": describe_addition,
     "noted": describe_remark,
     "fitted": lambda body: f"model fitted to {format_count(body['results'], 'result')}",
-    "forbidden": lambda body: f"{name_rows(body['rows'])} forbidden",
-    "allowed": lambda body: f"{name_rows(body['rows'])} allowed",
 }
 """Kind of an event that belongs to no trial -> its body in words."""
 
 
-def describe_step(events: Sequence[Event]) -> str:
+def describe_step(events: Sequence[Event], name: Namer = number_row) -> str:
     """Say what one command wrote, the last event first."""
-    shown = [describe_event(event) for event in events[:MOST_EVENTS]]
+    shown = [describe_event(event, name) for event in events[:MOST_EVENTS]]
     more = [f"{len(events) - MOST_EVENTS} more"] if len(events) > MOST_EVENTS else []
     return "; ".join([*shown, *more])
 
@@ -436,15 +473,16 @@ AFTER_MANY = {
 """Kind of many events that were undone -> what one is called, and what holds now."""
 
 
-def describe_undo(event: Event) -> str:
+def describe_undo(event: Event, name: Namer) -> str:
     """Say which event was undone, and what holds now."""
     if event.kind == "asked":
         x = event.body.get("x")
-        candidate = f"Row {event.row}" if x is None else f"The point {describe_point(x)}"
+        candidate = name(event.row or 0) if x is None else f"the point {describe_point(x)}"
+        candidate = f"{candidate[:1].upper()}{candidate[1:]}"
         return f"Undone: the ask of trial {event.trial}. {candidate} can be suggested again."
     if event.body.get("off_table"):
         return f"Undone: the point off the table (row {event.body['first']}), which had no result."
-    return f"Undone: {describe_event(event)}. {describe_state_before(event)}"
+    return f"Undone: {describe_event(event, name)}. {describe_state_before(event)}"
 
 
 def describe_state_before(event: Event) -> str:
@@ -461,13 +499,13 @@ def describe_state_before(event: Event) -> str:
     return f"Its result is {format_result(*before.values())} again."
 
 
-def describe_undos(undone: Sequence[Event]) -> list[str]:
+def describe_undos(undone: Sequence[Event], name: Namer = number_row) -> list[str]:
     """Say which events were undone, the last first; many of a kind are counted."""
     sentences: list[str] = []
     for kind, group in groupby(undone, key=lambda event: event.kind):
         alike = [*group]
         if kind not in AFTER_MANY or len(alike) < FEWEST_SUMMARISED:
-            sentences += [describe_undo(event) for event in alike]
+            sentences += [describe_undo(event, name) for event in alike]
             continue
         noun, now = AFTER_MANY[kind]
         trials = write_numbers(sorted({event.trial or 0 for event in alike}))

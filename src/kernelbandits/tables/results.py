@@ -19,7 +19,7 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.codec import write_compact
 from kernelbandits.formatting import format_names
-from kernelbandits.tables.cells import canonical, truth
+from kernelbandits.tables.cells import canonical, is_number, truth
 from kernelbandits.tables.export import (
     COMBINED,
     FRONT,
@@ -85,6 +85,9 @@ class PlaceOfResults(Protocol):
 
     def row_with_label(self, name: str, text: str) -> int | None:
         """Return the row with this label, or None if there is none."""
+
+    def row_called(self, text: str, owner: str = "candidates") -> int:
+        """Return the row of this name, or the one that is printed so."""
 
 
 SHEETS = ("trials", "results")
@@ -557,8 +560,15 @@ def find_candidate(
 
 
 def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> int:
-    """Return the row of a line: by its number, else by its labels, else by what describes it."""
-    row = whole_number(table, layout.row, i, 0)
+    """Return the row of a line: by its number or name, else by its labels, else by what describes
+    it."""
+    called = cell(table, layout.row, i)
+    where = f"{origin(table).source}, {row_place(table, i)},"
+    row = (
+        candidates.row_called(called, where)
+        if called and not is_number(called)
+        else whole_number(table, layout.row, i, 0)
+    )
     labelled = find_labelled_rows(table, layout, candidates, i)
     for found in (row, *labelled.values()):
         if found is not None:

@@ -15,14 +15,12 @@ import typer
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import SECONDS, Argument
-from kernelbandits.tables.cells import parse_typed, rewrite_number
+from kernelbandits.tables.cells import is_number, parse_typed, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
-SIMPLE = (int, float, str, bool, Path)
-"""Types of which an option has one value; of others it may be repeated."""
 Given = dict[str, Any]
 """What was typed of a group of declared arguments, by their names."""
 
@@ -75,6 +73,15 @@ def read_whole_number(name: str, text: str, least: int) -> int:
     digits = " with at most 18 digits" if re.fullmatch(r"[0-9]{19,}", text) else ""
     checks.needs(whole, name, f"a whole number from {least} on{digits}", text)
     return int(text)
+
+
+def read_row(option: str, text: str) -> int | str:
+    """Read a row: its number, counted from 0, or what it is called.
+
+    >>> read_row("--row", "17"), read_row("--row", "A7")
+    (17, 'A7')
+    """
+    return read_whole_number(option, text.strip(), 0) if is_number(text) else text
 
 
 def read_names(option: str, text: str | None) -> list[str] | None:
@@ -133,7 +140,7 @@ def make_option(argument: Argument) -> inspect.Parameter:
     default: Any = None
     if argument.unit == SECONDS:
         kind, metavar, text = str, "DURATION", f"{argument.help} Write 90s, 2h or 7d."
-    if argument.kind not in SIMPLE or argument.is_list:
+    if argument.is_repeated:
         kind = list[str]
         text += " May be repeated." if list in argument.forms else " Once for each name."
     if argument.required:
@@ -167,6 +174,9 @@ def read_option(argument: Argument, typed: Any) -> Any:
         return None
     if argument.unit == SECONDS:
         return read_duration(name, typed)
+    if argument.names_row:
+        rows = [read_row(name, text) for text in (typed if argument.is_list else [typed])]
+        return (rows or None) if argument.is_list else rows[0]
     if argument.is_list and argument.kind is int:
         return [read_whole_number(name, text, least) for text in typed] or None
     if argument.is_list:

@@ -152,8 +152,8 @@ def sheet(
 def explain(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
-        found = study.explain(**given)
-    print_answer(form, found, lambda console: render.print_explanation(console, found))
+        found, candidates = study.explain(**given), study.candidates
+    print_answer(form, found, lambda console: render.print_explanation(console, found, candidates))
 
 
 def replay(
@@ -163,11 +163,11 @@ def replay(
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
-        found = study.replay(at)
+        found, candidates = study.replay(at), study.candidates
 
     def show(console: Console) -> None:
         print_line(console, found.sentence)
-        render.print_explanation(console, found.explained)
+        render.print_explanation(console, found.explained, candidates)
 
     print_answer(form, found, show)
     if found.same is False:

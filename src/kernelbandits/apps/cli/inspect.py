@@ -137,10 +137,12 @@ def history(
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
-        events = study.history()
+        events, candidates = study.history(), study.candidates
     shown = events[-limit:] if limit else events
     print_answer(
-        form, shown, lambda console: render.print_history(console, shown, len(events) - len(shown))
+        form,
+        shown,
+        lambda console: render.print_history(console, shown, len(events) - len(shown), candidates),
     )
 
 
@@ -157,14 +159,18 @@ def estimates(
 
     with open_study(place, quiet, writable=False) as study:
         announce_estimates(study, quiet or form is Format.json)
-        frame = sort_estimates(study)
+        frame, candidates = sort_estimates(study), study.candidates
     shown, caution = (
         frame.head(top or (len(frame) if form is Format.json else TOP)),
         frame.attrs["caution"],
     )
     print_notes([caution] if caution else [], quiet or form is Format.json)
     document = [{**one, "caution": caution} for one in list_records(shown)]
-    print_answer(form, document, lambda console: render.print_estimates(console, shown, len(frame)))
+    print_answer(
+        form,
+        document,
+        lambda console: render.print_estimates(console, shown, len(frame), candidates),
+    )
 
 
 def sort_estimates(study: Study) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from kernelbandits.study.words import (
     describe_event,
     describe_values,
     describe_waiting,
-    row_cell,
+    name_cells,
 )
 from kernelbandits.tables.results import MADE
 
@@ -92,7 +92,7 @@ def print_suggestions(
     targets: Sequence[str] = (),
 ) -> None:
     """Print the rows or points to measure, the reasons, and the command to type next."""
-    described = [{**show_row(one.row), **describe_row(one, candidates)} for one in suggestions]
+    described = [describe_row(one, candidates) for one in suggestions]
     shown = table(["trial", *described[0]])
     for one, texts in zip(suggestions, described, strict=True):
         shown.add_row(str(one.trial), *map(escape, texts.values()))
@@ -102,7 +102,7 @@ def print_suggestions(
         print_line(console, f"Why{which}: {why}")
     held = f" for {cell(suggestions[0].worker)}" if suggestions[0].worker else ""
     until = format_time(min(one.until for one in suggestions))
-    counted = f" {ROWS}" if candidates.row_columns else ""
+    counted = f" {ROWS}" if "row" in described[0] else ""
     print_line(console, f"Reserved{held} until {until}.{counted}")
     if suggestions[0].sheet is not None:
         print_line(console, f"Sheet: {suggestions[0].sheet}")
@@ -117,17 +117,13 @@ def print_suggestions(
     )
 
 
-def show_row(row: int | None) -> dict[str, str]:
-    """Return the number of a row for a table on the screen; a point of a space has none."""
-    return {name: str(number) for name, number in row_cell(row).items()}
-
-
 def describe_row(suggestion: Suggestion, candidates: Place) -> dict[str, str]:
-    """Return the label, the columns and the cost of a row."""
+    """Return what a row is called, its columns and its cost."""
     price = {}
     if candidates.costs is not None and suggestion.row is not None:
         price = {cell(candidates.cost): number(candidates.costs[suggestion.row])}
-    return show_columns(suggestion.label) | show_columns(suggestion.x) | price
+    names = name_cells(suggestion.row, suggestion.label)
+    return show_columns(names) | show_columns(suggestion.x) | price
 
 
 def group_by_reason(suggestions: Sequence[Suggestion]) -> dict[str, list[int]]:
@@ -223,7 +219,7 @@ def list_pending(pending: Sequence[Waiting], candidates: Place) -> dict[str, str
     longest = sorted(pending, key=lambda one: -one.since)
     lines = []
     for one in longest[:MOST_WAITING]:
-        lines.append(cell(describe_waiting(one, candidates.label_of(one.row))))
+        lines.append(cell(describe_waiting(one, candidates.names_of(one.row))))
     more = len(pending) - MOST_WAITING
     if more > 0:
         lines.append(f"… {more} more")
@@ -257,12 +253,14 @@ def print_studies(console: Console, studies: Sequence[Listed]) -> None:
     console.print(shown)
 
 
-def print_history(console: Console, events: Sequence[Event], earlier: int) -> None:
+def print_history(
+    console: Console, events: Sequence[Event], earlier: int, candidates: Place
+) -> None:
     """Print one line for each event."""
     shown = table(["event", "when", "what", "worker"], left=("when", "what", "worker"))
     for one in events:
         given = MADE_KEY.sub("", one.key or "")
-        what = cell(f"{describe_event(one)}{f'; key {given}' if given else ''}")
+        what = cell(f"{describe_event(one, candidates.name)}{f'; key {given}' if given else ''}")
         texts = (str(one.seq), format_time(one.at), what, cell(one.worker or ""))
         shown.add_row(*map(escape, texts))
     console.print(shown)
@@ -273,15 +271,18 @@ def print_history(console: Console, events: Sequence[Event], earlier: int) -> No
         )
 
 
-def print_explanation(console: Console, explained: Explained) -> None:
+def print_explanation(console: Console, explained: Explained, candidates: Place) -> None:
+    def show(row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
+        return show_columns(name_cells(row, candidates.names_of(row))) | show_columns(x)
+
     print_line(console, cell(explained.sentence))
-    here = {**show_row(explained.row), **show_columns(explained.x)}
+    here = show(explained.row, explained.x)
     shown = table(["", *here, "estimate", "sd", "probability of being best"], left=("",))
     last = number(explained.mean), number(explained.sd), format_share(explained.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
     other = (explained.greedy, explained.greedy_x) != (explained.row, explained.x)
     if explained.results and other and explained.greedy_x is not None:
-        rival = {**show_row(explained.greedy), **show_columns(explained.greedy_x)}
+        rival = show(explained.greedy, explained.greedy_x)
         last = (
             number(explained.greedy_mean),
             number(explained.greedy_sd),
@@ -305,20 +306,32 @@ def print_explanation(console: Console, explained: Explained) -> None:
     print_line(console, f"Known at that time: {known}.")
 
 
-def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
+def print_estimates(console: Console, frame: pd.DataFrame, total: int, candidates: Place) -> None:
     """Print candidates with their estimates, the best estimate first."""
     names = list(frame.columns)
     row = ["row"] if "row" in names and "allowed" in names else []
     last = names.index("allowed" if row else "results")
-    columns = names[len(row) : last][:MOST_COLUMNS]
+    rows = frame["row"].tolist() if row else [None] * len(frame)
+    called = [name_cells(one, candidates.names_of(one)) for one in rows]
+    first_columns = list(called[0]) if called else row
+    columns = [name for name in names[len(row) : last] if name not in first_columns][:MOST_COLUMNS]
     targets = [name.removesuffix(" mean") for name in names[last:] if name.endswith(" mean")]
-    headings = [*row, *columns, "results", "average", "estimate", "sd", "95 % interval", *targets]
+    headings = [
+        *first_columns,
+        *columns,
+        "results",
+        "average",
+        "estimate",
+        "sd",
+        "95 % interval",
+        *targets,
+    ]
     shown = table([cell(name) for name in headings])
-    for one in frame.to_dict("records"):
+    for who, one in zip(called, frame.to_dict("records"), strict=True):
         mean, low, high = (format_near(one[name], one["sd"]) for name in ("mean", "low", "high"))
         numbers = number(one["average"]), mean, format_near(one["sd"], one["sd"])
         between = f"[{low}, {high}]"
-        first = (*(str(one[name]) for name in row), *(cell(one[name]) for name in columns))
+        first = (*map(cell, who.values()), *(cell(one[name]) for name in columns))
         first += (str(one["results"]),)
         own = [
             f"{format_near(one[f'{name} mean'], one[f'{name} sd'])} ± "
@@ -330,5 +343,5 @@ def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
     print_line(
         console,
         f"{len(frame)} of {format_count(total, 'candidate' if row else 'point')}, the best "
-        f"estimate first.{f' {ROWS}' if row else ''}",
+        f"estimate first.{f' {ROWS}' if 'row' in first_columns else ''}",
     )

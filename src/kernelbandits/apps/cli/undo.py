@@ -91,5 +91,6 @@ def undo(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = Fa
     with open_study(place, quiet) as study:
         events = study.undo_all(**given)
         history = {one.seq: one for one in study.history()}
-    text = "\n".join(describe_undos([history[one.body["of"]] for one in events]))
+        name = study.candidates.name
+    text = "\n".join(describe_undos([history[one.body["of"]] for one in events], name))
     print_sentence(form, events[0] if "n" not in given and len(events) == 1 else events, text)

@@ -6,6 +6,7 @@ then counts once, and is answered in the same way each time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Annotated, Any
@@ -93,7 +94,9 @@ writing = APIRouter(
 STUDY = "/studies/{name}"
 """The address of a study."""
 Name = Annotated[str, Path(description="The name of the study.", max_length=200)]
-Trial = Annotated[int, Path(description="The number of a trial.", ge=1, le=2**53)]
+TrialOrName = Annotated[
+    str, Path(description="The number of a trial, or the name of its row.", max_length=200)
+]
 Question = Callable[[Snapshot], Any]
 """What is known of a study -> the value of an answer."""
 Key = Annotated[
@@ -180,8 +183,9 @@ def check(snapshot: Snapshot) -> Any:
 
 
 @reading.get(f"{STUDY}{EXPLAIN.address}", **describe_route(EXPLAIN))
-def explain(request: Request, name: Name, trial: Trial) -> Response:
-    return answer(find_lab(request).snapshot(name).explain(trial))
+def explain(request: Request, name: Name, trial: TrialOrName) -> Response:
+    wanted = int(trial) if re.fullmatch("[0-9]{1,16}", trial) else trial
+    return answer(find_lab(request).snapshot(name).explain(wanted))
 
 
 @reading.get(f"{STUDY}{HISTORY.address}", **describe_route(HISTORY))
@@ -264,7 +268,7 @@ def tell_all(study: Study, results: list[dict[str, Any]], **more: Any) -> Any:
 def permit(
     study: Study,
     allowed: bool,
-    rows: list[int] | None = None,
+    rows: list[int | str] | None = None,
     labels: list[str] | None = None,
     **more: Any,
 ) -> Any:

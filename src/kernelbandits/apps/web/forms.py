@@ -349,7 +349,7 @@ def undo(request: Request, name: str, form: SentForm) -> Response:
     undone = [one.body["of"] for one in study.undo_all(**given, key=key_of(form))]
     # Events are numbered from 1 without gaps.
     events = study.history()
-    sentences = describe_undos([events[number - 1] for number in undone])
+    sentences = describe_undos([events[one - 1] for one in undone], study.candidates.name)
     return go_to(request, study_address(name), *sentences)
 
 
@@ -406,7 +406,7 @@ def add(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Re
     # The same form sent again finds its rows in the table.
     fresh = event.body["first"] == len(before)
     notices = remark_additions(before, event.body) if fresh else ()
-    said = f"{describe_event(event)}. Undo takes it back."
+    said = f"{describe_event(event, study.candidates.name)}. Undo takes it back."
     return go_to(request, study_address(name, "/candidates"), said, *notices)
 
 

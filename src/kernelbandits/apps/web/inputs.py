@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +60,12 @@ def read_arguments(operation: Operation, form: SubmittedForm) -> dict[str, Any]:
 
 
 def read_argument(argument: Argument, text: str) -> Any:
-    """Read a field of a form; the items of a list have commas or blanks between them.
+    """Read a field of a form; the items of a list have commas between them, or blanks if they are
+    numbers.
 
     >>> from kernelbandits.study.operations import PERMIT
-    >>> read_argument(PERMIT.api[0], "4, 17")
-    [4, 17]
+    >>> read_argument(PERMIT.api[0], "A4, A17")
+    ['A4', 'A17']
     """
     what = describe_field(argument)
     least, most = argument.limits.least, argument.limits.most
@@ -72,6 +74,10 @@ def read_argument(argument: Argument, text: str) -> Any:
         texts = text.replace(",", " ").split() if argument.is_list else [text]
         numbers = [read_whole(what, one, *ends) for one in texts]
         return numbers if argument.is_list else numbers[0]
+    if argument.names_row and argument.is_list:
+        return [
+            name for one in next(csv.reader([text], skipinitialspace=True)) if (name := one.strip())
+        ]
     if float in argument.forms:
         return read_number(what, text)
     short = most is None or len(text) <= most
@@ -98,7 +104,7 @@ def field_attributes(argument: Argument) -> dict[str, Any]:
         "inputmode": "decimal"
         if float in argument.forms
         else "numeric"
-        if int in argument.forms
+        if argument.kind is int
         else None,
     }
 

@@ -48,7 +48,7 @@ class ResultLine(Message):
     model_config = ConfigDict(extra="allow", strict=True)
 
     trial: Annotated[int, Field(ge=1, le=2**53)] | None = None
-    row: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    row: Annotated[int, Field(ge=0, le=2**31)] | Text | None = None
     value: Number | None = None
     failed: bool | None = None
     key: Text | None = None

@@ -292,7 +292,7 @@ def show_measure(
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
         ask_tolerance=stop.endswith(TOLERANCE_HINT),
         last_step=snapshot.last_step,
-        describe_step=describe_step,
+        describe_step=partial(describe_step, name=snapshot.study.candidates.name),
         **more,
     )
 
@@ -479,7 +479,7 @@ def history(
         **study_values(request, name, snapshot),
         events=views.event_lines(snapshot, before),
         last_step=snapshot.last_step,
-        describe_step=describe_step,
+        describe_step=partial(describe_step, name=snapshot.study.candidates.name),
     )
 
 

@@ -212,9 +212,10 @@ class Snapshot:
     def check(self) -> Check:
         return self.once(("check",), self.reader.check)
 
-    def explain(self, trial: int) -> Explained:
-        """Explain why a trial was suggested."""
-        return self.once(("explain", trial), lambda: self.reader.explain(trial))
+    def explain(self, trial: int | str) -> Explained:
+        """Explain why a trial was suggested, or the row of this name."""
+        number, label = (None, trial) if isinstance(trial, str) else (trial, None)
+        return self.once(("explain", trial), lambda: self.reader.explain(number, label=label))
 
     # ------------------------------------------------------------------ figures
 

@@ -20,7 +20,7 @@ from kernelbandits.formatting import (
 )
 from kernelbandits.study import Best, Study
 from kernelbandits.study.dataframes import with_labels
-from kernelbandits.study.words import describe_event, format_result
+from kernelbandits.study.words import describe_event, format_result, name_cells
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ EVENTS = 200
 
 
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
-    """Return the value of each column of a candidate by name, its labels first."""
-    label = study.candidates.label_of(row)
-    return {**label, **{name: format_cell(value) for name, value in x.items()}}
+    """Return the value of each column of a candidate by name, what it is called first."""
+    names = name_cells(row, study.candidates.names_of(row))
+    return {**names, **{name: format_cell(value) for name, value in x.items()}}
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine
         EventLine(
             number=event.seq,
             when=format_time(event.at, utc=True),
-            what=describe_event(event),
+            what=describe_event(event, snapshot.study.candidates.name),
             trial=event.trial,
             worker=str(event.body.get("by") or event.worker or ""),
             undone=event.seq in undone,

@@ -162,7 +162,7 @@ class View:
 
     def label(self, row: Row) -> Mapping[str, str]:
         """Return what the table calls a row; nothing for a point."""
-        return self.candidates.label_of(row)
+        return self.candidates.names_of(row)
 
     def row_name(self, row: int) -> str:
         """Return the labels of a row; empty text without labels."""
