@@ -66,7 +66,7 @@ def suggest(page, n: int = 1) -> None:
 def tell_first(page) -> str:
     """Tell the result of the first pending trial; return what was typed."""
     card = page.locator("#pending li").first
-    row = int(re.search(r"row (\d+)", card.locator(".number").inner_text())[1])
+    row = int(card.locator(".cells dd").first.inner_text().removeprefix("A"))
     typed = str(stability(row))
     card.locator("input[name=value]").fill(typed)
     card.get_by_role("button", name="Save result").click()
@@ -487,7 +487,7 @@ def test_a_result_whose_answer_was_lost_counts_once(server, open_page):
     page = open_page()
     create_films(page, server)
     page.goto(f"{server.study}/candidates")
-    page.fill("#row", "7")
+    page.fill("#row", "A7")
     page.fill("#value-any", "0.8125")
 
     def lose_answer(route):
@@ -501,7 +501,7 @@ def test_a_result_whose_answer_was_lost_counts_once(server, open_page):
     assert stored(server)["value"].tolist().count(0.8125) == 1
     page.unroute("**/tell")
     go_back(page, "#row")
-    assert page.input_value("#row") == "7"
+    assert page.input_value("#row") == "A7"
     page.press("#value-any", "Enter")
     page.wait_for_selector("text=0.8125")
     assert stored(server)["value"].tolist().count(0.8125) == 1

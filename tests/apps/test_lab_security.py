@@ -25,6 +25,7 @@ MATRIX = {
     ("GET", "/studies/{name}"): PAGE,
     ("GET", "/studies/{name}/news"): PAGE,
     ("GET", "/studies/{name}/candidates"): PAGE,
+    ("GET", "/studies/{name}/candidates/{row}"): PAGE,
     ("GET", "/studies/{name}/trials/{trial}"): PAGE,
     ("GET", "/studies/{name}/figures"): PAGE,
     ("GET", "/studies/{name}/figure.svg"): PAGE,
@@ -76,7 +77,8 @@ MATRIX = {
     ("POST", "/api/studies/{name}/add"): API_WRITE,
 }
 """Every route, and who may use it. A route that is not here fails the tests."""
-VALUES = {"name": "films", "number": "0" * 32, "trial": "1", "what": "trials.csv", "file": "lab.js"}
+VALUES = {"name": "films", "number": "0" * 32, "trial": "1", "row": "1", "what": "trials.csv"}
+VALUES |= {"file": "lab.js"}
 BROKEN = b'{"n": '
 
 

@@ -320,7 +320,7 @@ def test_candidates_are_sorted_filtered_and_marked(page, films):
         study.tell(row=row, value=row / 10)
     study.ask()
     shown = films.get("/studies/films/candidates?sort=Cs&order=up&show=measured")
-    rows = re.findall(r"<tr[^>]*>\s*<td>(\d+)</td>", shown)
+    rows = re.findall(r"<tr[^>]*>\s*<td><a[^>]*>A(\d+)</a></td>", shown)
     assert rows == ["0", "1", "2", "3", "4"]
     assert "likely best" in shown
     assert "pending" in films.get("/studies/films/candidates?show=pending")
@@ -1057,3 +1057,37 @@ def reveal(browser, at, trial, status):
     """Press the button of a card, which sends its form elsewhere."""
     fields = find_form(browser.get(at), f"{at}/ask") | {"trial": str(trial)}
     assert browser.client.post(f"{at}/reveal", data=fields).status_code == status
+
+
+def test_a_row_of_the_table_leads_to_a_page_where_it_is_told_and_forbidden(page, films):
+    shown = films.get("/studies/films/candidates")
+    assert '<a class="whole" href="/studies/films/candidates/7">A7</a>' in shown
+    assert "<h2>A7</h2>" in films.get("/studies/films/candidates/7")
+    here = "/studies/films/candidates/7"
+    told = films.send(here, "/studies/films/tell", value="0,75", note="odd")
+    assert "Trial 1, A7 (Cs 0.7): 0.75 recorded" in text_of(films.follow(told))
+    assert re.search(r"Trial 1\s*: 0.75", text_of(films.get(here)))
+    refused = films.send(here, "/studies/films/tell", 422, value="much", by="Ann").text
+    assert "needs a number" in refused
+    assert "<h2>A7</h2>" in refused
+    assert 'value="Ann"' in refused
+    films.send(here, "/studies/films/permit", permit="no", reason="no precursor")
+    assert "A7 forbidden (no precursor)" in text_of(films.get("/studies/films/history"))
+    assert "not allowed" in text_of(films.get(here))
+    films.send(here, "/studies/films/permit", permit="yes")
+    assert study_of(page).candidates.allowed_rows.all()
+    films.get("/studies/films/candidates/10", 404)
+
+
+def test_a_page_calls_a_row_by_its_line_if_it_has_no_name(page, tmp_path):
+    (tmp_path / "cs.csv").write_text("Cs,FA\n0.1,1\n0.2,2\n0.3,5\n0.4,1\n")
+    page.lab.library.create("cs", tmp_path / "cs.csv", target="y")
+    browser = page.browser()
+    browser.send("/studies/cs", "/studies/cs/ask", n="2")
+    shown = text_of(browser.get("/studies/cs/candidates"))
+    assert re.search(r"line\s+state\s+Cs\s+FA", shown)
+    assert 'placeholder="line 2"' in browser.get("/studies/cs/candidates")
+    told = browser.send("/studies/cs/candidates", "/studies/cs/tell", row="3", value="0.5")
+    assert ", line 3 (Cs 0.2, FA 2): 0.5 recorded" in text_of(browser.follow(told))
+    for place in ("", "/sheet", "/history", "/candidates"):
+        assert not re.search(r"\brow \d", text_of(browser.get(f"/studies/cs{place}")))

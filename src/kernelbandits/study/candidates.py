@@ -595,6 +595,12 @@ class Candidates(Place):
         """The columns by which a row is found: the one given as the label, or else all labels."""
         return self.labels if self.named_by is None else (self.named_by,)
 
+    @property
+    def numbered_by(self) -> str:
+        if self._naming_columns:
+            return ""
+        return LINE if self.lines else ROW
+
     def find_label(self, text: str) -> int:
         """Return the row with this label, in the column given as label or else in any of labels."""
         named = bool(self._naming_columns)
@@ -613,8 +619,7 @@ class Candidates(Place):
         heading, _, rest = text.rpartition(" ")
         if heading in self._naming_columns:
             return self._find_name(owner, rest)
-        printed = "" if self._naming_columns else LINE if self.lines else ROW
-        word = heading.lower() or printed
+        word = heading.lower() or self.numbered_by
         if word in (LINE, ROW) and re.fullmatch("[0-9]{1,18}", rest):
             number = int(rest)
             return self.row_in_line(number) if word == LINE else self.check_row(number, owner)

@@ -88,6 +88,11 @@ class Place(ABC):
 
         @property
         @abstractmethod
+        def numbered_by(self) -> str:
+            """How numbers of candidates without names are called: line or row; "" if none are."""
+
+        @property
+        @abstractmethod
         def columns(self) -> Mapping[str, Any]:
             """All columns or variables by name."""
 

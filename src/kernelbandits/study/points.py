@@ -335,6 +335,11 @@ class Points(Place):
         """Return no labels: points have none."""
         return {}
 
+    @property
+    def numbered_by(self) -> str:
+        """Nothing: a point is known by its values."""
+        return ""
+
     def names(self, row: int) -> dict[str, str]:
         """Return nothing: a point is known by its values."""
         return {}

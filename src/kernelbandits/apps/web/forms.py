@@ -25,6 +25,7 @@ from kernelbandits.apps.web.inputs import (
     read_arguments,
     read_number,
     read_setting,
+    read_whole,
 )
 from kernelbandits.apps.web.lab import (
     StudyRoute,
@@ -37,6 +38,7 @@ from kernelbandits.apps.web.lab import (
 from kernelbandits.apps.web.pages import (
     go_to,
     offer_settings,
+    show_candidate,
     show_candidates,
     show_measure,
     show_new,
@@ -374,7 +376,11 @@ def permit(request: Request, visitor: PageVisitor, name: str, form: SentForm) ->
 def show_refused(
     request: Request, visitor: Visitor, name: str, error: Exception, form: SubmittedForm, which: str
 ) -> Response:
-    """Show the candidates again, and at the refused form why it was, and what was typed."""
+    """Show the candidates again, or the one of the form, with the reason and what was typed."""
+    shown = {"problem": str(error), "problem_form": which, "typed": form.all_texts()}
+    if form.text("of"):
+        row = read_whole("the row", form.text("of"), 0)
+        return show_candidate(request, visitor, name, row, describe_error(error)[0], **shown)
     snapshot = take_snapshot(request, name)
     return show_candidates(
         request,
@@ -384,9 +390,7 @@ def show_refused(
         snapshot.newest_with(STATUS) or snapshot,
         views.Query(descending=snapshot.study.direction != "minimize"),
         describe_error(error)[0],
-        problem=str(error),
-        problem_form=which,
-        typed=form.all_texts(),
+        **shown,
     )
 
 

@@ -369,6 +369,37 @@ def show_candidates(
         **values,
         table=views.candidate_table(shown, query, shown.status.best),
         variables=() if place.lists_all else place.chosen,
+        examples=[place.name(row) for row in (0, 1)] if place.lists_all else (),
+        **{"typed": {}, "problem": "", "problem_form": "", **more},
+    )
+
+
+@router.get("/studies/{name}/candidates/{row}")
+def candidate(request: Request, visitor: PageVisitor, name: str, row: int) -> Response:
+    """Show what is known of a row, with forms to tell a result of it and to forbid it."""
+    return show_candidate(request, visitor, name, row)
+
+
+def show_candidate(
+    request: Request, visitor: Visitor, name: str, row: int, code: int = 200, **more: Any
+) -> Response:
+    """Show a row; after a refused form with the problem and what was typed."""
+    snapshot, here = take_snapshot(request, name), f"/candidates/{row}"
+    shown = snapshot.newest_with(STATUS)
+    if shown is None:
+        return show_waiting(request, visitor, name, snapshot, STATUS, here)
+    found = views.find_candidate(shown, row, shown.status.best)
+    if found is None:
+        raise HTTPException(404, f"there is no row {row} in this study")
+    values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
+    return show_page(
+        request,
+        visitor,
+        "candidate.html",
+        code,
+        **values | {"page": study_address(name, here)},
+        row=found,
+        trials=views.trials_of(snapshot, row),
         **{"typed": {}, "problem": "", "problem_form": "", **more},
     )
 

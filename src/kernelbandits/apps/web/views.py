@@ -89,6 +89,7 @@ class TrialRow:
 
     trial: int
     row: int | None
+    name: str
     cells: Mapping[str, str]
     state: str
     value: str
@@ -120,6 +121,7 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     return TrialRow(
         trial=int(record["trial"]),
         row=row,
+        name="" if row is None else place.name(row),
         cells=candidate_cells(study, row, x),
         state=str(record["state"]),
         value=value,
@@ -212,12 +214,19 @@ class CandidateRow:
     """A candidate in the table of all candidates."""
 
     row: int | None
-    cells: Sequence[str]
+    name: str
+    """What people call its row."""
+    named: Mapping[str, str]
+    """The value of each column, what it is called first."""
     results: int
     average: str
     estimate: str
     sd: str
     marks: Sequence[str]
+
+    @property
+    def cells(self) -> Sequence[str]:
+        return tuple(self.named.values())
 
 
 @dataclass(frozen=True)
@@ -225,6 +234,8 @@ class CandidateTable:
     """One page of the table of candidates."""
 
     columns: Sequence[str]
+    numbered: str
+    """What the numbers of rows are called, if the rows have no names: line or row."""
     sortable: Mapping[str, str]
     """Heading -> the name by which it is sorted."""
     rows: Sequence[CandidateRow]
@@ -255,13 +266,45 @@ def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> Cand
     page = min(max(query.page, 1), pages)
     part = kept.iloc[(page - 1) * PAGE : page * PAGE]
     rows = [
-        candidate_row(record, columns, bool(pending[index]), best)
+        candidate_row(study, record, columns, bool(pending[index]), best)
         for index, record in zip(part.index, part.to_dict("records"), strict=True)
     ]
     query = Query(query.sort, query.descending, query.search, query.show, page)
     return CandidateTable(
-        columns, sortable, rows, len(shown), len(kept), pages, query, frame.attrs["caution"]
+        columns,
+        place.numbered_by,
+        sortable,
+        rows,
+        len(shown),
+        len(kept),
+        pages,
+        query,
+        frame.attrs["caution"],
     )
+
+
+def find_candidate(snapshot: Snapshot, row: int, best: Best | None) -> CandidateRow | None:
+    """Return what is known of a candidate by its row; None if the table has no such row."""
+    study, frame = snapshot.study, snapshot.estimates
+    place = study.candidates
+    if not place.row_columns or row >= len(place):
+        return None
+    # Rows that describe the same candidate have one line of estimates.
+    shown = with_labels(frame.copy(deep=False), place)
+    first = place.first_rows
+    [index] = np.flatnonzero(first[frame["row"].to_numpy()] == first[row])[:1]
+    record = shown.iloc[int(index)].to_dict() | {"row": row, "allowed": place.allowed_rows[row]}
+    columns = [*name_in_export([*place.labels, *place.chosen]).values()]
+    known = name_in_export([*place.labels, *place.chosen])
+    record |= {known[name]: text for name, text in place.label(row).items()}
+    pending = bool(find_pending(snapshot, shown)[int(index)])
+    return candidate_row(study, record, columns, pending, best)
+
+
+def trials_of(snapshot: Snapshot, row: int) -> list[TrialRow]:
+    """Return the trials of a row, in their order."""
+    own = snapshot.trials[snapshot.trials["row"] == row]
+    return [trial_row(snapshot.study, one) for one in own.to_dict("records")]
 
 
 def find_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
@@ -292,9 +335,14 @@ def select_rows(frame: pd.DataFrame, columns: Sequence[str], pending: Any, query
 
 
 def candidate_row(
-    record: Mapping[Any, Any], columns: Sequence[str], pending: bool, best: Best | None
+    study: Study,
+    record: Mapping[Any, Any],
+    columns: Sequence[str],
+    pending: bool,
+    best: Best | None,
 ) -> CandidateRow:
-    row = int(record["row"]) if "row" in record else None
+    row, place = int(record["row"]) if "row" in record else None, study.candidates
+    number = name_cells(row, place.names_of(row)) if place.numbered_by else {}
     marks = ["pending"] if pending else []
     if not record.get("allowed", True):
         marks.append("not allowed")
@@ -304,7 +352,8 @@ def candidate_row(
             marks.append("likely best")
     return CandidateRow(
         row=row,
-        cells=[format_cell(record[name]) for name in columns],
+        name="" if row is None else place.name(row),
+        named=number | {name: format_cell(record[name]) for name in columns},
         results=int(record["results"]),
         average=format_number(record["average"]) if record["results"] else "",
         estimate=format_interval(record["mean"], record["low"], record["high"]),
