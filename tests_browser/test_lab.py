@@ -60,7 +60,9 @@ def send(page, button: str) -> None:
 
 def suggest(page, n: int = 1) -> None:
     page.fill("#n", str(n))
-    send(page, "button.main")
+    with page.expect_response("**/ask"):
+        page.click("button.main")
+    page.locator(".busy").wait_for(state="detached")
 
 
 def tell_first(page) -> str:
@@ -149,7 +151,7 @@ def test_a_day(server, open_page):
     assert stored(server)["state"].iloc[-1] == "pending"
     tell_first(page)
     suggest(page, 3)
-    assert page.locator("#pending li").count() == 3
+    assert page.locator("#pending tr").count() == 3
     page.wait_for_selector("#best >> text=interval")
     keep(page, "measure")
     for view in ("candidates", "figures", "history", "settings", "share", "sheet"):

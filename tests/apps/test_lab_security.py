@@ -46,6 +46,7 @@ MATRIX = {
     ("POST", "/studies/{name}/tell"): FORM,
     ("POST", "/studies/{name}/reveal"): FORM,
     ("POST", "/studies/{name}/results"): FORM,
+    ("POST", "/studies/{name}/batch"): FORM,
     ("POST", "/studies/{name}/correct"): FORM,
     ("POST", "/studies/{name}/withdraw"): FORM,
     ("POST", "/studies/{name}/release"): FORM,

@@ -129,7 +129,7 @@ def test_ranges_become_a_study(page):
 
 @pytest.mark.thorough
 def test_ask_tell_correct_and_undo(page, films):
-    shown = films.follow(films.send("/studies/films", "/studies/films/ask", n="2"))
+    shown = films.follow(films.send("/studies/films", "/studies/films/ask"))
     assert "initial design" in shown
     said = films.follow(films.send("/studies/films", "/studies/films/tell", value="0.83"))
     assert "0.83 recorded." in said
@@ -139,6 +139,7 @@ def test_ask_tell_correct_and_undo(page, films):
     assert study.to_dataframe()["value"][0] == 0.38
     films.send("/studies/films", "/studies/films/undo")
     assert study.to_dataframe()["value"][0] == 0.83
+    films.send("/studies/films", "/studies/films/ask")
     films.send("/studies/films", "/studies/films/tell", failed="yes", value="")
     assert study.to_dataframe()["state"].tolist() == ["told", "failed"]
     history = text_of(films.get("/studies/films/history"))
@@ -1091,3 +1092,66 @@ def test_a_page_calls_a_row_by_its_line_if_it_has_no_name(page, tmp_path):
     assert ", line 3 (Cs 0.2, FA 2): 0.5 recorded" in text_of(browser.follow(told))
     for place in ("", "/sheet", "/history", "/candidates"):
         assert not re.search(r"\brow \d", text_of(browser.get(f"/studies/cs{place}")))
+
+
+# ------------------------------------------------------------------ a batch
+
+
+BATCH = "/studies/films/batch"
+
+
+def test_a_batch_is_saved_as_one_step_and_counts_once(page, films):
+    shown = films.follow(films.send("/studies/films", "/studies/films/ask", n="4"))
+    fields = find_form(shown, BATCH) | {"value-1": "0,5", "value-3": "0", "note-3": "black"}
+    fields |= {"note-1": "", "note-2": "", "note-4": "", "failed-4": "yes"}
+    said = [text_of(films.follow(films.client.post(BATCH, data=fields))) for _ in range(2)]
+    assert "3 results recorded" in said[0]
+    assert "0 results recorded, 3 already stored" in said[1]
+    found = study_of(page).to_dataframe()
+    assert found["state"].tolist() == ["told", "pending", "told", "failed"]
+    assert found["value"].tolist()[:3:2] == [0.5, 0.0]
+    assert found["note"][2] == "black"
+    films.send("/studies/films", "/studies/films/undo")
+    assert set(study_of(page).to_dataframe()["state"]) == {"pending"}
+
+
+def test_a_wrong_batch_stores_nothing_and_marks_each_wrong_cell(page, films):
+    study = study_of(page)
+    study.ask(6)
+    study.change(limits="0..1")
+    fields = {"value-1": "0.5", "value-2": "much", "value-3": "7", "note-4": "later"}
+    fields |= {"value-5": "0.5", "failed-5": "yes", "value-6": "0.6"}
+    fields |= {f"note-{trial}": fields.get(f"note-{trial}", "") for trial in range(1, 7)}
+    hidden = find_form(films.get("/studies/films"), BATCH)
+    study.tell(6, 0.9)
+    before = len(study.history())
+    answer = films.client.post(BATCH, data=hidden | fields)
+    assert (answer.status_code, len(study.history())) == (422, before)
+    said = text_of(answer.text)
+    assert "5 cells of the batch are wrong" in said
+    wrong = re.findall(r'<input id="([^"]*)"[^>]*aria-invalid="true"', answer.text)
+    assert wrong == ["value-2", "value-3", "note-4", "value-5", "value-6"]
+    for sentence in (
+        "needs a number, got 'much'",
+        "between 0 and 1, its limits, got 7;",
+        "A note needs a result beside it",
+        "that failed has no result",
+        "Somebody was faster: it already has the result 0.9",
+    ):
+        assert sentence in said
+    assert all(f'value="{fields[name]}"' in answer.text for name in ("value-1", *wrong))
+    nothing = films.client.post(BATCH, data=hidden | {"note-1": "", "key": "k2"})
+    assert "needs at least one result in the batch" in text_of(nothing.text)
+    assert len(study.history()) == before
+
+
+def test_results_are_checked_without_being_stored(page, films):
+    study = study_of(page)
+    study.ask(2)
+    lines = [{"trial": 1, "stability": 0.5}, {"trial": 9, "stability": 0.5}, {"row": "A99"}]
+    lines += [{"trial": 2, "failed": "yes", "stability": 0.5}]
+    wrong = study.check_results(lines)
+    assert [*wrong] == [1, 2, 3]
+    assert "asked for, got trial 9" in str(wrong[1])
+    assert study.check_results([]) == {}
+    assert len(study.history()) == 3

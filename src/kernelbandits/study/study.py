@@ -521,6 +521,36 @@ class Study:
             repeats,
         )
 
+    def check_results(self, results: Sequence[Mapping[str, Any]]) -> dict[int, Exception]:
+        """Return which of several results `tell_all` would refuse, each with its error.
+
+        Nothing is stored. `tell_all` stops at the first error; here each result is judged alone.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> study = Study.create(folder.name + "/films.db", [[0.0], [0.5], [1.0]], target="haze")
+        >>> wrong = study.check_results([{"row": 0, "haze": 0.3}, {"row": 7, "haze": 0.4}])
+        >>> list(wrong)
+        [1]
+        >>> study.close()
+        >>> folder.cleanup()
+        """
+        names, call = [one.name for one in self.targets], make_call("tell", None)
+        found: dict[int, Exception] = {}
+        with self._session.lock:
+            self._session.refresh()
+            state, place = self._session.state, self.candidates
+            for i, one in enumerate(results):
+                try:
+                    lines = read_results([one], place, names)
+                    keyed = [tells.with_key(line, None, 0, call.key) for line in lines]
+                    tells.plan_tell(state, place, keyed, None, call, None, None)
+                except (ValueError, StudyConflict) as error:
+                    found[i] = error
+        return found
+
     def tell_sheet(
         self,
         path: str | Path,

@@ -245,7 +245,7 @@ def reveal(request: Request, name: str, form: SentForm) -> Response:
 def read_values(study: Study, form: SubmittedForm) -> float | dict[str, float]:
     """Read the results of those targets whose fields are filled; a single one has to be."""
     names = [one.name for one in study.targets]
-    fields = ["value", *(f"value-{i}" for i in range(1, len(names)))]
+    fields = name_fields(study)
     found = {
         name: read_number(f"the result ({name})", form.text(field))
         for name, field in zip(names, fields, strict=True)
@@ -260,6 +260,89 @@ def check_empty(form: SubmittedForm, failed: bool, missing: bool) -> None:
     typed = form.text("value") or next(filter(None, form.starting_with("value-").values()), "")
     needed = f"an empty field of the result with {'Failed' if failed else 'No value'}"
     checks.needs(not (typed and (failed or missing)), "tell", needed, typed)
+
+
+@router.post("/studies/{name}/batch")
+def tell_batch(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
+    """Record the results of a batch: all lines that are filled, or none of them."""
+    study, problem = find_study(request, name), Exception()
+    lines, wrong = read_batch(study, form)
+    try:
+        checks.needs(bool(lines or wrong), "tell", "at least one result in the batch", "none")
+        if not wrong:
+            told = study.tell_all([*lines.values()], key=key_of(form))
+            notices = told[0].notices
+            return go_to(request, study_address(name), describe_results(told), *notices)
+    except (ValueError, StudyConflict) as error:
+        problem = error
+    trials = [*lines]
+    for i, refusal in study.check_results([*lines.values()]).items():
+        wrong[find_field(study, lines[trials[i]], str(refusal))] = describe_refused(refusal)
+    if not wrong:
+        return show_problem(request, visitor, name, problem, form)
+    cells = format_count(len(wrong), "cell")
+    verb = "is" if len(wrong) == 1 else "are"
+    answer = show_measure(
+        request,
+        visitor,
+        name,
+        take_snapshot(request, name),
+        problem=f"nothing was stored: {cells} of the batch {verb} wrong, and marked below",
+        wrong=wrong,
+        typed=form.all_texts(),
+    )
+    answer.status_code = 422
+    return answer
+
+
+def read_batch(
+    study: Study, form: SubmittedForm
+) -> tuple[dict[int, dict[str, Any]], dict[str, str]]:
+    """Read the lines of a batch that are filled: trial -> its result; and field -> what is wrong.
+
+    Fields are named after what they hold and the trial: value-7, value-1-7 for the second target,
+    failed-7, note-7. All that is wrong is said at once.
+    """
+    lines: dict[int, dict[str, Any]] = {}
+    wrong: dict[str, str] = {}
+    for number, note in form.starting_with("note-").items():
+        trial = read_whole("the trial", number)
+        failed = form.has(f"failed-{trial}")
+        line: dict[str, Any] = {"failed": "yes"} if failed else {}
+        for target, field in zip(study.targets, name_fields(study), strict=True):
+            text = form.text(f"{field}-{trial}")
+            if text and failed:
+                wrong[f"{field}-{trial}"] = "a measurement that failed has no result"
+            elif text:
+                try:
+                    line[target.name] = read_number(f"the result ({target.name})", text)
+                except ValueError as error:
+                    wrong[f"{field}-{trial}"] = str(error)
+        if line:
+            lines[trial] = {"trial": trial, **line, **({"note": note} if note else {})}
+        elif note and not any(field.endswith(f"-{trial}") for field in wrong):
+            wrong[f"note-{trial}"] = "a note needs a result beside it"
+    return lines, wrong
+
+
+def find_field(study: Study, line: Mapping[str, Any], sentence: str) -> str:
+    """Return the field of a batch of which an error speaks, or else the first one of its line."""
+    fields = dict(zip((one.name for one in study.targets), name_fields(study), strict=True))
+    filled = [name for name in fields if name in line]
+    named = [name for name in filled if f"needs {name} " in sentence]
+    return f"{fields[(named or filled or [*fields])[0]]}-{line['trial']}"
+
+
+def name_fields(study: Study) -> list[str]:
+    """Return how forms call the field of each target."""
+    return ["value", *(f"value-{i}" for i in range(1, len(study.targets)))]
+
+
+def describe_refused(error: Exception) -> str:
+    """Say why a line of a batch is refused: a line is judged alone, so its place is left out."""
+    if isinstance(error, AlreadyTold):
+        return f"somebody was faster: it {describe_stored(error.stored)}"
+    return str(error).replace(" (results, item 0)", "")
 
 
 def show_problem(

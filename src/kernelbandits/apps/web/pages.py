@@ -272,8 +272,14 @@ def measure(request: Request, visitor: PageVisitor, name: str) -> Response:
 
 
 def show_measure(
-    request: Request, visitor: Visitor, name: str, snapshot: Snapshot, **more: Any
+    request: Request,
+    visitor: Visitor,
+    name: str,
+    snapshot: Snapshot,
+    wrong: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> Response:
+    """Show what to measure next; `wrong` says of fields of a batch what is wrong with them."""
     # Who has just told a result wants the next candidate, and not to wait for the model.
     shown = snapshot.newest_with(STATUS, in_turn=False)
     status = None if shown is None else shown.status
@@ -286,7 +292,8 @@ def show_measure(
         "study.html",
         **study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS),
         status=status,
-        pending=views.pending_trials(snapshot),
+        pending=views.pending_trials(snapshot, [number_in(field) for field in wrong or ()]),
+        wrong=wrong or {},
         recent=views.recent_results(snapshot),
         headline=headline,
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
@@ -295,6 +302,11 @@ def show_measure(
         describe_step=partial(describe_step, name=snapshot.study.candidates.name),
         **more,
     )
+
+
+def number_in(field: str) -> int:
+    """Return the trial whose line of a batch has this field."""
+    return int(field.rpartition("-")[2])
 
 
 def wait_for(snapshot: Snapshot, shown: Snapshot | None, what: str) -> dict[str, str]:

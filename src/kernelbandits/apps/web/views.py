@@ -59,11 +59,17 @@ class PendingTrial:
     """Whether the example, which one plays with, has its measured value."""
 
 
-def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
-    """Return the trials that wait for a result, in their order."""
+def pending_trials(snapshot: Snapshot, others: Sequence[int] = ()) -> list[PendingTrial]:
+    """Return the trials that wait for a result, in their order.
+
+    `others` are trials that are shown with them because something was typed of them.
+    """
     found = []
     overdue = {one.trial for one in snapshot.study.waiting() if one.overdue}
-    for record in snapshot.pending:
+    waiting = {record["trial"] for record in snapshot.pending}
+    more = snapshot.trials[snapshot.trials["trial"].isin({*others} - waiting)]
+    records = [*snapshot.pending, *more.to_dict("records")]
+    for record in sorted(records, key=lambda one: int(one["trial"])):
         one = trial_row(snapshot.study, record)
         # A trial that nobody asked for is pending too while it has some of its values.
         asked = snapshot.asks.get(one.trial)
@@ -73,7 +79,7 @@ def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
                 trial=one.trial,
                 row=one.row,
                 cells=one.cells,
-                values=one.values,
+                values=one.values if one.trial in waiting else {},
                 why=asked.body["why"] if asked else "",
                 worker=asked.worker if asked else None,
                 overdue=one.trial in overdue,

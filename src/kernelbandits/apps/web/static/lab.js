@@ -1,6 +1,6 @@
-// The only script of the lab pages. Every page works without it; it adds five things: news of other
-// people, forms that lose nothing while the server is away, texts and sizes of figures, files that
-// are dropped, and a button that prints.
+// The only script of the lab pages. Every page works without it; it adds six things: news of other
+// people, forms that lose nothing while the server is away, keys and pasted columns in a batch, texts
+// and sizes of figures, files that are dropped, and a button that prints.
 "use strict";
 
 const NEWS_EVERY = 1000; // milliseconds
@@ -41,14 +41,18 @@ async function renew() {
   if (document.getElementById("waiting")) return location.reload();
   const answer = await fetch(document.body.dataset.page, { credentials: "same-origin", headers: { accept: "text/html" } });
   if (!answer.ok) throw new Error(answer.status);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  showParts(new DOMParser().parseFromString(await answer.text(), "text/html"));
+}
+
+// Put the parts of a page that was loaded in the place of the old ones.
+function showParts(page) {
   // Whether the answers of the model are still being computed.
   if (page.body.dataset.waiting) document.body.dataset.waiting = page.body.dataset.waiting;
   else delete document.body.dataset.waiting;
   for (const part of document.querySelectorAll("[data-live]")) {
     const fresh = page.getElementById(part.id);
     if (!fresh) continue;
-    if (part.dataset.live === "items") renewItems(part, fresh);
+    if (part.dataset.live === "items") renewList(part, fresh);
     else if (!isInUse(part)) {
       part.replaceChildren(...fresh.childNodes);
       part.querySelectorAll("[data-marks]").forEach(showMarks);
@@ -56,31 +60,44 @@ async function renew() {
   }
 }
 
+// A single candidate is a card and a batch is a grid. One takes the place of the other, unless
+// somebody is typing there: then only items that are gone are removed.
+function renewList(list, fresh) {
+  const [work, other] = [list, fresh].map((one) => one.closest("#work"));
+  if (list.tagName === fresh.tagName) renewItems(list, fresh);
+  else if (!isInUse(list)) {
+    work.replaceWith(other);
+    restoreTyped(other);
+  } else renewItems(list, fresh, false);
+  document.querySelectorAll(".batch").forEach(countLines);
+}
+
 // A list whose items are known by their ids: those that are gone are removed, new ones are added,
 // the others stay as they are.
-function renewItems(list, fresh) {
+function renewItems(list, fresh, adds = true) {
   const wanted = [...fresh.children];
   const names = new Set(wanted.map((item) => item.id));
   for (const item of [...list.children]) {
     if (names.has(item.id)) continue;
-    if (isInUse(item)) say(item, "This trial is no longer pending: somebody told its result, or gave it up.");
+    if (isInUse(item)) say(item.querySelector("th") || item, "This trial is no longer pending: somebody told its result, or gave it up.");
     else item.remove();
   }
+  if (!adds) return;
   wanted.forEach((item, place) => {
     const known = document.getElementById(item.id);
     if (!known) list.insertBefore(item, list.children[place] || null);
     // Somebody told some of its values.
     else if (known.dataset.told !== item.dataset.told && !isInUse(known)) known.replaceWith(item);
     else return;
-    restoreTyped(item);
+    restoreTyped(item.closest("form")?.parentElement || item);
   });
 }
 
 // Whether somebody is typing here, or has just sent a form.
 function isInUse(part) {
-  if (part.querySelector("form[data-sent]")) return true;
+  if (part.querySelector("form[data-sent]") || part.closest("form[data-sent]")) return true;
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")];
-  const typed = fields.some((field) => "defaultValue" in field && field.value !== field.defaultValue);
+  const typed = fields.some((field) => "defaultValue" in field && isChanged(field));
   const open = part.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
   return typed || open;
 }
@@ -92,6 +109,7 @@ function say(item, sentence) {
   note.setAttribute("role", "alert");
   note.textContent = sentence;
   item.prepend(note);
+  return note;
 }
 
 // One line at the top of the page, for what concerns the connection.
@@ -201,12 +219,46 @@ async function send(event) {
   form.dataset.sent = "asking";
   const button = event.submitter;
   form.querySelectorAll(".problem").forEach((note) => note.remove());
+  if (form.hasAttribute("data-stay")) return stay(form);
   if (await isServerBack()) {
     form.dataset.sent = "answered";
     form.requestSubmit(button);
     if (form.dataset.sent === "yes") return;
     // The browser found a field that is not filled in.
   } else say(form, "The server does not answer. What you typed is still here; send it again when the server is back.");
+  delete form.dataset.sent;
+}
+
+// A form that takes long is sent while its page stays: it counts the seconds, results may be typed
+// and told meanwhile, and then the page shows what is new.
+async function stay(form) {
+  const note = document.createElement("p");
+  const begun = Date.now();
+  const count = () => { note.lastChild.textContent = ` Candidates are being chosen: ${Math.round((Date.now() - begun) / 1000)} s. You can go on typing.`; };
+  note.className = "note busy";
+  note.setAttribute("role", "status");
+  note.append(document.createElement("progress"), "");
+  count();
+  form.after(note);
+  const clock = setInterval(count, 1000);
+  try {
+    const body = new URLSearchParams(new FormData(form));
+    const answer = await fetch(form.action, { method: "post", body, credentials: "same-origin", headers: { accept: "text/html" } });
+    if ([502, 503, 504].includes(answer.status)) throw new Error(answer.status);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const problem = page.querySelector("#main > .problem");
+    if (!answer.ok && !problem) return location.reload();
+    forgetTyped(form.elements.key.value);
+    document.querySelectorAll("#main > .said, #main > .problem").forEach((one) => one.remove());
+    document.getElementById("main").prepend(...page.querySelectorAll("#main > .said, #main > .problem"));
+    showParts(page);
+    const again = page.querySelector(`form[action="${form.getAttribute("action")}"]`);
+    if (answer.ok && again) form.elements.key.value = again.elements.key.value;
+  } catch (error) {
+    say(form, "The server does not answer. What you typed is still here; send it again when the server is back.");
+  }
+  clearInterval(clock);
+  note.remove();
   delete form.dataset.sent;
 }
 
@@ -218,6 +270,108 @@ async function isServerBack() {
   } catch (error) {
     return false;
   }
+}
+
+// ---------------------------------------------------------------- a batch
+
+const FOCUS = "focus "; // what the name of the field with the focus begins with in the storage
+const YES = /^(yes|true|x|1|ja|failed)$/i;
+
+const batchLines = (form) => [...form.querySelectorAll("tbody tr")];
+const batchField = (line, column) => line.querySelector(`[data-column="${column}"]`);
+
+// Enter and the arrows move: up and down in a column, to the left and right at the ends of a text.
+function move(event) {
+  const field = event.target;
+  const form = field.closest(".batch");
+  if (!form || !field.dataset.column || event.isComposing || event.altKey || event.ctrlKey || event.metaKey) return;
+  const lines = batchLines(form);
+  const line = lines.indexOf(field.closest("tr"));
+  const column = Number(field.dataset.column);
+  const text = field.type !== "checkbox";
+  const atStart = !text || (field.selectionStart === 0 && field.selectionEnd === 0) || isWhole(field);
+  const atEnd = !text || field.selectionEnd === field.value.length;
+  let next;
+  if (event.key === "ArrowDown" || (event.key === "Enter" && !event.shiftKey)) next = below(lines.slice(line + 1), column);
+  else if (event.key === "ArrowUp" || event.key === "Enter") next = below(lines.slice(0, line).reverse(), column);
+  else if (event.key === "ArrowRight" && atEnd) next = beside(lines[line], column, 1);
+  else if (event.key === "ArrowLeft" && atStart) next = beside(lines[line], column, -1);
+  else return;
+  // Enter in the last line leads to the button; in a form without this it would send the first one.
+  if (!next && event.key === "Enter") next = form.querySelector(".save button");
+  event.preventDefault();
+  if (!next) return;
+  next.focus();
+  if (next.select) next.select();
+}
+
+const isWhole = (field) => field.selectionStart === 0 && field.selectionEnd === field.value.length;
+const below = (lines, column) => lines.map((line) => batchField(line, column)).find(Boolean);
+
+function beside(line, column, step) {
+  const columns = [...line.querySelectorAll("[data-column]")].map((field) => Number(field.dataset.column));
+  const next = columns.filter((one) => (one - column) * step > 0).sort((one, other) => (one - other) * step);
+  return next.length ? batchField(line, next[0]) : null;
+}
+
+// Cells that were copied from a spreadsheet fill the fields from here to the right and downwards.
+function pasteCells(event) {
+  const field = event.target;
+  const form = field.closest?.(".batch");
+  const text = event.clipboardData?.getData("text/plain").replace(/\r\n?/g, "\n").replace(/\n$/, "") || "";
+  if (!form || !field.dataset.column || !/[\n\t]/.test(text)) return;
+  event.preventDefault();
+  const lines = batchLines(form);
+  const first = lines.indexOf(field.closest("tr"));
+  const pasted = text.split("\n").map((line) => line.split("\t"));
+  let left = 0;
+  pasted.forEach((cells, i) => {
+    const line = lines[first + i];
+    if (!line) left += 1;
+    else cells.forEach((cell, j) => fillField(batchField(line, Number(field.dataset.column) + j), cell.trim()));
+  });
+  keepTyped(form);
+  countLines(form);
+  form.querySelectorAll(".save .problem").forEach((note) => note.remove());
+  if (left) say(form.querySelector(".save"), `${left} more pasted ${left === 1 ? "line has" : "lines have"} no line here.`);
+}
+
+function fillField(field, text) {
+  if (!field) return;
+  if (isCheck(field)) field.checked = YES.test(text);
+  else field.value = text;
+}
+
+// Say how many lines will be saved.
+function countLines(form) {
+  const note = form.querySelector("[data-count]");
+  if (!note) return;
+  note.dataset.hint = note.dataset.hint || note.textContent;
+  const lines = batchLines(form);
+  const filled = lines.filter((line) => [...line.querySelectorAll("[data-column]")].some((field) => (isCheck(field) ? field.checked : field.value.trim()))).length;
+  note.textContent = filled ? `${filled} of ${lines.length} lines are filled; the others stay pending.` : note.dataset.hint;
+}
+
+// The field with the focus has it again after the page was loaded anew.
+function keepFocus(event) {
+  if (!event.target.closest?.(".batch")) return;
+  try {
+    sessionStorage.setItem(FOCUS + location.pathname, event.target.id);
+  } catch (error) {
+    // The storage is switched off.
+  }
+}
+
+function restoreFocus() {
+  if (document.querySelector("[autofocus]")) return;
+  let name = null;
+  try {
+    name = sessionStorage.getItem(FOCUS + location.pathname);
+  } catch (error) {
+    // The storage is switched off.
+  }
+  const field = name && document.getElementById(name);
+  if (field) field.focus();
 }
 
 // ---------------------------------------------------------------- figures
@@ -325,9 +479,16 @@ document.querySelectorAll("[data-marks]").forEach(showMarks);
 document.querySelectorAll("[data-print]").forEach((button) => button.addEventListener("click", () => print()));
 if (document.body.dataset.answered) forgetTyped(document.body.dataset.answered);
 restoreTyped(document);
+document.querySelectorAll(".batch").forEach(countLines);
+restoreFocus();
 document.addEventListener("input", (event) => {
-  if (event.target.name?.startsWith("choice-")) offerPairs(event.target.form);
-  if (event.target.form?.elements.key) keepTyped(event.target.form);
+  const form = event.target.form;
+  if (event.target.name?.startsWith("choice-")) offerPairs(form);
+  if (form?.elements.key) keepTyped(form);
+  if (form?.matches(".batch")) countLines(form);
 });
+document.addEventListener("keydown", move);
+document.addEventListener("paste", pasteCells);
+document.addEventListener("focusin", keepFocus);
 document.addEventListener("submit", send);
 addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => delete form.dataset.sent));
