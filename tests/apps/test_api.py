@@ -488,3 +488,6 @@ def test_wherever_a_row_is_taken_its_name_is_taken(page):
     why = program.get(f"/api/studies/films/trials/{asked['label']['film']}/why")
     assert why.json()["trial"] == asked["trial"]
     assert program.get("/api/studies/films/trials/A55/why").status_code == 409
+    beside = program.get("/api/studies/films/candidates/A2/why-not").json()
+    assert (beside["row"], beside["reason"]) == (2, "it is forbidden")
+    assert program.get("/api/studies/films/candidates/3/why-not").json()["row"] == 3

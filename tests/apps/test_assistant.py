@@ -18,7 +18,7 @@ from kernelbandits.apps.web.access import READ, WRITE
 from lab_servers import listening
 
 WRITING = {"ask", "tell", "undo"}
-READING = {"list", "status", "explain", "check"}
+READING = {"list", "status", "compare", "explain", "check"}
 
 
 @pytest.fixture

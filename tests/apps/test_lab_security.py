@@ -63,6 +63,7 @@ MATRIX = {
     ("GET", "/api/studies/{name}/estimates"): API,
     ("GET", "/api/studies/{name}/trials"): API,
     ("GET", "/api/studies/{name}/trials/{trial}/why"): API,
+    ("GET", "/api/studies/{name}/candidates/{row}/why-not"): API,
     ("GET", "/api/studies/{name}/events"): API,
     ("GET", "/api/studies/{name}/check"): API,
     ("POST", "/api/studies"): API_WRITE,

@@ -149,6 +149,7 @@ def test_answers_are_as_the_description_of_the_interface_says(tmp_path):
         calls += [("get", f"/{name}{part}", None) for part in ("", "/candidates", "/estimates")]
         calls += [("get", f"/{name}{part}", None) for part in ("/trials", "/check", "/events")]
         calls += [("get", f"/{name}/trials/1/why", None)]
+        calls += [] if name == "s" else [("get", f"/{name}/candidates/1/why-not", None)]
         calls += [("post", f"/{name}/correct", {"trial": 1, "value": value})]
         calls += [("post", f"/{name}/withdraw", {"trial": 1}), ("post", f"/{name}/undo", {"n": 2})]
         calls += [("post", f"/{name}/change", {"tolerance": 0.1})]
@@ -163,6 +164,7 @@ def test_answers_are_as_the_description_of_the_interface_says(tmp_path):
             "{name}" if part in ("t", "s", "m") else part for part in path.split("/")
         )
         template = template.replace("trials/1/why", "trials/{trial}/why")
+        template = template.replace("candidates/1/why-not", "candidates/{row}/why-not")
         said = paths[f"/api/studies{template}"][method]["responses"][str(answer.status_code)]
         schema = said["content"]["application/json"]["schema"]
         assert find_misfits(answer.json(), schema) == [], path

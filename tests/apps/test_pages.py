@@ -1074,6 +1074,7 @@ def test_a_row_of_the_table_leads_to_a_page_where_it_is_told_and_forbidden(page,
     assert 'value="Ann"' in refused
     films.send(here, "/studies/films/permit", permit="no", reason="no precursor")
     assert "A7 forbidden (no precursor)" in text_of(films.get("/studies/films/history"))
+    assert "It is not suggested now: it is forbidden (no precursor)" in text_of(films.get(here))
     assert "not allowed" in text_of(films.get(here))
     films.send(here, "/studies/films/permit", permit="yes")
     assert study_of(page).candidates.allowed_rows.all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -312,3 +313,33 @@ def test_the_command_line_takes_and_shows_names(tables, tmp_path):
     assert text == "Trial 1, line 3 (Cs 0.2, FA 2): 0.5 recorded.\n"
     assert said("estimates", lines).split()[:2] == ["line", "Cs"]
     assert "counted from 0" not in said("ask", lines)
+
+
+def test_a_row_beside_the_likely_best_says_why_not_this_one(tmp_path):
+    films = pd.DataFrame({"film": [f"A{i}" for i in range(40)], "Cs": [i / 39 for i in range(40)]})
+    with kb.Study.create(
+        tmp_path / "films.db", films, target="y", label="film", seed=1, repeats=False
+    ) as study:
+        assert "there is no result yet" in study.compare("A3").sentence
+        assert study.compare("A3").best is None
+        for row in (0, 5, 12, 20, 28, 36):
+            study.tell(row=row, value=math.sin(row / 9))
+        study.forbid("A7", reason="no precursor")
+        trial = study.ask()[0]
+        best, frame = study.best(), study.estimates().set_index("row")
+        other = study.compare("A3")
+        assert (other.row, other.mean, other.results) == (3, frame["mean"][3], 0)
+        assert other.best == best
+        assert f"The likely best, A{best.row}, has" in other.sentence
+        assert other.reason == ""
+        assert study.compare(best.row).probability == best.probability
+        assert "It is the likely best" in study.compare(best.row).sentence
+        assert study.compare("A7").reason == "it is forbidden (no precursor)"
+        assert study.compare("A7").probability is None
+        assert study.compare(trial.row).reason == f"it is pending as trial {trial.trial}"
+        assert study.compare(20).reason == "it was measured, and rows are not measured again"
+        text = said("compare", tmp_path / "films.db", "A7")
+        assert text == f"{study.compare('A7').sentence}\n"
+        assert document("compare", tmp_path / "films.db", "3")["label"] == {"film": "A3"}
+        with pytest.raises(StudyConflict, match=r"got .A99.\. Did you mean"):
+            study.compare("A99")

@@ -26,6 +26,7 @@ from kernelbandits.apps.web.messages import make_message
 from kernelbandits.study.operations import (
     ASK,
     CHECK,
+    COMPARE,
     EXPLAIN,
     READ,
     STATUS,
@@ -35,7 +36,7 @@ from kernelbandits.study.operations import (
 )
 
 STUDIES = "list"
-OFFERED = (STATUS, EXPLAIN, CHECK, ASK, TELL, UNDO)
+OFFERED = (STATUS, EXPLAIN, COMPARE, CHECK, ASK, TELL, UNDO)
 """The operations that are tools. Settings, tables and corrections are left to people."""
 STUDY = {"type": "string", "description": "The name of the study, as `list` has it."}
 KEY = {
@@ -47,9 +48,10 @@ KEY = {
 }
 INSTRUCTIONS = """\
 Experiments that suggest what to measure next. `list` names the studies. `status` says what is known
-and whether one may stop, `explain` why a candidate was suggested, `check` whether the estimates can
-be trusted. {writing} Say the warnings of an answer to the person you help. A measurement comes from
-the person or the instrument: never tell a value that nobody measured."""
+and whether one may stop, `explain` why a candidate was suggested, `compare` why another one is not,
+`check` whether the estimates can be trusted. {writing} Say the warnings of an answer to the person
+you help. A measurement comes from the person or the instrument: never tell a value that nobody
+measured."""
 WRITING = (
     "`ask` suggests the next candidates, `tell` records a result, `undo` takes back the last step."
 )
@@ -95,11 +97,10 @@ class Assistant:
             raise ValueError(f"{name} needs {' and '.join(missing)}, got none")
         place = f"/api/studies/{quote(str(given.pop('study')), safe='')}"
         if operation.role == READ:
-            if operation is EXPLAIN:
-                if not isinstance(given["trial"], str):
-                    given["trial"] = checks.whole(name, "trial", given["trial"], least=1)
-                given["trial"] = quote(str(given["trial"]), safe="")
-            address = operation.address.format_map(given)
+            if operation is EXPLAIN and not isinstance(given["trial"], str):
+                given["trial"] = checks.whole(name, "trial", given["trial"], least=1)
+            quoted = {name: quote(str(value), safe="") for name, value in given.items()}
+            address = operation.address.format_map(quoted)
             return {"answer": self.client.request("GET", place + address)}
         answer = self.client.request("POST", place + operation.address, given, given.pop("key"))
         return {"answer": answer, "undo": self._offer_undo(place, operation, answer)}

@@ -207,6 +207,10 @@ class RemoteStudy:
         """Explain why a trial was suggested, or the row of this name."""
         return dict(self._get(f"/trials/{quote(str(trial), safe='')}/why"))
 
+    def compare(self, row: int | str) -> dict[str, Any]:
+        """Compare a row, by its name or number, with the likely best: why not this one?"""
+        return dict(self._get(f"/candidates/{quote(str(row), safe='')}/why-not"))
+
     def _get(self, path: str) -> Any:
         return self.client.request("GET", f"{self._path}{path}")
 

@@ -30,7 +30,7 @@ from kernelbandits.study.arguments import (
     Trial,
 )
 from kernelbandits.study.settings import settings_of
-from kernelbandits.study.values import Explained, Status, Suggestion, Told
+from kernelbandits.study.values import Explained, RowComparison, Status, Suggestion, Told
 
 READ, WRITE = "read", "write"
 """Who may do it: everybody with access, or who may write."""
@@ -518,6 +518,23 @@ EXPLAIN = Operation(
     answer=Explained,
     path="/trials/{trial}/why",
 )
+COMPARE = Operation(
+    "compare",
+    "compare",
+    "Why not this one? A row beside the likely best",
+    (
+        Argument(
+            "row",
+            NamedRow,
+            "Row of the table: its name, such as A7, or its number, counted from 0.",
+            required=True,
+            option="ROW",
+        ),
+    ),
+    role=READ,
+    answer=RowComparison,
+    path="/candidates/{row}/why-not",
+)
 HISTORY = Operation(
     "history",
     "history",
@@ -538,6 +555,7 @@ OPERATIONS = (
     TRIALS,
     CHECK,
     EXPLAIN,
+    COMPARE,
     HISTORY,
     CORRECT,
     WITHDRAW,

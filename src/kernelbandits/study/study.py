@@ -41,6 +41,7 @@ from kernelbandits.study.values import (
     Best,
     Explained,
     Replayed,
+    RowComparison,
     Status,
     Suggestion,
     Told,
@@ -1057,6 +1058,30 @@ class Study:
             number = self._find_trial("explain", trial, label)
             known = self._session.state, self._session.places, number, self._session.driver
             return explain_trial(*known)
+
+    def compare(self, row: int | str) -> RowComparison:
+        """Compare a row of the table with the likely best: why not this one?
+
+        The row is given by its number or by what it is called, as in `tell`. The answer has its
+        estimate, its probability of being the best, that of the likely best, and the reason if it
+        cannot be suggested now.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> study = Study.create(folder.name + "/films.db", [[0.0], [0.5], [1.0]], target="haze")
+        >>> event = study.forbid(2, reason="no precursor")
+        >>> study.compare(2).reason
+        'it is forbidden (no precursor)'
+        >>> study.close()
+        >>> folder.cleanup()
+        """
+        from kernelbandits.study.summary import compare_row
+
+        number = self.candidates.check_row(self._find_row("compare", row, None, None), "compare")
+        with self._session.lock:
+            return compare_row(self._session.answers(), number)
 
     def replay(self, trial: int) -> Replayed:
         """Recompute the suggestion of a trial from the events before it."""

@@ -19,7 +19,7 @@ from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import stop
 from kernelbandits.study.target_models import describe_targets, find_front_points
-from kernelbandits.study.values import Explained, Replayed, Status, Waiting
+from kernelbandits.study.values import Explained, Replayed, RowComparison, Status, Waiting
 
 if TYPE_CHECKING:
     from kernelbandits.study.place import Place
@@ -157,6 +157,47 @@ def explain_trial(state: State, places: PlaceHistory, number: int, driver: Drive
         driver.follow(before)
     explained = Reasons(driver, before).explain(trial, len(before.pending))
     return with_restrictions(explained, trial.asked.body)
+
+
+def compare_row(answers: Answers, row: int) -> RowComparison:
+    """Compare a row with the likely best, and say why it is not suggested now."""
+    place, best = answers.candidates, answers.best()
+    arm = answers.driver.arm(row)
+    answers.view.include(arm)
+    low, high = answers.interval(arm)
+    allowed = bool(place.allowed_rows[row])
+    return RowComparison(
+        row=row,
+        x=place.x(row),
+        mean=answers.mean(arm),
+        low=low,
+        high=high,
+        # A row that is not allowed is no candidate, whatever its estimate.
+        probability=answers.chances(arm, arm)[0] if allowed else None,
+        results=answers.count_results(arm),
+        label=place.names(row),
+        best=best,
+        reason=find_hindrance(answers, row),
+        caution=answers.caution,
+    )
+
+
+def find_hindrance(answers: Answers, row: int) -> str:
+    """Say why a row cannot be suggested now; "" if it can."""
+    place, state = answers.candidates.table, answers.state
+    if row in place.off_table:
+        return "it is a point off the table, which is never suggested"
+    if not place.allowed_rows[row]:
+        changes = (one for one in reversed(state.changes) if one.kind == "forbidden")
+        last = next((one for one in changes if row in one.body["rows"]), None)
+        why = last.body["reason"] if last and row in place.overrides else ""
+        return f"it is forbidden ({why})" if why else "it is forbidden"
+    first = place.first_rows
+    for trial in state.pending.values():
+        if first[trial.row] == first[row]:
+            return f"it is pending as trial {trial.number}"
+    measured = answers.measured_rows[row] and state.settings.repeats is False
+    return "it was measured, and rows are not measured again" if measured else ""
 
 
 def find_caution(state: State, places: PlaceHistory, number: int, driver: Driver) -> str:

@@ -368,6 +368,67 @@ class Best(Readable):
         return ": its result may be luck; measure it again to be sure" if self.may_be_luck else ""
 
 
+@dataclass(frozen=True, repr=False)
+class RowComparison(Readable):
+    """A row of the table beside the likely best: why it is not the one that is recommended.
+
+    `Study.compare` returns it.
+
+    >>> import kernelbandits as kb
+    >>> study = kb.Study.create("compared.db", [[20.0], [50.0], [90.0]], target="yield")
+    >>> trial = study.ask()[0]
+    >>> study.compare(trial.row).reason
+    'it is pending as trial 1'
+    >>> study.close()
+    """
+
+    row: int
+    """The number of the row, counted from 0."""
+    x: X
+    """Its values by column."""
+    mean: float
+    """The estimate."""
+    low: float
+    """The 95 % interval of the estimate."""
+    high: float
+    probability: float | None
+    """Of being the best of all rows allowed, under the posterior; None for a row that is not."""
+    results: int
+    """How often it was measured, in whichever of its rows."""
+    label: Mapping[str, str]
+    """What the table calls it."""
+    best: Best | None
+    """The likely best; None before any result."""
+    reason: str
+    """Why it is not suggested now: forbidden, pending; "" if it may be suggested."""
+    caution: str = ""
+    """Why the estimates are to be taken with care; "" if not."""
+
+    @property
+    def sentence(self) -> str:
+        """The row with its estimate and chance, the likely best with its own, and the reason."""
+        known = format_interval(self.mean, self.low, self.high, label=", 95 % interval")
+        often = f"measured {format_times(self.results)}" if self.results else "never measured"
+        where = describe_candidate(self.row, self.label, self.x)
+        parts = [known, often]
+        if self.best is None:
+            parts.append("there is no result yet")
+        elif self.probability is not None:
+            parts.append(f"the best with probability {format_share(self.probability)}")
+        said = [f"{where}: {'; '.join(parts)}"]
+        if self.best is not None and self.best.row == self.row:
+            said.append("It is the likely best")
+        elif self.best is not None:
+            other = format_interval(self.best.mean, self.best.low, self.best.high)
+            name = self.best.name
+            share = format_share(self.best.probability)
+            said.append(
+                f"The likely best, {name}, has {other} and is the best with probability {share}"
+            )
+        said += [f"It is not suggested now: {self.reason}"] if self.reason else []
+        return ". ".join([*said, *([self.caution] if self.caution else [])]).rstrip(".") + "."
+
+
 @dataclass(frozen=True)
 class Stop:
     """Whether to stop measuring, and why.

@@ -77,6 +77,18 @@ Examples:
 
     kernelbandits study explain films.db 17 --format json
 """
+COMPARE = """Compare a row with the likely best: why is this one not recommended, or not suggested?
+
+The answer has the estimate of the row and its probability of being the best, those of the likely
+best, and the reason if the row cannot be suggested now: it is forbidden, pending, or measured where
+rows are not measured again. ROW is a name, the number of a row counted from 0, or "line 5".
+
+Examples:
+
+    kernelbandits study compare films.db A7
+
+    kernelbandits study compare films.db "line 5" --format json
+"""
 SHEET = """Write a sheet of pending trials, to fill in or to print.
 
 A workbook (.xlsx) or a CSV file has a line for each trial, with two columns to fill in: the target,
@@ -154,6 +166,14 @@ def explain(place: Place, given: Given, form: Form = Format.text, quiet: Quiet =
         announce_estimates(study, quiet or form is Format.json)
         found, candidates = study.explain(**given), study.candidates
     print_answer(form, found, lambda console: render.print_explanation(console, found, candidates))
+
+
+@options(given=operations.COMPARE.options)
+def compare(place: Place, given: Given, form: Form = Format.text, quiet: Quiet = False) -> None:
+    with open_study(place, quiet, writable=False) as study:
+        announce_estimates(study, quiet or form is Format.json)
+        found = study.compare(**given)
+    print_sentence(form, found, found.sentence)
 
 
 def replay(

@@ -29,6 +29,7 @@ from kernelbandits.study.operations import (
     ASK,
     CANDIDATES,
     CHECK,
+    COMPARE,
     CREATE,
     ESTIMATES,
     EXPLAIN,
@@ -96,6 +97,9 @@ STUDY = "/studies/{name}"
 Name = Annotated[str, Path(description="The name of the study.", max_length=200)]
 TrialOrName = Annotated[
     str, Path(description="The number of a trial, or the name of its row.", max_length=200)
+]
+NameOfRow = Annotated[
+    str, Path(description="The name of a row, or its number from 0.", max_length=200)
 ]
 Question = Callable[[Snapshot], Any]
 """What is known of a study -> the value of an answer."""
@@ -184,8 +188,17 @@ def check(snapshot: Snapshot) -> Any:
 
 @reading.get(f"{STUDY}{EXPLAIN.address}", **describe_route(EXPLAIN))
 def explain(request: Request, name: Name, trial: TrialOrName) -> Response:
-    wanted = int(trial) if re.fullmatch("[0-9]{1,16}", trial) else trial
-    return answer(find_lab(request).snapshot(name).explain(wanted))
+    return answer(find_lab(request).snapshot(name).explain(read_number_or_name(trial)))
+
+
+@reading.get(f"{STUDY}{COMPARE.address}", **describe_route(COMPARE))
+def compare(request: Request, name: Name, row: NameOfRow) -> Response:
+    return answer(find_lab(request).snapshot(name).compare(read_number_or_name(row)))
+
+
+def read_number_or_name(text: str) -> int | str:
+    """Read what an address names: by its number, or by what it is called."""
+    return int(text) if re.fullmatch("[0-9]{1,16}", text) else text
 
 
 @reading.get(f"{STUDY}{HISTORY.address}", **describe_route(HISTORY))

@@ -412,6 +412,7 @@ def show_candidate(
         **values | {"page": study_address(name, here)},
         row=found,
         trials=views.trials_of(snapshot, row),
+        why_not=shown.compare(row).sentence,
         **{"typed": {}, "problem": "", "problem_form": "", **more},
     )
 

@@ -30,7 +30,7 @@ from kernelbandits.study import Status, Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.study import Check, Explained
+    from kernelbandits.study import Check, Explained, RowComparison
 
 T = TypeVar("T")
 
@@ -216,6 +216,10 @@ class Snapshot:
         """Explain why a trial was suggested, or the row of this name."""
         number, label = (None, trial) if isinstance(trial, str) else (trial, None)
         return self.once(("explain", trial), lambda: self.reader.explain(number, label=label))
+
+    def compare(self, row: int | str) -> RowComparison:
+        """Compare a row with the likely best."""
+        return self.once(("compare", row), lambda: self.reader.compare(row))
 
     # ------------------------------------------------------------------ figures
 
