@@ -88,7 +88,7 @@ SINS = {
     "empty leading columns": Sin([[None, None, *row] for row in (NAMES, *FILMS)]),
     "trailing notes": Sin(
         [NAMES, *FILMS, [], ["Notes", "DMF is dried"], ["measured in notebook 12, page 7"]],
-        said=("2 rows ('Notes', ...) from sheet 'Films', row 8 on left out: they are notes",),
+        said=("2 rows ('Notes', ...) from sheet 'Films', row 8 on left out, as notes",),
     ),
     "total row": Sin(
         [NAMES, *FILMS, ["Mean", 0.3, 116, None, 0.6]],

@@ -79,7 +79,7 @@ def test_a_table_becomes_a_study_with_its_results(page):
     [
         ("a,b\n1,2\n3\n", "line 3"),
         ("", "empty"),
-        ("a,b\n1,2\n3,x\n4,5\n", "line 3, column 'b'"),
+        ("a,b\n1,2\n3,x\n4,5\n", "<b>B3</b>"),
         ("PK\x03\x04 workbook", "workbook"),
     ],
 )

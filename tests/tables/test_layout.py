@@ -87,7 +87,7 @@ def test_a_row_with_a_number_or_a_word_for_missing_is_no_row_of_units(write):
 def test_a_row_that_was_begun_is_no_note(write):
     with pytest.raises(WrongCells) as caught:
         read_candidates(write("film,Cs,T\nA1,1,2\nA2,3,4\nA3,,\n"))
-    assert [one.cell for one in caught.value.problems] == ["B4", "C4"]
+    assert [one.cell for one in caught.value.cells] == ["B4", "C4"]
 
 
 def test_all_wrong_cells_of_the_columns_in_use_are_named_at_once(write):
@@ -96,7 +96,7 @@ def test_all_wrong_cells_of_the_columns_in_use_are_named_at_once(write):
         WrongCells, match=r"all 3 cells to correct: A4 .*, B2 .*, C3 \(c\)"
     ) as caught:
         read_candidates(path, not_used="free")
-    assert [one.cell for one in caught.value.problems] == ["A4", "B2", "C3"]
+    assert [one.cell for one in caught.value.cells] == ["A4", "B2", "C3"]
     mended = {"B2": "4", "c3": "2,5".replace(",", "."), "A4": "3"}
     found = read_candidates(path, not_used="free", cells=mended)
     assert found.columns["b"].tolist() == [4, 5, 6]

@@ -229,7 +229,7 @@ def leave_out_notes(grid: Grid, found: TableLayout, width: int) -> None:
     if stop < found.stop:
         noted = count_lines(grid, stop, found.stop)
         found.notices.append(
-            f"{noted} from {place(grid, stop)} on left out: they are notes below the table"
+            f"{noted} from {place(grid, stop)} on left out, as notes below the table"
         )
         found.stop = stop
 

@@ -393,6 +393,26 @@ def has_dates(table: Table, name: str) -> bool:
     return bool(values) and all(map(DATE.fullmatch, values))
 
 
+LABEL, LEFT_OUT, USED, OPEN = "label", "left out", "used", "open"
+"""What `propose_columns` takes a column for."""
+
+
+def propose_columns(table: Table, targets: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return what each column but the targets is taken for unless somebody says it, and why."""
+    results = [find(table.columns, one) for one in targets]
+    free = [name for name in table.columns if name not in results]
+    found = dict[str, tuple[str, str]]()
+    for name in free:
+        reason = explain_unused(table, name)
+        label = reason == NAMES_ROWS and identifies(table, name)
+        found[name] = (LABEL if label else LEFT_OUT if reason else USED), reason
+        if not reason and (why := explain_result(table, name, targets, results)):
+            found[name] = OPEN, why
+    if all(use != USED and use != OPEN for use, _ in found.values()):
+        found |= dict.fromkeys(text_labels(table, free), (USED, ""))
+    return found
+
+
 def refuse_undecided(
     table: Table, names: Iterable[str], targets: Sequence[str], results: Sequence[str | None]
 ) -> None:

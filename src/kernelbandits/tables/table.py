@@ -81,14 +81,14 @@ class WrongCells(ValueError):
     """Cells of a table that cannot be used, all of them at once."""
 
     def __init__(self, problems: Sequence[WrongCell], advice: str = "") -> None:
-        self.problems = tuple(problems)
-        first = self.problems[0]
-        listed = [one.entry for one in self.problems[:LISTED]]
-        if rest := len(self.problems) - len(listed):
+        self.cells = tuple(problems)
+        first = self.cells[0]
+        listed = [one.entry for one in self.cells[:LISTED]]
+        if rest := len(self.cells) - len(listed):
             listed.append(f"and {rest} more")
-        count = f"all {len(self.problems)}"
-        if len(self.problems) >= MOST_PROBLEMS:
-            count = f"the first {len(self.problems)}"
+        count = f"all {len(self.cells)}"
+        if len(self.cells) >= MOST_PROBLEMS:
+            count = f"the first {len(self.cells)}"
         several = f"; {count} cells to correct: {', '.join(listed)}" if problems[1:] else ""
         super().__init__(f"{first.sentence}{advice}{several}")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.apps.web.inputs import (
@@ -14,6 +16,7 @@ from kernelbandits.apps.web.inputs import (
     read_number,
     read_optional_number,
     read_setting,
+    read_whole,
 )
 from kernelbandits.apps.web.library import Library
 from kernelbandits.apps.web.uploads import Upload
@@ -26,15 +29,19 @@ from kernelbandits.study.arguments import PAGE
 from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.settings import Setting, settings_of
 from kernelbandits.study.targets import AIM, MAXIMIZE, Target
-from kernelbandits.tables.cells import MISSING
+from kernelbandits.tables import scaling
+from kernelbandits.tables.cells import ERRORS, MISSING
+from kernelbandits.tables.layout import NoHeader
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import read_results
-from kernelbandits.tables.roles import LIMITS_HINT
+from kernelbandits.tables.roles import LABEL, LEFT_OUT, LIMITS_HINT, OPEN, propose_columns
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import (
     NUMBERS,
     Table,
+    WrongCells,
     column_kind,
+    column_numbers,
     column_texts,
     has_only_numbers,
     is_empty,
@@ -49,6 +56,8 @@ DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED = (
     "allowed (yes or no)",
     "not used",
 )
+UNDECIDED = "a result, or not?"
+"""The role of a column that looks like a result, until somebody says what it is."""
 ROLES = (DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED)
 SCALES = ("automatic", "linear", "logarithmic")
 TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", "y"})
@@ -63,6 +72,8 @@ SIMILARITY = (
     "shown here"
 )
 SHOWN_ROWS = 8
+MOST_SHOWN, MOST_MENDED = 30, 50
+"""Columns of the file as it stands, and wrong cells, that the page shows."""
 FREE_LINES = 2
 """Empty lines for further targets on a form that has none; "Check again" brings another."""
 OFFERED = settings_of(PAGE)
@@ -215,6 +226,45 @@ class ColumnChoice:
     sample: str
     role: str
     scale: str
+    reason: str = ""
+    """Why it was proposed as not used, or why it may be a result."""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A cell of the table that cannot be used, or in place of which something was typed."""
+
+    cell: str
+    said: str
+    typed: str = ""
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """How the file is read, where somebody said it."""
+
+    worksheet: str | None = None
+    header_row: int | None = None
+    cells: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, form: SubmittedForm) -> FileReading:
+        row = form.text("choose-header") or form.text("header-row")
+        typed = zip(form.texts("cell-name"), form.texts("cell-text"), strict=False)
+        return cls(
+            form.optional("worksheet"),
+            read_whole("the row of the names", row) if row else None,
+            {name: text for name, text in typed if text},
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `Study.create` and `tell_all`."""
+        return {
+            "worksheet": self.worksheet,
+            "header_row": self.header_row,
+            "cells": dict(self.cells) or None,
+        }
 
 
 @dataclass(frozen=True)
@@ -230,8 +280,18 @@ class Preview:
     results: int = 0
     """How many results the table has already."""
     tell_results: bool = True
-    worksheet: str | None = None
-    """The sheet of a workbook that was read, if it was named."""
+    reading: FileReading = FileReading()
+    wrong: Sequence[Mended] = ()
+    """Cells to be mended, and those that were."""
+    marked: Collection[str] = ()
+    """The cells that cannot be used."""
+    lines: Sequence[int] = ()
+    """The number of each row that is shown, in a file of cells."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Column -> its letters in the file."""
+    header: int = 0
+    first_rows: Sequence[tuple[int, Sequence[str]]] = ()
+    """The first rows of the file as they stand, of which one has the names."""
 
     @property
     def rest(self) -> int:
@@ -258,18 +318,28 @@ def preview_table(
     fixed: str | None = None,
     worksheet: str | None = None,
     taken: Container[str] = (),
+    header_row: int | None = None,
 ) -> Preview:
     """Read a table with the roles that a form gives, or with guesses."""
-    worksheet = worksheet if form is None else form.optional("worksheet")
-    table = read_table(upload.path, worksheet)
+    reading = FileReading(worksheet, header_row) if form is None else FileReading.of(form)
+    try:
+        table = read_table(upload.path, checked=False, **reading.options)
+    except NoHeader as error:
+        aims = Aims(name=suggest_name(upload.path.stem, fixed, taken))
+        shown = as_rows(error.rows)
+        return Preview([], [], 0, aims, problem=str(error), reading=reading, first_rows=shown)
     assert table is not None
+    about = origin(table)
+    if form is not None and form.text("shown-header", str(about.header)) != str(about.header):
+        # Other columns have other roles.
+        form = None
     if is_similarity(table):
         raise ValueError(SIMILARITY.format(file=upload.path.name, n=len(table)))
     if form is None:
         targets = guess_targets(table)
         name = suggest_name(upload.path.stem, fixed, taken)
         aims = Aims(name=name).with_results(targets, table.columns)
-        columns = guess_columns(upload, table, targets, worksheet)
+        columns = guess_columns(table, targets)
     else:
         columns = chosen_columns(table, form)
         aims = Aims.of(form).with_results(result_names(columns), table.columns)
@@ -282,12 +352,27 @@ def preview_table(
         rows,
         len(table),
         aims,
-        notices=origin(table).notices,
-        worksheet=worksheet,
+        notices=about.notices,
+        reading=reading,
+        wrong=[Mended(cell, "typed here", text) for cell, text in reading.cells.items()],
+        lines=table.index[: len(rows)].tolist() if about.positions else (),
+        letters=about.positions,
+        header=about.header,
+        first_rows=as_rows(about.first_rows),
         tell_results=form is None or form.has("tell-results"),
     )
     try:
-        candidates = read_roles(upload, columns, aims.targets, worksheet)
+        candidates = read_roles(upload, columns, aims.targets, reading)
+    except WrongCells as error:
+        cells = [one for one in error.cells if one.cell][:MOST_MENDED]
+        mended = [
+            Mended(one.cell, f"{one.column}: needs {one.needed}, got {one.got}") for one in cells
+        ]
+        known = {one.cell for one in mended}
+        rest = [one for one in found.wrong if one.cell not in known]
+        wrong = count_wrong(len(error.cells))
+        problem = wrong if mended else str(error)
+        return replace(found, problem=problem, wrong=[*mended, *rest], marked=known)
     except ValueError as error:
         return replace(found, problem=str(error))
     # That the table has results is said by a field of its own, and so are limits that were typed.
@@ -308,6 +393,12 @@ def find_gaps(table: Table, name: str) -> set[int]:
     return {row for row, text in enumerate(texts) if text.casefold() in MISSING}
 
 
+def find_blanks(table: Table, name: str) -> set[int]:
+    """Return the rows in which a column has no value; none if a cell says that it is wrong."""
+    wrong = any(text in ERRORS for text in column_texts(table, name))
+    return set() if wrong else find_gaps(table, name)
+
+
 def filled_cells(table: Table, name: str) -> list[str]:
     return [text for text in column_texts(table, name) if text.casefold() not in MISSING]
 
@@ -318,10 +409,13 @@ def guess_targets(table: Table) -> list[str]:
     These are the first with gaps, and all that have the same gaps: they were measured together.
     Without gaps, it is a column that has the name of a result.
     """
+    wrong = {one.column for one in origin(table).problems}
     gaps = {
         name: missing
         for name in table.columns
-        if has_only_numbers(table, name) and (missing := find_gaps(table, name))
+        if has_only_numbers(table, name)
+        and name not in wrong
+        and (missing := find_blanks(table, name))
     }
     if gaps:
         first = next(iter(gaps.values()))
@@ -329,36 +423,45 @@ def guess_targets(table: Table) -> list[str]:
     return [name for name in table.columns if name.casefold() in TARGETS][:1]
 
 
-def guess_columns(
-    upload: Upload, table: Table, targets: Sequence[str], worksheet: str | None
-) -> list[ColumnChoice]:
+def as_rows(rows: Sequence[tuple[int, Mapping[int, str]]]) -> list[tuple[int, list[str]]]:
+    """Return the first rows of a file as lists of cells, each with its number."""
+    shown = rows[:SHOWN_ROWS]
+    width = min(max((max(cells, default=0) for _, cells in shown), default=0), MOST_SHOWN)
+    return [(line, [cells.get(i, "") for i in range(1, width + 1)]) for line, cells in shown]
+
+
+def count_wrong(count: int) -> str:
+    cells = "1 cell needs" if count == 1 else f"{count} cells need"
+    return f"{cells} another value; type it below, or give the column another role"
+
+
+def guess_columns(table: Table, targets: Sequence[str]) -> list[ColumnChoice]:
     """Return the columns with the roles that a study would give them by itself."""
-    try:
-        found = read_candidates(upload.path, target=targets or None, worksheet=worksheet)
-    except ValueError:
-        described, labels, log = set(table.columns), set[str](), set[str]()
-    else:
-        described, labels, log = set(found.chosen), set(found.labels), set(found.log)
+    proposed = propose_columns(table, targets)
 
-    def role(name: str) -> str:
+    def describe(name: str) -> ColumnChoice:
         if name in targets:
-            return RESULT
-        return DESCRIBES if name in described else NAMES if name in labels else UNUSED
+            return describe_column(table, name, RESULT, SCALES[0])
+        use, reason = proposed[name]
+        role = {LABEL: NAMES, LEFT_OUT: UNUSED, OPEN: UNDECIDED}.get(use, DESCRIBES)
+        values = np.unique(column_numbers(table, name)) if role == DESCRIBES else np.zeros(0)
+        numbers = column_kind(table, name) == NUMBERS and not np.isnan(values).any()
+        log = role == DESCRIBES and numbers and scaling.choose_scale(values) == scaling.LOG
+        one = describe_column(table, name, role, SCALES[2] if log else SCALES[0])
+        return replace(one, reason=reason)
 
-    return [
-        describe_column(table, name, role(name), SCALES[2] if name in log else SCALES[0])
-        for name in table.columns
-    ]
+    return [describe(name) for name in table.columns]
 
 
 def chosen_columns(table: Table, form: SubmittedForm) -> list[ColumnChoice]:
     """Return the columns with the roles and scales that the form gives them, by position."""
     roles, scales = form.starting_with("role-"), form.starting_with("scale-")
+    known = (*ROLES, UNDECIDED)
     return [
         describe_column(
             table,
             name,
-            roles.get(str(i), UNUSED) if roles.get(str(i)) in ROLES else UNUSED,
+            roles.get(str(i), UNUSED) if roles.get(str(i)) in known else UNUSED,
             scales.get(str(i), SCALES[0]) if scales.get(str(i)) in SCALES else SCALES[0],
         )
         for i, name in enumerate(table.columns)
@@ -378,11 +481,11 @@ def result_names(columns: Sequence[ColumnChoice]) -> list[str]:
 
 
 def read_roles(
-    upload: Upload, columns: Sequence[ColumnChoice], targets: list[str], worksheet: str | None
+    upload: Upload, columns: Sequence[ColumnChoice], targets: list[str], reading: FileReading
 ) -> Candidates:
     """Read the candidates of a table by the roles of its columns."""
     roles, named = role_settings(columns), [name for name in targets if name]
-    return read_candidates(upload.path, target=named or None, worksheet=worksheet, **roles)
+    return read_candidates(upload.path, target=named or None, **reading.options, **roles)
 
 
 def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
@@ -393,6 +496,9 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
         checks.needs(len(found) < 2, "a new study", f"at most one column as {role!r}", found)
         return found[0] if found else None
 
+    undecided = [one.name for one in columns if one.role == UNDECIDED]
+    needed = f"to be told what {' and '.join(undecided)} is for: a result, or what else"
+    checks.needs(not undecided, "a new study", needed, "no answer")
     described = [one for one in columns if one.role == DESCRIBES]
     checks.needs(bool(described), "a new study", f"a column that {DESCRIBES}", "none")
     return {
@@ -406,16 +512,14 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
 
 def create_from_table(library: Library, upload: Upload, preview: Preview) -> tuple[Study, int]:
     """Create a study and return it, with the number of results of the table told to it."""
-    columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
+    columns, aims, reading = preview.columns, preview.aims, preview.reading.options
     settings, told = aims.settings(), preview.tell_results and preview.results > 0
-    candidates = read_roles(upload, columns, aims.targets, worksheet)
+    candidates = read_roles(upload, columns, aims.targets, preview.reading)
     if told:
         # All results are checked before the study is created.
-        read_results(upload.path, candidates, aims.targets, worksheet)
-    study = library.create(
-        aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
-    )
-    return study, len(study.tell_all(upload.path, worksheet=worksheet)) if told else 0
+        read_results(upload.path, candidates, aims.targets, **reading)
+    study = library.create(aims.name, upload.path, **reading, **role_settings(columns), **settings)
+    return study, len(study.tell_all(upload.path, **reading)) if told else 0
 
 
 # ---------------------------------------------------------------------- from ranges

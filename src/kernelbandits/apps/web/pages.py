@@ -233,7 +233,10 @@ def show_new(
 
 @router.get("/new/{number}")
 def new_from_table(
-    request: Request, visitor: PageVisitor, number: str, worksheet: str | None = None
+    request: Request,
+    visitor: PageVisitor,
+    number: str,
+    worksheet: str | None = None,
 ) -> Response:
     """Show what was understood of a table, with guesses that can be changed."""
     return show_preview(request, visitor, number, worksheet=worksheet)
