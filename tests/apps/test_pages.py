@@ -125,6 +125,7 @@ def test_ranges_become_a_study(page):
     assert study.to_dataframe()["value"].tolist() == [3.5, 2.0]
     for path in ("", "/candidates", "/figures", "/history", "/settings", "/share", "/sheet"):
         browser.get(f"/studies/brew{path}")
+    assert "heat: 20 to 90, step 0.5; acid:" in text_of(browser.get("/studies/brew/candidates"))
 
 
 @pytest.mark.thorough

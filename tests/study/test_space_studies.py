@@ -794,6 +794,36 @@ def test_conditions_that_were_really_set_are_checked(tmp_path):
         assert study.ask()[0].x in space
 
 
+@pytest.mark.parametrize("step", [None, 0.5])
+def test_a_hand_may_miss_the_end_of_a_range(tmp_path, step):
+    parts = {"heat": kb.Real(20, 90, step=step), "rate": kb.Real(1e-3, 0.1, log=True)}
+    with kb.Study.create(tmp_path / "a.db", kb.MixedBox(parts)) as study:
+        for heat, rate in [(90.4, 0.1), (19.7, 9.5e-4), (91.0, 0.101), (60.0, 0.01), (88.0, 0.108)]:
+            [one] = study.ask()
+            assert one.x in study.space
+            really = {"heat": heat, "rate": rate}
+            assert study.tell(one.trial, heat, x=really).x == pytest.approx(really)
+        assert study.best().x["heat"] in (90.4, 91.0)
+        [one] = study.ask()
+        assert one.x in study.space
+        for x in ({"heat": 99}, {"rate": 1e-5}, {"rate": 0}):
+            with pytest.raises(ValueError, match="number"):
+                study.tell(one.trial, 1.0, x=x)
+        # What nobody asked for is a mistake rather than a slip of the hand.
+        with pytest.raises(ValueError, match=r"\[20.0, 90.0\]"):
+            study.tell(x={"heat": 90.4, "rate": 0.05}, value=1.0)
+        found = study.to_dataframe()
+        study.export(tmp_path / "a.csv")
+        assert not any(one.accepted for one in study.tell_all(tmp_path / "a.csv"))
+    with kb.Study.create(tmp_path / "b.db", kb.MixedBox(parts)) as copy:
+        # An export has what was measured, wherever that was.
+        assert len(copy.tell_all(tmp_path / "a.csv")) == 5
+        assert copy.to_dataframe()["heat"].tolist() == found["heat"].tolist()[:5]
+    with kb.Study.open(tmp_path / "a.db") as study:
+        pd.testing.assert_frame_equal(study.to_dataframe(), found)
+        assert all(study.replay(number).same for number in (3, 6))
+
+
 def test_a_trial_of_a_table_is_learnt_off_the_table_where_it_was_really_measured(tmp_path):
     table = pd.DataFrame({"film": list("abcdef"), "T": [20.0, 30, 40, 50, 60, 70]})
     with kb.Study.create(tmp_path / "a.db", table, target="y", label="film") as study:

@@ -33,10 +33,11 @@ Rounding to separate values makes points equal, so a cover needs more points tha
 
 
 class MeasuredPoint(dict[str, Any]):
-    """The values of a point that was measured, within the ranges of a space.
+    """The values of a point that was measured in a space.
 
-    Steps and constraints say what may be suggested. A point that was measured may lie off the grid,
-    and miss a constraint; `MixedBox.encode` then still has a row for it.
+    Ranges, steps and constraints say what may be suggested. A point that was measured may lie off
+    the grid, miss a constraint, and be beyond the end of a range by a tenth of it; the method
+    `MixedBox.encode` then still has a row for it.
 
     >>> from kernelbandits import MixedBox, Real
     >>> MixedBox({"heat": Real(20, 90, step=0.5)}).encode(MeasuredPoint(heat=36.3))
@@ -209,9 +210,9 @@ class MixedBox:
         return MixedBox(self.variables, self.names) if self.constraints else self
 
     @cached_property
-    def without_grids(self) -> MixedBox:
-        """The same ranges without steps and constraints: what a measured point may be."""
-        return MixedBox(tuple(one.without_grid() for one in self.variables), self.names)
+    def measurable(self) -> MixedBox:
+        """What a measured point may be: wider ranges without steps and constraints."""
+        return MixedBox(tuple(one.as_measured() for one in self.variables), self.names)
 
     # ------------------------------------------------------------------ points
 
@@ -240,7 +241,7 @@ class MixedBox:
     def _try_encode(self, x: Any) -> tuple[Array | None, str | None]:
         """Return the row of x, or what is needed and what was given."""
         if isinstance(x, MeasuredPoint):
-            return self.without_grids._try_encode(dict(x))
+            return self.measurable._try_encode(dict(x))
         values, reason = self._values(x)
         if reason:
             return None, reason
@@ -293,7 +294,7 @@ class MixedBox:
         An error says why if x is no point of the space.
         """
         if isinstance(x, MeasuredPoint):
-            return MeasuredPoint(self.without_grids.canonical(dict(x), owner))
+            return MeasuredPoint(self.measurable.canonical(dict(x), owner))
         values, _ = self._values(x)
         self.encode(x, owner)
         return self._to_point(

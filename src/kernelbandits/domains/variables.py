@@ -29,6 +29,8 @@ WIDE = 16
 """A grid with more values is not tried at every value, but at this many evenly spread ones."""
 ON_GRID = 1e-9
 """A number this close to a grid value, in steps, is that value."""
+BEYOND = 0.1
+"""By which share of its range a hand may miss the end of it."""
 DIGITS = 12
 """Significant digits of a value on a log scale.
 
@@ -121,10 +123,11 @@ class Variable:
         """Return a variable of the same kind that has only this value."""
         raise NotImplementedError
 
-    def without_grid(self) -> Variable:
+    def as_measured(self) -> Variable:
         """Return the variable with all values that a measurement may have had.
 
-        A hand sets 36.3 where 36.5 was asked for. Whole numbers and choices are set exactly.
+        A hand sets 36.3 where 36.5 was asked for, and 90.4 where 90 was, the end of the range.
+        Whole numbers and choices are set exactly.
         """
         return self
 
@@ -436,8 +439,14 @@ class Real(Number):
         if self.digits is not None:
             check_digits(self)
 
-    def without_grid(self) -> Real:
-        return replace(self, step=None, digits=None)
+    def as_measured(self) -> Real:
+        if self.single:
+            return self
+        beyond = BEYOND * (self.high - self.low)
+        low = self.low * (1 - BEYOND) if self.log else self.low - beyond
+        # What cannot be negative, such as a share, stays so.
+        low = max(low, 0.0) if self.low >= 0 and not self.log else low
+        return replace(self, low=low, high=self.high + beyond, step=None, digits=None)
 
 
 @dataclass(frozen=True, repr=False)

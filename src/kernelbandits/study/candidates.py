@@ -686,7 +686,7 @@ class Candidates(Place):
         named = self.labels if self.named_by is None else (*self.labels, self.named_by)
         return {name: index_labels(self.texts(name)) for name in dict.fromkeys(named)}
 
-    def row_of(self, x: Mapping[str, float | str]) -> int:
+    def row_of(self, x: Mapping[str, float | str], exported: bool = False) -> int:
         """Return the first row with these values of the chosen columns; refuse others."""
         row = self.find_row(x)
         if row is None:

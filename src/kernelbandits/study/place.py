@@ -326,8 +326,11 @@ class Place(ABC):
         """Read a candidate whose values may be texts."""
 
     @abstractmethod
-    def row_of(self, x: Mapping[str, Any]) -> int:
-        """Return the number of the candidate with these values, which may be texts."""
+    def row_of(self, x: Mapping[str, Any], exported: bool = False) -> int:
+        """Return the number of the candidate with these values, which may be texts.
+
+        Those of an export may be what a hand has set.
+        """
 
     @abstractmethod
     def row_with_label(self, name: str, text: str) -> int | None:

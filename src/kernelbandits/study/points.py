@@ -283,12 +283,26 @@ class Points(Place):
         """
         space, told = self.space, owner == "tell" and not by_hand
         if space.why_not(x) is not None and isinstance(x, Mapping):
+            if told:
+                self._check_ranges(x, owner)
             measured: MeasuredPoint = space.canonical(MeasuredPoint(x), owner)
             broken = self.find_broken(measured) if told else None
             checks.needs(broken is None, owner, f"a point with {broken}", dict(x))
             return measured
         point: dict[str, Any] = space.canonical(x, owner)
         return point
+
+    def _check_ranges(self, x: Mapping[str, Any], owner: str) -> None:
+        """Refuse a point beyond a range; only what a hand has set of a trial may be there."""
+        for name, value in x.items():
+            variable = self.columns.get(name)
+            if isinstance(variable, Number) and checks.is_number(value):
+                # Between the steps it may be.
+                wanted = variable.requirement
+                if isinstance(variable, Real):
+                    wanted = replace(variable, step=None, digits=None).requirement
+                inside = variable.low <= value <= variable.high
+                checks.needs(inside, owner, f"{wanted} for {name!r}", value)
 
     def find_broken(self, x: MeasuredPoint) -> Constraint | None:
         """Return a constraint that a measured point misses; None if it satisfies all."""
@@ -426,9 +440,9 @@ class Points(Place):
 
     # ------------------------------------------------------------------ reading
 
-    def row_of(self, x: Mapping[str, Any]) -> int:
+    def row_of(self, x: Mapping[str, Any], exported: bool = False) -> int:
         """Return the number of a point whose values may be texts, as in a file or a command."""
-        return self.add(self.parse_point(x), "tell")
+        return self.add(self.parse_point(x), "tell", exported)
 
     def parse_point(self, x: Mapping[str, Any]) -> dict[str, Any]:
         """Read a point whose values may be texts."""

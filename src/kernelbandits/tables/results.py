@@ -80,8 +80,8 @@ class PlaceOfResults(Protocol):
     def key(self, row: int) -> int | str:
         """Return what identifies the candidate of a line in a file of results."""
 
-    def row_of(self, x: Mapping[str, Any]) -> int:
-        """Return the row with these values."""
+    def row_of(self, x: Mapping[str, Any], exported: bool = False) -> int:
+        """Return the row with these values; those of an export were measured somewhere."""
 
     def row_with_label(self, name: str, text: str) -> int | None:
         """Return the row with this label, or None if there is none."""
@@ -581,7 +581,7 @@ def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> 
         )
     parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
-        return candidates.row_of(parts)
+        return candidates.row_of(parts, layout.state is not None)
     except (StudyConflict, ValueError) as refusal:
         # A candidate that is not in the table is a conflict, a point outside the space an error.
         kind = StudyConflict if isinstance(refusal, StudyConflict) else ValueError

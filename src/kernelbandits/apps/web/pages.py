@@ -385,6 +385,7 @@ def show_candidates(
         table=views.candidate_table(shown, query, shown.status.best),
         variables=() if place.lists_all else place.chosen,
         examples=[place.name(row) for row in (0, 1)] if place.lists_all else (),
+        space="" if place.lists_all else place.introduce(),
         **{"typed": {}, "problem": "", "problem_form": "", **more},
     )
 
