@@ -1157,3 +1157,25 @@ def test_results_are_checked_without_being_stored(page, films):
     assert "asked for, got trial 9" in str(wrong[1])
     assert study.check_results([]) == {}
     assert len(study.history()) == 3
+
+
+def test_the_map_of_two_shares_of_a_mixture_is_ternary(page):
+    shares = [[0.26, 0.37, 0.36], [0.3, 0.39, 0.32], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]]
+    table = pd.DataFrame(shares, columns=["Cs", "FA", "MA"]).assign(T=[20.0, 30, 40, 50, 60, 70])
+    study = page.lab.library.create("mix", table, target="y")
+    for row in range(6):
+        study.tell(row=row, value=row / 7)
+    browser, at = page.browser(), "/studies/mix/figures"
+    said = "which sum to 1 (rounded: 0.99 to 1.01)"
+    assert said in text_of(wait_for(browser, f"{at}?across=Cs&up=FA"))
+    assert said not in text_of(browser.get(f"{at}?across=Cs&up=T"))
+    assert "<svg" in browser.get("/studies/mix/figure.svg?kind=map&across=Cs&up=FA")
+
+
+def wait_for(browser, address):
+    """Return a page once its figures are computed."""
+    end = time.monotonic() + 60
+    while "Map of two columns" not in (shown := browser.get(address)):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    return shown

@@ -23,6 +23,7 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.report.studies.figures import STUDY_FIGURES
 from kernelbandits.report.studies.maps import estimate_map
 from kernelbandits.report.studies.sheets import Drawing, render_with_marks
+from kernelbandits.report.studies.ternary import ternary_map
 from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.storage import Event
 from kernelbandits.study import Status, Study
@@ -256,7 +257,10 @@ class Snapshot:
             found: Drawing | None = self._recent.find(key)
             if found is None:
                 computed = self.reader.estimate_map(name.across, name.up)
-                found = estimate_map(self.view, computed, chosen=True)
+                if computed.total is None:
+                    found = estimate_map(self.view, computed, chosen=True)
+                else:
+                    found = ternary_map(self.view, computed)
                 self._recent.keep(key, found, computed.mean.nbytes + computed.sd.nbytes)
         return found
 
