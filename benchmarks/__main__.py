@@ -15,6 +15,9 @@ lets policies look for one planted optimum in pools of 10^4 to 10^6 arms; it con
 
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
+`python -m benchmarks censored [--seeds N] [--minutes M]` plays with results that are limits; it
+continues where it stopped.
+
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
 race and damages files.
 
@@ -53,6 +56,7 @@ import sys
 from benchmarks import (
     argmax,
     calibration,
+    censored,
     constrained,
     durability,
     imports,
@@ -92,6 +96,7 @@ def main() -> None:
     commands.add_parser("argmax", help=argmax.__doc__)
     commands.add_parser("imports", help=imports.__doc__)
     commands.add_parser("spaces", help=spaces.__doc__)
+    censored.add_arguments(commands.add_parser("censored", help=censored.__doc__))
     command = commands.add_parser("race", help=race.__doc__)
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
@@ -135,6 +140,8 @@ def main() -> None:
         search.fetch_tables()
     elif arguments.command == "rivals":
         rivals.run()
+    elif arguments.command == "censored":
+        censored.run(arguments.seeds, arguments.minutes)
     elif arguments.command == "race":
         race.run(arguments.seeds)
     elif arguments.command == "argmax":

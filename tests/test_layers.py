@@ -15,6 +15,7 @@ import kernelbandits
 ROOT = Path(kernelbandits.__file__).parent
 
 LAYER = {
+    "censored": 0,
     "checks": 0,
     "codec": 0,
     "formatting": 0,
@@ -56,6 +57,8 @@ NEIGHBOURS = {
     "outputs": {"checks"},
     "row_index": {"checks"},
     "streams": {"checks"},
+    "censored": {"checks"},
+    "formatting": {"censored"},
     "canvas": {"checks", "outputs", "runtime"},
     "markup": {"formatting"},
     "measuring": {"checks", "processes"},

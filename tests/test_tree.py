@@ -50,6 +50,7 @@ BEHAVIOURS = {
     "study/test_optimize_study.py": "study/optimization.py (tests/ has a test_optimization)",
     "study/test_space_studies.py": "studies over spaces, with the promises of those of tables",
     "study/test_study_errors.py": "what a study says when something is wrong",
+    "study/test_censored_results.py": "results that are limits, from `tell` to answers and exports",
     "study/test_study_goals.py": "studies that find or earn",
     "study/test_study_keys.py": "calls that are repeated with their key",
     "study/test_study_labels.py": "rows named by labels and lines",

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from kernelbandits import study as study
     from kernelbandits import verification as verification
     from kernelbandits.catalogue import policy, problem
+    from kernelbandits.censored import Censored
     from kernelbandits.checks import DataNotice, NumericsWarning, StudyConflict, TheoryWarning
     from kernelbandits.domains import (
         Arms,
@@ -164,6 +165,7 @@ HOMES = {
         "SimpleUCB",
         "WhitehouseUCB",
     ),
+    "censored": ("Censored",),
     "streams": ("Streams",),
     "study": ("AlreadyTold", "Study"),
 }
@@ -198,6 +200,7 @@ __all__ = [
     "Box",
     "Categorical",
     "Category",
+    "Censored",
     "Certainty",
     "Choice",
     "Contender",

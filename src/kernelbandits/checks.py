@@ -409,8 +409,9 @@ def reward(value: Any) -> float:
         number = None if isinstance(value, (bool, np.bool_)) else to_number(value)
         if number is None:
             raise NoNumber(f"tell needs a number as reward, got {describe_value(value)}")
-        # A reward with a standard error (`policies.Measurement`) is a float that has more to say.
-        value = value if isinstance(value, float) and hasattr(value, "sem") else number
+        # A reward with a standard error, or of which a limit is known, is a float that says more.
+        says_more = hasattr(value, "sem") or hasattr(value, "side")
+        value = value if isinstance(value, float) and says_more else number
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
         hint = (
             "a measurement that failed has none (failed=True in a study, fail(choice) with kb.Auto)"

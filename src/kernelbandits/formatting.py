@@ -17,6 +17,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from kernelbandits.censored import Censored
+
 UNKNOWN = "–"
 TIME_UNITS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 MOST_DECIMALS = 15
@@ -48,6 +50,10 @@ def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return str(value)
     number = float(value)
+    if isinstance(value, Censored) and not math.isfinite(number):
+        return str(value)
+    if isinstance(value, Censored):
+        return f"{value.side}{format_number(number, digits, thousands=thousands)}"
     if not math.isfinite(number):
         return UNKNOWN if math.isnan(number) else f"{'-' if number < 0 else ''}∞"
     if not thousands:

@@ -58,6 +58,14 @@ def test_the_whole_life_of_a_trial(page, films):
     assert films.get(f"/api/studies/films/events?after={len(events) - 1}").json() == events[-1:]
 
 
+def test_a_result_that_is_a_limit_comes_as_text(page, films):
+    told = post(films, "tell", row=3, value="<0.5")
+    assert (told["value"], told["beyond"]) == (0.5, "<")
+    told = post(films, "tell-all", results=[{"row": 4, "value": ">9"}, {"row": 5, "value": 0.7}])
+    assert [one["beyond"] for one in told] == [">", ""]
+    assert post(films, "correct", trial=1, value="<0.4")["body"]["beyond"] == {"stability": "<"}
+
+
 @pytest.mark.parametrize(
     ("what", "body"),
     [

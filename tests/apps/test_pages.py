@@ -331,6 +331,15 @@ def test_candidates_are_sorted_filtered_and_marked(page, films):
         films.get(f"/studies/films/candidates?{odd}")
 
 
+def test_a_result_that_is_a_limit_is_typed_into_its_field(page, films):
+    study = study_of(page)
+    study.ask()
+    said = films.follow(films.send("/studies/films", "/studies/films/tell", value="<0,5"))
+    assert "&lt;0.5" in said
+    assert study.to_dataframe()["beyond"].tolist() == ["<"]
+    assert "&lt;0.5" in films.get("/studies/films/history")
+
+
 @pytest.mark.thorough
 def test_settings_and_downloads(page, films):
     study = study_of(page)

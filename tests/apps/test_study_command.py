@@ -274,6 +274,15 @@ def test_the_same_session_in_processes_of_their_own(films):
     assert step("status", "films.db")["told"] == 1
 
 
+def test_a_result_that_is_a_limit_is_typed_and_shown(place):
+    assert "<0.5" in said("tell", place, "--row", "3", "<0,5")
+    assert ">9" in said("tell", place, "--row", "4", "--value", ">9")
+    assert "<0.4" in said("correct", place, "1", "<0.4")
+    assert "<0.4" in said("history", place)
+    limits = [one["body"].get("beyond") for one in document("history", place)]
+    assert [one for one in limits if one] == [{"stability": side} for side in "<><"]
+
+
 def test_ask_shows_the_row_why_and_what_to_type_next(place):
     text = said("ask", place, "--worker", "anna", "--lease", "2h")
     assert re.search(r"trial +line +Cs +FA +MA +T \(°C\) +solvent", text)

@@ -136,7 +136,7 @@ class RemoteStudy:
     def tell(
         self,
         trial: int | None = None,
-        value: float | Sequence[float] | Mapping[str, float] | None = None,
+        value: float | str | Sequence[float | str] | Mapping[str, float | str] | None = None,
         *,
         key: str | None = None,
         **more: Any,

@@ -12,6 +12,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration
+from kernelbandits.calibration.censoring import replace_limits
 from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.calibration.fit import ScaleFit, check_arguments
 from kernelbandits.calibration.noise import NoiseEvidence
@@ -147,8 +148,16 @@ class Fitter:
         return check_arguments(points, counts, sums, squares, *model, features=self.features)
 
     def fit(self, rewards: Rewards) -> Fit:
-        """Fit the scales to all rewards."""
-        return RewardsFit(self, rewards, NoiseEvidence(rewards)).fit_choices()
+        """Fit the scales to all rewards.
+
+        Of rewards that are limits, the first fit takes the limits. It says about which measurements
+        they count as, to which the scales are fitted then.
+        """
+        fit = RewardsFit(self, rewards, NoiseEvidence(rewards)).fit_choices()
+        if not rewards.has_limits:
+            return fit
+        known = self.replace_limits(rewards, fit)
+        return RewardsFit(self, known, NoiseEvidence(known)).fit_choices()
 
     def fit_answers(self, rewards: Rewards, last: Fit) -> Fit | None:
         """Fit the scales once more for answers: noise or nugget, either may be large.
@@ -165,6 +174,7 @@ class Fitter:
         usable = 0 < len(rewards) <= MOST_FITTED_AGAIN and last.calibration.ok
         if not mixed or known or not usable:
             return None
+        rewards = self.replace_limits(rewards, last)
         evidence = NoiseEvidence(rewards)
         if evidence.repeats_are_equal:
             return None
@@ -180,15 +190,28 @@ class Fitter:
         centre = standard.original(fit.calibration.mean)
         return unchecked(Standard, {"centre": centre, "spread": standard.spread})
 
-    def stack_of(self, fit: Fit) -> KernelStack:
-        """Return the kernels of the members of a fit."""
+    def replace_limits(self, rewards: Rewards, fit: Fit) -> Rewards:
+        """Return the rewards with each limit replaced by a measurement, under the scales of a fit.
+
+        The most probable scales decide, for all members alike. Rewards without limits are returned
+        as they are.
+        """
+        if not rewards.has_limits:
+            return rewards
+        scales, points = fit.calibration, rewards.points
+        prior = self.stack_of(fit, (scales,))(points, points)[0]
+        least = LEAST_RIDGE_SHARE * scales.total_variance
+        return replace_limits(rewards, self.units(fit), prior, ridge_of(scales), least)
+
+    def stack_of(self, fit: Fit, members: tuple[Calibration, ...] | None = None) -> KernelStack:
+        """Return the kernels of the members of a fit, or of other scales in their place."""
         sides, known = np.array(fit.sides), self.mean_known
+        members = fit.members if members is None else members
         if self.features:
-            members = fit.members
             return KernelStack(
                 [one.posterior_kernel if known else one.whole_kernel(sides) for one in members]
             )
-        parts = [scales.parts(sides) for scales in fit.members]
+        parts = [scales.parts(sides) for scales in members]
         if known:
             parts = [replace(part, level=0.0, additive=0.0, nugget=0.0) for part in parts]
         return KernelStack.of_parts(parts)

@@ -11,7 +11,8 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
-from kernelbandits.checks import Array
+from kernelbandits.censored import SIGNS
+from kernelbandits.checks import Array, Indices
 
 REACHES = (0.15, 0.02)
 """Points within so many lengthscales count as the same place when failures are counted. The second
@@ -82,6 +83,8 @@ class Rewards:
         """The standard error of each reward; nan where it has none."""
         self.has_errors = False
         """Whether any reward has a standard error."""
+        self._limited: dict[int, str] = {}
+        """The number of each reward that is a limit, and its side."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -94,10 +97,12 @@ class Rewards:
                 setattr(other, name, value.copy())
         return other
 
-    def add(self, row: Array, value: float, sem: float | None = None) -> int:
+    def add(
+        self, row: Array, value: float, sem: float | None = None, side: str | None = None
+    ) -> int:
         """Add one reward at a point, and return the position of the point."""
         slot = self.slot_of(row)
-        self.count(slot, value, sem)
+        self.count(slot, value, sem, side)
         return slot
 
     def slot_of(self, row: Array) -> int:
@@ -107,10 +112,14 @@ class Rewards:
             self._add_point(row)
         return slot
 
-    def count(self, slot: int, value: float, sem: float | None = None) -> None:
-        """Add one reward at the point in this position."""
+    def count(
+        self, slot: int, value: float, sem: float | None = None, side: str | None = None
+    ) -> None:
+        """Add one reward at the point in this position; with a side, it is beyond the value."""
         if not self.events:
             self.origin = value
+        if side is not None:
+            self._limited[self.events] = side
         difference = value - self.origin
         self.has_errors = self.has_errors or sem is not None
         self._errors.append(math.nan if sem is None else sem)
@@ -120,6 +129,51 @@ class Rewards:
         self._slots.append(slot)
         self._differences.append(difference)
         self.events += 1
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether of any reward only a limit is known."""
+        return bool(self._limited)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rewards count differently: some have standard errors, or are limits."""
+        return self.has_errors or self.has_limits
+
+    @property
+    def limits(self) -> tuple[Indices, Array, Array]:
+        """The point, the side (-1 below, 1 above) and the number of each reward that is a limit."""
+        numbers = [*self._limited]
+        slots = np.array(self._slots, dtype=np.int64)[numbers]
+        sides = np.array([SIGNS[side] for side in self._limited.values()])
+        return slots, sides, self.origin + np.array(self._differences)[numbers]
+
+    def with_measurements(self, values: Array, errors: Array) -> Rewards:
+        """Return these rewards with a value and a standard error in place of each limit."""
+        other = Rewards()
+        found = dict(zip(self._limited, zip(values, errors, strict=True), strict=True))
+        for row in self._rows:
+            other.slot_of(row)
+        for number, slot in enumerate(self._slots):
+            value, error = self.origin + self._differences[number], self._errors[number]
+            sem = None if math.isnan(error) else error
+            value, sem = found.get(number, (value, sem))
+            other.count(slot, float(value), sem)
+        return other
+
+    def known_precisions(self, units: Standard, ridge: float, least: float) -> tuple[Array, Array]:
+        """Return counts and sums, in other units, of the rewards that are no limits.
+
+        Points of which only limits are known have none.
+        """
+        # What weighs nothing says nothing: a limit is a measurement of a huge standard error.
+        slots, _, limits = self.limits
+        counts, sums = self.weighted_totals(units, ridge, least)
+        standardised = np.asarray(units.standardise(limits))
+        np.subtract.at(counts, slots, 1.0)
+        np.subtract.at(sums, slots, standardised)
+        alone = self.counts == np.bincount(slots, minlength=len(self))
+        return np.where(alone, 0.0, counts), np.where(alone, 0.0, sums)
 
     def count_at(self, row: Array) -> int:
         """Return the number of rewards at a point."""

@@ -16,6 +16,7 @@ from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Stand
 from kernelbandits.calibration.fitter import Fit, Fitter, ridge_of
 from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.calibration.sides import check_coordinates
+from kernelbandits.censored import Censored
 from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import (
     Arms,
@@ -222,6 +223,7 @@ class Auto(IndexPolicy[Point]):
     takes_kernel = False
     learns_failures = True
     learns_errors = True
+    learns_limits = True
 
     def __init__(
         self,
@@ -885,7 +887,7 @@ class Auto(IndexPolicy[Point]):
                 [
                     result.place if self.finite else result.place.tolist(),
                     result.value,
-                    *([] if result.sem is None else [result.sem]),
+                    *(one for one in (result.sem, result.side) if one is not None),
                 ]
                 for result in self.learner.results
             ],
@@ -923,7 +925,8 @@ class Auto(IndexPolicy[Point]):
             checks.needs(paired, "Auto.from_dict", "events [place, reward] or with a sem", event)
             place, reward, *error = event
             if error and reward is not None:
-                reward = Measurement(reward, error[0])
+                limited = isinstance(error[0], str)
+                reward = (Censored if limited else Measurement)(reward, error[0])
             if self.finite:
                 place = int(self.choice(place).arm or 0)
             else:

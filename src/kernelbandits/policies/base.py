@@ -163,6 +163,8 @@ class Policy(Generic[AnyPoint]):
     """Whether `fail` changes what is chosen next; other rules only count failures."""
     learns_errors: ClassVar[bool] = False
     """Whether it weighs rewards by their standard errors (`kb.calibration.Measurement`)."""
+    learns_limits: ClassVar[bool] = False
+    """Whether it learns that a reward is beyond a limit (`kb.Censored`)."""
     fits: Fits | None = None
     """The fits of kernel and noise to the rewards; None for a policy that fits none."""
     initial_size: int = 0

@@ -21,6 +21,7 @@ from kernelbandits.calibration import Refits, Rewards, Standard
 from kernelbandits.calibration.fitter import LEAST_RIDGE_SHARE, Fit, Fitter, ridge_of
 from kernelbandits.calibration.noise import NoiseEvidence
 from kernelbandits.calibration.rewards import Measurement
+from kernelbandits.censored import side_of
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies.observations import Hyperparameters, Observations
@@ -57,6 +58,8 @@ class Observation:
     """The reward; None for a failure."""
     sem: float | None = None
     """The standard error of the reward, where it is known."""
+    side: str | None = None
+    """Where the reward is, seen from the value: "<" or ">" of one that is `Censored`."""
 
     @classmethod
     def of(cls, place: Any, reward: float | None) -> Observation:
@@ -64,7 +67,7 @@ class Observation:
         if reward is None:
             return cls(place, None)
         sem = reward.sem if isinstance(reward, Measurement) else None
-        return cls(place, float(reward), sem)
+        return cls(place, float(reward), sem, side_of(reward))
 
 
 class FailurePenalties(NamedTuple):
@@ -250,11 +253,12 @@ class Learner:
             if result.value is None:
                 known.failed.append(result.place)
             elif not self.finite:
-                known.rewards.add(result.place, result.value, result.sem)
+                known.rewards.add(result.place, result.value, result.sem, result.side)
             else:
                 if result.place not in slots:
                     slots[result.place] = known.rewards.slot_of(self.domain.points[result.place])
-                known.rewards.count(slots[result.place], result.value, result.sem)
+                slot = slots[result.place]
+                known.rewards.count(slot, result.value, result.sem, result.side)
 
     def _follow_one(self, known: Knowledge, result: Observation) -> None:
         """Count one result at which no fit is due."""
@@ -266,17 +270,17 @@ class Learner:
         if value is None:
             known.failed.append(result.place)
         else:
-            precise = known.rewards.has_errors or result.sem is not None
+            precise = known.rewards.is_weighted or {result.sem, result.side} != {None}
             if not precise and not known.since and known.rewards.events:
                 self._sum_rewards(before)
-            slot = known.rewards.add(point, value, result.sem)
+            slot = known.rewards.add(point, value, result.sem, result.side)
             if self._is_surprising(known, slot, value):
                 self._take_fit(known)
                 return
         grown = known.working_set is not None and known.working_set.arms is not before.arms
         events = known.rewards.events
         full = value is not None and self.finite and events % self._interval == 0
-        if grown or full or known.rewards.has_errors or self._changes_penalties(known):
+        if grown or full or known.rewards.is_weighted or self._changes_penalties(known):
             self._set_checkpoint(known)
         elif value is not None:
             known.since.append((self._position(known, result.place), value))
@@ -375,7 +379,7 @@ class Learner:
         Where rewards have standard errors, every member has totals of its own: one with ridge r
         takes a reward of standard error s for r / s^2 plain rewards.
         """
-        units = self.fitter.units(fit)
+        units, rewards = self.fitter.units(fit), self.fitter.replace_limits(rewards, fit)
         if not rewards.has_errors:
             return RewardTotals(rewards.points, rewards.counts, rewards.sums_in(units), False)
         totals = []
@@ -477,6 +481,7 @@ class Learner:
         rewards, units = self.rewards, self.units
         if not rewards.events:
             return None
+        rewards = self.fitter.replace_limits(rewards, self.fit)
         if rewards.has_errors:
             # Of members with different noise, the mean of their noises weighs the rewards.
             counts, sums = rewards.weighted_totals(units, float(self.noises.mean()), 0.0)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits.censored import side_of
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
 from kernelbandits.study.words import row_cell
 from kernelbandits.tables.export import (
+    BEYOND,
     FRONT,
     NOTED,
     TIMES,
@@ -58,12 +60,17 @@ def add_targets(
     frame: pd.DataFrame, state: State, trials: Sequence[Trial], described: Iterable[str]
 ) -> None:
     """Add a column for each of several targets, and which trials are on the front."""
+    import pandas as pd
+
     targets = state.settings.wanted
     if not state.settings.combined:
         return
     names = name_targets(described, [one.name for one in targets])
     for one in targets:
         frame[names[one.name]] = [trial.values.get(one.name, np.nan) for trial in trials]
+        sides = [side_of(trial.values.get(one.name)) for trial in trials]
+        if any(sides):
+            frame[f"{names[one.name]} {BEYOND}"] = pd.Series(sides, dtype=object)
         errors = [trial.sems.get(one.name, np.nan) for trial in trials]
         if not np.isnan(errors).all():
             frame[f"{names[one.name]} sem"] = errors
@@ -103,6 +110,7 @@ def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     """List standard errors, notes, and who measured; an export leaves out empty columns."""
     bodies = [trial.told.body if trial.told else {} for trial in trials]
     return {
+        BEYOND: [side_of(trial.value) for trial in trials],
         "sem": [trial.sem for trial in trials],
         "note": [body.get("note") for body in bodies],
         "by": [body.get("by") for body in bodies],

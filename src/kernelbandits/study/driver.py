@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.calibration import Measurement
+from kernelbandits.censored import Censored
 from kernelbandits.checks import (
     Array,
     DataNotice,
@@ -194,6 +195,9 @@ class Driver:
         for trial in trials:
             if trial.value is not None and self.knows(trial.row):
                 reward = scale.inward(trial.value)
+                if isinstance(trial.value, Censored) and self.policy.learns_limits:
+                    side = trial.value.side if scale.sign > 0 else trial.value.turned().side
+                    reward = Censored(reward, side)
                 if trial.sem is not None and self.policy.learns_errors:
                     reward = Measurement(reward, scale.inward_sem(trial.sem))
                 yield self.choice(trial), reward

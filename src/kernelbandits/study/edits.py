@@ -18,7 +18,7 @@ from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.growing import Additions, check_permission
 from kernelbandits.study.limits import check_inside, find_outside
 from kernelbandits.study.settings import REVISION, Settings
-from kernelbandits.study.tells import Keyed, check_complete, describe_replaced
+from kernelbandits.study.tells import Keyed, check_complete, describe_replaced, place_limits
 from kernelbandits.study.words import name_event
 from kernelbandits.tables.results import Result
 
@@ -86,6 +86,7 @@ def correct(state: State, right: Result, reason: str, key: str) -> list[Draft]:
     """
     known = trial_with_result("correct", state, right.trial or 0, begun=not right.failed)
     check_complete("correct", state, known, right)
+    right = place_limits(state.settings.ranges, right)
     check_inside("correct", state.settings.ranges, right.values)
     lacking = [name for name in right.values if name not in known.values]
     if lacking and known.state != "failed":
@@ -97,7 +98,7 @@ def correct(state: State, right: Result, reason: str, key: str) -> list[Draft]:
         return []
     line = Keyed(right, key, False)
     body = {**line.body, **describe_replaced(known, right.values), "reason": reason}
-    value = state.settings.single_value(right.values)
+    value = state.settings.single_value(line.body.get("values", {}))
     draft = Draft(
         kind="corrected", trial=known.number, row=known.row, value=value, key=key, body=body
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kernelbandits.censored import join_sides
 from kernelbandits.storage import Damaged, Event
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.targets import Range, combine, combine_errors, find_ranges
@@ -327,7 +328,7 @@ class State:
             self._settle(trial, event)
             self._count(trial, "failed", None)
             return
-        trial.values = {**trial.values, **body["values"]}
+        trial.values = {**trial.values, **join_sides(body["values"], body.get("beyond", {}))}
         trial.sems = {**trial.sems, **body.get("sems", {})}
         trial.missing = (trial.missing | {*body.get("missing", ())}) - {*trial.values}
         if names <= {*trial.values}:

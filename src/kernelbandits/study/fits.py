@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.calibration import Calibration
 from kernelbandits.calibration.fitter import Fit
+from kernelbandits.censored import side_of
 from kernelbandits.codec import write_compact
 from kernelbandits.policies.stored import CODEC
 from kernelbandits.storage import Draft
@@ -46,7 +47,8 @@ def digest_results(
 
 def pack_result(trial: Trial, place: Place) -> bytes:
     """Return the bytes by which a result enters a digest."""
-    said = place.identify(trial.row) + pack_number(trial.value)
+    side = (side_of(trial.value) or "").encode()
+    said = place.identify(trial.row) + pack_number(trial.value) + side
     return said if trial.sem is None else said + b"sem" + pack_number(trial.sem)
 
 

@@ -267,8 +267,9 @@ TELL = Operation(
         replace(TRIAL, help="Number that `ask` printed; none with a row."),
         Argument(
             "value",
-            Number | list[Number] | dict[str, Number],
-            "The result: a number, a list of replicates, or a number for each of several targets.",
+            Number | Text | list[Number | Text] | dict[str, Number | Text],
+            "The result: a number, a list of replicates, or a number for each of several targets. "
+            'A result of which only a limit is known is the text "<0.5", ">99" or "n.d.".',
             metavar="[NAME=]NUMBER",
         ),
         Argument(
@@ -364,7 +365,7 @@ CORRECT = Operation(
     (
         Argument(
             "value",
-            Number | dict[str, Number],
+            Number | Text | dict[str, Number | Text],
             "The right result, or one of each target.",
             metavar="NAME=NUMBER",
         ),

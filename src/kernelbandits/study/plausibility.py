@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kernelbandits.censored import side_of
 from kernelbandits.formatting import format_near
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.limits import UNLIMITED
@@ -91,17 +92,27 @@ def latest_values(state: State) -> list[Measured]:
 
 
 def remark_errors(told: Sequence[Told], state: State) -> list[str]:
-    """Say once that a named policy does not weigh results by their standard errors."""
-    fresh = {one.trial for one in told if one.sem is not None}
-    if state.settings.policy == AUTO or not fresh:
+    """Say once what a named policy does not learn: standard errors, and limits of results."""
+    if state.settings.policy == AUTO:
         return []
+    limited = [one.number for one in state.results if side_of(one.value) is not None]
+    said = []
+    if limited and limited[0] in {one.trial for one in told}:
+        said = [
+            f"the policy {state.settings.policy} takes the limit of a result for the result. Only "
+            "auto learns that the result is beyond it"
+        ]
+    fresh = {one.trial for one in told if one.sem is not None}
+    if not fresh:
+        return said
     first = next((one for one in state.results if one.sem is not None), None)
     if first is None or first.number not in fresh:
-        return []
-    return [
+        return said
+    said.append(
         f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
         "result with a standard error as a plain one. Only auto weighs results by their errors"
-    ]
+    )
+    return said
 
 
 def remark_results(
@@ -122,7 +133,10 @@ def remark_results(
         fresh = [
             Measured(trial.number, trial.row, trial.values[target.name])
             for trial in (state.trials[one.trial] for one in told if one.accepted)
-            if target.name in trial.values and trial.number not in known
+            if target.name in trial.values
+            and trial.number not in known
+            # Of a limit, such as <0.5, nobody typed the digits of a result.
+            and side_of(trial.values[target.name]) is None
         ]
         remarks += remark_unusual(earlier, fresh, state, place, target.name, expected)
         if not state.settings.combined:

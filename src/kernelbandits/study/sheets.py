@@ -18,6 +18,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kernelbandits import checks
+from kernelbandits.censored import side_of
 from kernelbandits.checks import StorageError, StudyConflict
 from kernelbandits.formatting import format_cell
 from kernelbandits.outputs import check_output, replace_file
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 OWNER = "a sheet"
 FORMATS = (".xlsx", ".csv", ".html")
 STUDY, TRIAL, ROW, FAILED = "study", "trial", "row", "failed"
-SEM, NOTE, BY = DETAILS
+_, SEM, NOTE, BY = DETAILS
 MISSING = "missing"
 """What is written in place of a value that will not come."""
 NAME = "sheet"
@@ -322,7 +323,8 @@ class TrialSheetReader:
     def _read_value(self, i: int, column: str, stored: float | None) -> float:
         """Read the value in a cell; the stored one if the cell has that up to rounding."""
         value = value_of(self.table, column, i)
-        same = stored is not None and math.isclose(value, stored, rel_tol=ROUNDED)
+        alike = stored is not None and side_of(value) == side_of(stored)
+        same = alike and math.isclose(value, stored or 0.0, rel_tol=ROUNDED)
         return stored if same and stored is not None else value
 
     def _read_errors(self, i: int, values: Mapping[str, float]) -> dict[str, float]:

@@ -416,7 +416,7 @@ class Study:
     def tell(
         self,
         trial: int | None = None,
-        value: float | Sequence[float] | Mapping[str, float] | None = None,
+        value: float | str | Sequence[float | str] | Mapping[str, float | str] | None = None,
         *,
         row: int | str | None = None,
         label: str | None = None,
@@ -444,7 +444,9 @@ class Study:
 
         Several values are replicates: the first is the result of the trial, and each further one
         gets a trial of its own for the same candidate. `sem` is the standard error of the value,
-        by which auto weighs it. `note` and `by` (who measured it) stand in the history.
+        by which auto weighs it. A result of which only a limit is known is `kb.Censored(0.5, "<")`
+        or the text "<0.5"; "n.d." is below the lower limit of the target. `note` and `by` (who
+        measured it) stand in the history.
 
         With several targets, value and sem are by their names, {"stability": 0.83}; a tell may
         bring some of them, and `missing` may name those that will not come.
@@ -762,7 +764,7 @@ class Study:
     def correct(
         self,
         trial: int | None = None,
-        value: float | Mapping[str, float] | None = None,
+        value: float | str | Mapping[str, float | str] | None = None,
         *,
         label: str | None = None,
         failed: bool = False,

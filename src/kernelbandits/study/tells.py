@@ -8,18 +8,20 @@ keys.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
+from kernelbandits.censored import BELOW, NOT_DETECTED, Censored, side_of, split_sides
 from kernelbandits.checks import LARGEST_REWARD, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.calls import Call, escape_key, key_conflict, show_key
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.growing import draft_point, grow_candidates
-from kernelbandits.study.limits import check_inside
+from kernelbandits.study.limits import UNLIMITED, check_inside
 from kernelbandits.study.names import check_name
 from kernelbandits.study.place import as_list, is_list
 from kernelbandits.study.reconciliation import (
@@ -32,9 +34,10 @@ from kernelbandits.study.reconciliation import (
     reconcile,
     remark_stored,
 )
-from kernelbandits.study.targets import Target, check_names
+from kernelbandits.study.targets import Range, Target, check_names
 from kernelbandits.study.values import AlreadyTold, Told
 from kernelbandits.study.words import describe_point
+from kernelbandits.tables.cells import parse_result
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
@@ -72,7 +75,9 @@ class Keyed:
         A failure has no values.
         """
         result = self.result
-        body: dict[str, Any] = {} if result.failed else {"values": dict(result.values)}
+        values, sides = split_sides(result.values)
+        body: dict[str, Any] = {} if result.failed else {"values": values}
+        body |= {"beyond": sides} if sides else {}
         body |= {"sems": dict(result.sems)} if result.sems else {}
         body |= {"missing": list(result.missing)} if result.missing else {}
         return body | dict(self.remark) | ({"table": self.table} if self.table else {})
@@ -148,16 +153,46 @@ def check_values(
     check_names(owner, targets, [*values, *sems, *absent])
     for name in absent:
         checks.needs(name not in values, owner, "a target measured or missing, not both", name)
+    rewards = {name: check_value(owner, name, given) for name, given in values.items()}
     for name in sems:
-        checks.needs(name in values, owner, "sem only for a target that has a value", name)
+        known = name in values and side_of(rewards[name]) is None
+        checks.needs(known, owner, "sem only for a target that has a value", name)
     needed = "a value, or failed=True" if len(names) == 1 else "a value of at least one target"
     checks.needs(bool(values or absent), owner, needed, value)
     for name, error in sems.items():
         of_name = "sem" if len(names) == 1 else f"sem of {name}"
         sems[name] = checks.positive(owner, of_name, error)
         checks.needs(sems[name] <= LARGEST_REWARD, owner, f"a smaller {of_name}", error)
-    rewards = {name: checks.reward(number) + 0.0 for name, number in values.items()}
     return {"values": rewards, "sems": sems, "missing": tuple(absent)}
+
+
+def check_value(owner: str, name: str, given: Any) -> float:
+    """Return a value as a number, or as `Censored` if it is a limit, such as "<0.5" or "n.d."."""
+    limit = parse_result(given.strip()) if isinstance(given, str) else given
+    if not isinstance(limit, Censored):
+        needed = f'{name} as a number, or as the text of a limit such as "<0.5"'
+        checks.needs(not isinstance(given, str), owner, needed, given)
+        return checks.reward(given) + 0.0
+    if limit != NOT_DETECTED:
+        checks.reward(float(limit))
+    return limit
+
+
+def place_limits(ranges: Mapping[str, Range], result: Result) -> Result:
+    """Return a result in which n.d. has a number: the lower limit of its target."""
+    lacking = [name for name, y in result.values.items() if y == NOT_DETECTED]
+    if not lacking:
+        return result
+    ends = {name: ranges.get(name, UNLIMITED)[0] for name in lacking}
+    for name, least in ends.items():
+        if math.isinf(least):
+            raise ValueError(
+                f"tell needs the detection limit of {name} in place of n.d., such as <0.5"
+                f"{describe_source(result)}; or set the lower limit of {name} once, for instance "
+                "study change --limits 0.., and n.d. is taken for <0"
+            )
+    fresh = {name: Censored(least, BELOW) for name, least in ends.items()}
+    return replace(result, values={**result.values, **fresh})
 
 
 def name_numbers(owner: str, names: Sequence[str], given: Any, needed: str) -> dict[str, Any]:
@@ -165,7 +200,8 @@ def name_numbers(owner: str, names: Sequence[str], given: Any, needed: str) -> d
     if isinstance(given, Mapping):
         return dict(given)
     checks.needs(given is None or len(names) == 1, owner, needed, given)
-    several = isinstance(given, Sequence) and not checks.is_number(given)
+    one_value = checks.is_number(given) or isinstance(given, str)
+    several = isinstance(given, Sequence) and not one_value
     single = "one number as value; several are replicates of a new result"
     checks.needs(not several, owner, single, given)
     return {} if given is None else {names[0]: given}
@@ -189,8 +225,8 @@ def list_replicates(state: State, first: Result, values: Sequence[Any]) -> list[
         # A trial that does not exist is refused with the first value.
         known = state.trials.get(first.trial)
         row = None if known is None else known.row
-    rewards = [checks.reward(value) + 0.0 for value in values]
-    [name] = first.values if rewards else [""]
+    [name] = first.values if values else [""]
+    rewards = [check_value("tell", name, value) for value in values]
     again = replace(first, trial=None, row=row, by_hand=False)
     return [replace(again, values={name: reward}) for reward in rewards]
 
@@ -246,7 +282,8 @@ def plan_tell(
     # A key of another call is refused; a line that is stored already is known by its key.
     call.find_written(state)
     lines, before, remarks = list[Keyed](), list[Draft](), list[str]()
-    for one in results:
+    for given_line in results:
+        one = replace(given_line, result=place_limits(state.settings.ranges, given_line.result))
         given = one.result.x if x is None else x
         if one.result.by_hand and given is not None:
             one = replace(one, result=keep_row(state, place, one.result, given))
@@ -387,6 +424,7 @@ class Teller:
             trial=event.trial or 0,
             row=event.row or 0,
             value=event.value,
+            beyond=body.get("beyond", {}).get(settings.wanted[0].name, ""),
             accepted=accepted,
             key=line.given_key,
             seq=event.seq,
@@ -403,7 +441,8 @@ class Teller:
         """Return the stored result of a trial, which a line of a table says again."""
         seq = trial.told.seq if trial.told else 0
         value, failed = self.state.settings.single_value(trial.values), trial.state == "failed"
-        return Told(trial.number, trial.row, value, False, None, seq, failed=failed)
+        value, side = None if value is None else float(value), side_of(value) or ""
+        return Told(trial.number, trial.row, value, False, None, seq, failed=failed, beyond=side)
 
     def _place(self, result: Result) -> Trial:
         """Return the trial of a result; an unasked row makes a trial of its own."""
@@ -512,7 +551,9 @@ class Teller:
     def _check_repeated(self, event: Event, line: Keyed) -> None:
         """Check that a repeated call says the same as the first time; it counts once."""
         result = line.result
-        same = event.body.get("values") == (None if result.failed else result.values)
+        values, sides = split_sides(result.values)
+        same = event.body.get("values") == (None if result.failed else values)
+        same = same and event.body.get("beyond", {}) == sides
         same = same and result.trial in (None, event.trial)
         if not same or not (result.row is None or self._may_mean(result, event.row)):
             raise key_conflict("tell", line.given_key, event, describe_source(result))
@@ -531,7 +572,11 @@ def check_complete(owner: str, state: State, trial: Trial, right: Result) -> Non
 def describe_replaced(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     """Return what the event of a correction says of the values before; None for a failure."""
     failed = trial.state == "failed"
-    was = {name: y for name, y in trial.values.items() if name in values or not values}
+    was = {
+        name: y if side_of(y) is None else str(y)
+        for name, y in trial.values.items()
+        if name in values or not values
+    }
     return {"was": None if failed else was}
 
 

@@ -236,7 +236,9 @@ class Told(Readable):
     """Whether the measurement failed. Values that were told before stay in the history."""
     corrected: bool = False
     """Whether the value replaces another one, by a table that was told as corrected."""
-    was: float | None = None
+    beyond: str = ""
+    """"<" or ">" where the value is a limit, and the result is below or above it."""
+    was: float | str | None = None
     """The value that was replaced; None for a failure, or if nothing was corrected."""
     notices: tuple[str, ...] = ()
     """What else is to be said with this call of `tell`, such as that a value is far from all

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kernelbandits.censored import Censored, join_sides
 from kernelbandits.formatting import (
     format_age,
     format_cell,
@@ -46,7 +47,7 @@ FEWEST_SUMMARISED = 3
 """From so many results or suggestions on, those that were undone are counted."""
 
 
-def format_result(value: float | Mapping[str, float] | None) -> str:
+def format_result(value: float | str | Mapping[str, float] | None) -> str:
     """Write a measured value, or those of several targets, as typed; a failure has none.
 
     >>> format_result(140.0), format_result(None)
@@ -55,6 +56,12 @@ def format_result(value: float | Mapping[str, float] | None) -> str:
     if isinstance(value, Mapping):
         return describe_values(value)
     return "a failure" if value is None else format_number(value, RESULT_DIGITS, thousands=False)
+
+
+def result_of(event: Event) -> Any:
+    """Return the value of an event, as `Censored` if it is a limit; None without one."""
+    sides = [*event.body.get("beyond", {}).values()]
+    return Censored(event.value, *sides) if sides and event.value is not None else event.value
 
 
 def describe_values(values: Mapping[str, Any]) -> str:
@@ -189,7 +196,8 @@ def describe_told(told: Told) -> str:
 def describe_outcome(told: Told) -> str:
     """Say what became of a trial: 0.83 recorded; corrected from 0.8 to 0.83; recorded as failed."""
     named = told.values is not None
-    result = format_result(told.values or told.value) + describe_error(None if named else told.sem)
+    single = Censored(told.value, told.beyond) if told.beyond else told.value
+    result = format_result(told.values or single) + describe_error(None if named else told.sem)
     rest = ""
     if told.missing:
         rest = "; the rest is missing"
@@ -282,7 +290,7 @@ def name_event(event: Event) -> str:
     'event 9 (told, trial 4, 0.83)'
     """
     trial = "" if event.trial is None else f", trial {event.trial}"
-    value = "" if event.value is None else f", {format_result(event.value)}"
+    value = "" if event.value is None else f", {format_result(result_of(event))}"
     return f"event {event.seq} ({event.kind}{trial}{value})"
 
 
@@ -345,10 +353,10 @@ def describe_result(event: Event) -> str:
     body = event.body
     errors = body.get("sems", {})
     if event.value is not None or "values" not in body:
-        return format_result(event.value) + "".join(map(describe_error, errors.values()))
+        return format_result(result_of(event)) + "".join(map(describe_error, errors.values()))
     parts = [
         f"{name} {format_result(value)}{describe_error(errors.get(name))}"
-        for name, value in body.get("values", {}).items()
+        for name, value in join_sides(body.get("values", {}), body.get("beyond", {})).items()
     ]
     return ", ".join([*parts, *(f"{name} missing" for name in body.get("missing", ()))])
 
@@ -535,7 +543,7 @@ def describe_correction(trial: int | None, value: Any, label: str | None = None)
     if value is None:
         return f"{named} now counts as failed"
     results = value.items() if isinstance(value, Mapping) else [("", value)]
-    texts = (f"{name} {format_result(float(one))}".strip() for name, one in results)
+    texts = (f"{name} {format_result(one)}".strip() for name, one in results)
     return f"{named} now has the result {', '.join(texts)}"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.censored import ABOVE, BELOW, NOT_DETECTED, Censored
 from kernelbandits.checks import Array
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -24,6 +25,12 @@ ABSENT = ERRORS | {"", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", 
 """A missing value among text, where Na is sodium and none may be a choice like any other."""
 MISSING = frozenset({word.casefold() for word in ABSENT} | {"none"})
 """A missing value among numbers, in any case of letters."""
+UNDETECTED = frozenset(
+    {"n.d.", "n.d", "nd", "notdetected", "n.n.", "bdl", "<lod", "<loq", "<dl", "lod", "loq"}
+)
+"""A result below the detection limit, without the limit; in any case of letters, without blanks."""
+SIDES = {"<": BELOW, "≤": BELOW, ">": ABOVE, "≥": ABOVE}
+"""How a result begins that is a limit."""
 FORMULA = r"[=+\-@\t\r\n\0]"
 """How text begins that a spreadsheet may run."""
 GUARDED = re.compile(f"'+{FORMULA}")
@@ -86,6 +93,27 @@ def parse_typed(text: str) -> float:
     return parse_number(text)
 
 
+def parse_result(text: str, decimal: str | None = None) -> float:
+    """Return a result as it is written: a number, <0.5, >99 or n.d.; nan if it is none of these.
+
+    Without the decimal mark of a file, a point or a comma is read, as `parse_typed` does.
+
+    >>> parse_result("0.83"), parse_result("< 0,5"), parse_result("≥99"), parse_result("low")
+    (0.83, <0.5, >99, nan)
+    """
+
+    def read(number: str) -> float:
+        return parse_typed(number) if decimal is None else parse_number(number, decimal)
+
+    if text.casefold().replace(" ", "") in UNDETECTED:
+        return NOT_DETECTED
+    side = SIDES.get(text[:1])
+    if side is None:
+        return read(text)
+    limit = read(text[1:].removeprefix("=").strip())
+    return limit if math.isnan(limit) else Censored(limit, side)
+
+
 def parse_numbers(cells: Sequence[str], decimal: str = ".") -> Array:
     """Return the number in each cell, nan where there is none."""
     # Of these characters alone, Python reads as a number exactly what NUMBER describes.
@@ -129,6 +157,8 @@ def text_of(value: Any) -> str:
         return str(bool(value))
     if isinstance(value, Integral):
         return str(int(value)) if abs(int(value)) < LARGEST_INTEGER else "inf"
+    if isinstance(value, Censored):
+        return f"{value.side}{canonical(float(value))}"
     if isinstance(value, Real):
         return canonical(checks.as_float(value)) if checks.is_number(value) else str(float(value))
     refused = (

@@ -42,8 +42,11 @@ def name_in_export(columns: Iterable[str]) -> dict[str, str]:
     return shown
 
 
-DETAILS = ("sem", "note", "by")
-"""Columns that say more of a result: its standard error, a note, and who measured it."""
+BEYOND = "beyond"
+"""Column with < or > where the result is below or above its value."""
+DETAILS = (BEYOND, "sem", "note", "by")
+"""Columns that say more of a result: which limit it is, its standard error, a note, and who
+measured it."""
 FRONT = "front"
 """Column that marks the trials on the Pareto front of several targets."""
 
@@ -52,7 +55,7 @@ def name_details(columns: Iterable[str]) -> dict[str, str]:
     """Return what an export calls each column of details beside those of the candidates.
 
     >>> name_details(["Cs", "note"])
-    {'sem': 'sem', 'note': 'note (result)', 'by': 'by'}
+    {'beyond': 'beyond', 'sem': 'sem', 'note': 'note (result)', 'by': 'by'}
     """
     taken = set(columns)
     return {name: f"{name} (result)" if name in taken else name for name in DETAILS}

@@ -16,11 +16,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelbandits import checks
+from kernelbandits.censored import SIGNS, Censored, side_of
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.codec import write_compact
 from kernelbandits.formatting import format_names
-from kernelbandits.tables.cells import canonical, is_number, truth
+from kernelbandits.tables.cells import canonical, is_number, parse_result, truth
 from kernelbandits.tables.export import (
+    BEYOND,
     COMBINED,
     FRONT,
     TIMES,
@@ -98,6 +100,8 @@ ROUNDED = 1e-8
 """By which share of themselves numbers may be rounded when a spreadsheet saves them."""
 SEM = ("sem (result)", "sem")
 """What the column of the standard errors of a single target is called."""
+SIDES = (f"{BEYOND} (result)", BEYOND)
+"""What the column is called that has < or > where a value of a single target is a limit."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -166,6 +170,8 @@ class Layout:
     """Target -> the column of its values, as far as they are there."""
     errors: dict[str, str]
     """Target -> the column of their standard errors."""
+    sides: dict[str, str]
+    """Target -> the column that says which values are limits."""
     trial: str | None
     row: str | None
     failed: str | None
@@ -183,7 +189,7 @@ class Layout:
 
     @property
     def used_columns(self) -> set[str]:
-        own = {*self.values.values(), *self.errors.values()}
+        own = {*self.values.values(), *self.errors.values(), *self.sides.values()}
         own |= {name for name in (self.trial, self.row, self.failed, self.key) if name}
         if self.state is not None:
             own |= {*TRIALS}
@@ -267,6 +273,7 @@ def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) 
     layout = Layout(
         values=values,
         errors={},
+        sides={},
         trial=words.get("trial"),
         row=words.get("row") if candidates.row_columns else None,
         failed=words.get("failed"),
@@ -288,7 +295,7 @@ def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) 
         who,
         given,
     )
-    return replace(layout, errors=find_errors(table, layout, targets))
+    return with_details(table, layout, targets)
 
 
 def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) -> Layout:
@@ -309,6 +316,7 @@ def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence
     layout = Layout(
         values=values,
         errors={},
+        sides={},
         trial="trial",
         row="row" if "row" in table.columns and candidates.row_columns else None,
         failed=None,
@@ -318,18 +326,27 @@ def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence
         labels={name: there[name] for name in candidates.labels if name in there},
         state="state",
     )
-    return replace(layout, errors=find_errors(table, layout, targets))
+    return with_details(table, layout, targets)
 
 
-def find_errors(table: Table, layout: Layout, targets: Sequence[str]) -> dict[str, str]:
-    """Return target -> the column of its standard errors: its name with the word sem behind.
+def with_details(table: Table, layout: Layout, targets: Sequence[str]) -> Layout:
+    """Return a layout with the columns of standard errors and of limits, if there are any."""
+    errors = find_beside(table, layout, targets, SEM)
+    return replace(layout, errors=errors, sides=find_beside(table, layout, targets, SIDES))
+
+
+def find_beside(
+    table: Table, layout: Layout, targets: Sequence[str], words: Sequence[str]
+) -> dict[str, str]:
+    """Return target -> the column called like it with a word behind, such as sem.
 
     That of a single target may be called sem alone.
     """
+    word = words[-1]
     free = {loose(name): name for name in table.columns if name not in layout.used_columns}
-    alone = map(loose, SEM) if len(targets) == 1 else ()
-    words = {name: (loose(f"{column} sem"), *alone) for name, column in layout.values.items()}
-    found = {name: [free[word] for word in known if word in free] for name, known in words.items()}
+    alone = map(loose, words) if len(targets) == 1 else ()
+    named = {name: (loose(f"{column} {word}"), *alone) for name, column in layout.values.items()}
+    found = {name: [free[one] for one in known if one in free] for name, known in named.items()}
     return {name: columns[0] for name, columns in found.items() if columns}
 
 
@@ -410,6 +427,10 @@ def read_result(table: Table, layout: Layout, candidates: PlaceOfResults, i: int
             f"{origin(table).source} needs no value {place}, where the measurement failed, got one"
         )
     values = {} if failed else {name: value_of(table, c, i) for name, c in filled.items()}
+    sides = {name: cell(table, c, i) for name, c in layout.sides.items() if name in values}
+    for name, side in sides.items():
+        if side:
+            values[name] = join_side(table, layout.sides[name], i, values[name])
     absent = [name for name in layout.values if name not in values and state == "missing"]
     return Result(
         trial=trial,
@@ -424,6 +445,17 @@ def read_result(table: Table, layout: Layout, candidates: PlaceOfResults, i: int
         exported=None if layout.state is None else read_exported(table, i),
         details=read_details(table, layout, i),
     )
+
+
+def join_side(table: Table, column: str, i: int, value: float) -> Censored:
+    """Return a value as the limit that another column of its line says it is."""
+    side = cell(table, column, i)
+    if side not in SIGNS:
+        raise ValueError(
+            f"{origin(table).source} needs < or > {cell_place(table, i, column)}, or nothing, got "
+            f"{side!r}"
+        )
+    return Censored(value, side)
 
 
 def read_errors(
@@ -509,6 +541,10 @@ def names_row(table: Table, layout: Layout, i: int) -> bool:
 
 
 def value_of(table: Table, name: str, i: int) -> float:
+    text = column_texts(table, name)[i]
+    limit = parse_result(text, origin(table).decimal)
+    if isinstance(limit, Censored):
+        return limit
     try:
         return read_number(table, i, name) + 0.0
     except ValueError as error:
@@ -677,7 +713,9 @@ def add_keys(file: str, results: list[Result], candidates: PlaceOfResults) -> li
     for one in results:
         row: Any = None if one.row is None else candidates.key(one.row)
         row = row if one.x is None else dict(one.x)
-        values = {name: canonical(value) for name, value in one.values.items()}
+        values = {
+            name: f"{side_of(value) or ''}{canonical(value)}" for name, value in one.values.items()
+        }
         said = write_compact([file, one.trial, row, values])
         keys.append(
             one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"

@@ -13,9 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from kernelbandits import checks
+from kernelbandits.censored import NOT_DETECTED
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import SECONDS, Argument
-from kernelbandits.tables.cells import is_number, parse_typed, rewrite_number
+from kernelbandits.tables.cells import is_number, parse_result, parse_typed, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
@@ -43,13 +44,13 @@ def read_duration(option: str, text: str | None) -> float | None:
 
 
 def read_value(owner: str, text: str) -> float:
-    """Read a measured value, with a decimal point or comma.
+    """Read a measured value, with a decimal point or comma; <0.5, >99 and n.d. are limits.
 
     Forms that only Python takes for numbers, such as 1_000, are refused.
     """
     wanted = f"a number of size at most {LARGEST_REWARD:g} as VALUE"
-    number = parse_typed(text)
-    if not abs(number) <= LARGEST_REWARD:
+    number = parse_result(text)
+    if number != NOT_DETECTED and not abs(number) <= LARGEST_REWARD:
         numbers, _ = rewrite_number(text)
         hint = f" (write {' or '.join(numbers)})" if numbers else ""
         raise ValueError(f"{owner} needs {wanted}, got {text!r}{hint}")

@@ -55,6 +55,10 @@ With several targets each value is named: --value stability=0.83 --value efficie
 are standard errors. A tell may bring some of them; the trial counts for the policy when all are
 there. --value efficiency=missing says that a value will not come.
 
+A result of which only a limit is known is "<0.5" or ">99", in quotes, because the shell takes < and
+> for files; "n.d." is below the lower limit of the target (--limits). The policy auto learns that
+the result is beyond the limit.
+
 --failed says that the measurement gave no value, a bad sign for the candidate. --missing ends the
 trial without a value and without a failure, for example because a sample was lost. --note and --by
 stand in the history.

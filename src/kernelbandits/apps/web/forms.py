@@ -23,7 +23,7 @@ from kernelbandits.apps.web.example import create_example, find_answer
 from kernelbandits.apps.web.inputs import (
     read_argument,
     read_arguments,
-    read_number,
+    read_result,
     read_setting,
     read_whole,
 )
@@ -247,7 +247,7 @@ def read_values(study: Study, form: SubmittedForm) -> float | dict[str, float]:
     names = [one.name for one in study.targets]
     fields = name_fields(study)
     found = {
-        name: read_number(f"the result ({name})", form.text(field))
+        name: read_result(f"the result ({name})", form.text(field))
         for name, field in zip(names, fields, strict=True)
         if form.text(field) or len(names) == 1
     }
@@ -315,7 +315,7 @@ def read_batch(
                 wrong[f"{field}-{trial}"] = "a measurement that failed has no result"
             elif text:
                 try:
-                    line[target.name] = read_number(f"the result ({target.name})", text)
+                    line[target.name] = read_result(f"the result ({target.name})", text)
                 except ValueError as error:
                     wrong[f"{field}-{trial}"] = str(error)
         if line:

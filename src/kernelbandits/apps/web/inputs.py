@@ -7,11 +7,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
+from kernelbandits.censored import Censored
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.operations import Operation
 from kernelbandits.study.settings import Setting
-from kernelbandits.tables.cells import parse_typed, suggest_number
+from kernelbandits.tables.cells import parse_result, parse_typed, suggest_number
 
 if TYPE_CHECKING:
     from kernelbandits.apps.web.visitors import SubmittedForm
@@ -32,6 +33,16 @@ def read_number(what: str, text: str) -> float:
         hint = f"; {meant}" if meant else ""
         raise ValueError(f"{what} needs a number, got {text!r}{hint}")
     return number
+
+
+def read_result(what: str, text: str) -> float:
+    """Read a result: a number, or <0.5, >99 or n.d., of which only a limit is known.
+
+    >>> read_result("the result", "<0,5"), read_result("the result", "0.83")
+    (<0.5, 0.83)
+    """
+    limit = parse_result(text)
+    return limit if isinstance(limit, Censored) else read_number(what, text)
 
 
 def read_optional_number(what: str, text: str) -> float | None:

@@ -49,7 +49,7 @@ class ResultLine(Message):
 
     trial: Annotated[int, Field(ge=1, le=2**53)] | None = None
     row: Annotated[int, Field(ge=0, le=2**31)] | Text | None = None
-    value: Number | None = None
+    value: Number | Text | None = None
     failed: bool | None = None
     key: Text | None = None
 

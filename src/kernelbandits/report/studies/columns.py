@@ -19,7 +19,7 @@ from kernelbandits.report.studies.curves import (
     INTERVAL,
     MANY,
     ORANGE,
-    draw_dots,
+    draw_values,
 )
 from kernelbandits.report.studies.sheets import Drawing, legend_above, shorten, write_plain_ticks
 from kernelbandits.report.studies.view import View
@@ -94,7 +94,8 @@ def draw_single_results(
     results = view.estimates.member[view.trials.row]
     told = view.trials.has_result & np.isin(results, places)
     if told.any():
-        draw_dots(axis, x[results[told]], view.trials.value[told], label, color=color)
+        sides = view.trials.beyond[told]
+        draw_values(axis, x[results[told]], view.trials.value[told], sides, label, color=color)
 
 
 def draw_band(axis: Axes, view: View, x: Array, order: Indices, colour: str, label: str) -> None:

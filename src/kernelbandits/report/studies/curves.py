@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.canvas import PALETTE, Margins
+from kernelbandits.censored import ABOVE, BELOW
 from kernelbandits.checks import Array, StudyConflict
 from kernelbandits.report.studies.sheets import (
     QUIET,
@@ -63,7 +64,8 @@ def draw_results(view: View, axis: Axes) -> None:
     told = view.trials.has_result
     if told.any():
         x = view.trials.number[told]
-        draw_dots(axis, x, view.trials.value[told], "result", color=BLUE)
+        sides = view.trials.beyond[told]
+        draw_values(axis, x, view.trials.value[told], sides, "result", color=BLUE)
         axis.step(
             x, best_average(view), where="post", color=ORANGE, lw=1.6, label="best average so far"
         )
@@ -162,6 +164,24 @@ def draw_dots(axis: Axes, x: Any, y: Any, label: str | None, color: str) -> None
     axis.scatter(
         x, y, s=size, color=color, label=label, rasterized=len(x) > MANY, zorder=3, linewidths=0
     )
+
+
+def draw_values(axis: Axes, x: Any, y: Any, sides: Any, label: str | None, color: str) -> None:
+    """Draw results as dots, and limits of results as heads of arrows to where the results are."""
+    plain = sides == ""
+    if plain.any():
+        draw_dots(axis, x[plain], y[plain], label, color)
+    named: str | None = "result is below or above (limit)"
+    for side, arrow in ARROWS.items():
+        limited = sides == side
+        if limited.any():
+            look: Any = {"ms": 7, "color": color, "zorder": 3, "ls": "none", "label": named}
+            axis.plot(x[limited], y[limited], marker=arrow, **look)
+            named = None
+
+
+ARROWS = {BELOW: "v", ABOVE: "^"}
+"""The mark of a limit: from it, the result lies where the arrow points."""
 
 
 def best_average(view: View) -> Array:

@@ -16,7 +16,7 @@ from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.study.dependence import MOST_LEVELS
 from kernelbandits.study.targets import Target
 from kernelbandits.tables.cells import is_number
-from kernelbandits.tables.export import name_in_export, name_targets
+from kernelbandits.tables.export import BEYOND, name_in_export, name_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,8 @@ class Trials:
     asked_at: Array
     told_at: Array
     worker: tuple[str, ...]
+    beyond: npt.NDArray[np.str_]
+    """"<" or ">" where the value is a limit of the result; "" otherwise."""
 
     def __len__(self) -> int:
         return len(self.number)
@@ -328,6 +330,7 @@ def read_trials(frame: pd.DataFrame, place: Place, events: Iterable[Event]) -> T
         asked_at=to_seconds(frame["asked_at"]),
         told_at=to_seconds(frame["told_at"]),
         worker=tuple("" if one is None or one != one else str(one) for one in frame["worker"]),
+        beyond=np.array([one or "" for one in frame.get(BEYOND, [""] * len(frame))], dtype=np.str_),
         **{name: to_floats(frame[name]) for name in ("value", "mean", "sd", "weight", "width")},
     )
 
