@@ -1188,3 +1188,23 @@ def wait_for(browser, address):
         assert time.monotonic() < end
         time.sleep(0.2)
     return shown
+
+
+def test_the_list_of_studies_says_what_each_is_for_and_how_far_it_is(page, films):
+    assert "maximize stability" in text_of(films.get("/"))
+    study = study_of(page)
+    study.tell_all([{"row": row, "value": 0.1 * row} for row in (2, 7, 5)])
+    study.ask(2)
+    text = " ".join(text_of(films.get("/")).split())
+    assert "best result A7: 0.7 results 3 pending 2" in text
+    assert re.search(r"last entry: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: trial 5 .* suggested", text)
+
+
+def test_captions_of_figures_are_folded(page, films):
+    study_of(page).tell_all([{"row": row, "value": 0.1 * row} for row in range(6)])
+    films.get("/studies/films/figures")
+    wait_until_ready(films, "drawings")
+    shown = films.get("/studies/films/figures")
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", shown, flags=re.DOTALL)
+    assert captions
+    assert all(one.startswith('<details class="more"><summary>') for one in captions)

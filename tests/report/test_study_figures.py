@@ -1116,3 +1116,18 @@ def test_an_svg_follows_the_colour_scheme_of_the_reader():
     assert '[style*="stroke: #000000"]{stroke:#e3e8ee!important}' in svg
     assert '[style*="stroke: #0072b2"]' in svg
     assert ElementTree.fromstring(svg).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("direction", "colours"), [("maximize", "viridis"), ("minimize", "viridis_r")]
+)
+def test_bright_is_good_on_a_map(made, direction, colours):
+    study = made(GRID, [(row, float(row)) for row in range(0, 12, 3)], direction=direction, seed=1)
+    [drawing] = [
+        one for one in select_drawings(read_view(study), "posterior") if "Map" in one.title
+    ]
+    with blank_figure(drawing.height) as figure:
+        drawing.place(figure)
+        meshes = [mesh for axis in figure.axes for mesh in axis.collections if axis.get_xlabel()]
+        assert meshes[0].get_cmap().name == colours
+    assert "Bright is good" in drawing.caption

@@ -6,7 +6,8 @@ import base64
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,9 +38,11 @@ from kernelbandits.apps.web.lab import (
     find_study,
     study_address,
 )
+from kernelbandits.apps.web.library import Entry
 from kernelbandits.apps.web.snapshots import ANSWERS, DRAWINGS, STATUS, Snapshot
 from kernelbandits.apps.web.uploads import refuse_full_disk
 from kernelbandits.apps.web.visitors import PageVisitor, SubmittedForm, page_visitor
+from kernelbandits.checks import StorageError, StudyConflict
 from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
@@ -61,6 +64,8 @@ STATIC_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; char
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 """A figure is an image without script; matplotlib writes its styles into the elements."""
 NOTICE_SECONDS = 60
+MOST_CARDS = 12
+"""Studies of the list that are opened to say more of them."""
 LONGEST_NOTICE = 1500
 """Letters that fit into a cookie."""
 
@@ -192,7 +197,16 @@ def home(request: Request, visitor: PageVisitor) -> Response:
     fixed = lab.library.shelf.fixed_name
     if fixed is not None and any(one.name == fixed for one in entries):
         return RedirectResponse(study_address(fixed), 303)
-    return show_page(request, visitor, "home.html", entries=entries)
+    return show_page(request, visitor, "home.html", entries=entries, cards=make_cards(lab, entries))
+
+
+def make_cards(lab: Lab, entries: Sequence[Entry]) -> dict[str, views.StudyCard]:
+    """Return more of the first studies that can be read: each has to be opened for it."""
+    cards = {}
+    for one in [entry for entry in entries if not entry.problem][:MOST_CARDS]:
+        with suppress(StorageError, StudyConflict):
+            cards[one.name] = views.make_card(lab.snapshot(one.name))
+    return cards
 
 
 @router.get("/new")

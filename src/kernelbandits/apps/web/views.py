@@ -14,13 +14,14 @@ from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import (
     format_cell,
     format_interval,
+    format_names,
     format_number,
     format_share,
     format_time,
 )
 from kernelbandits.study import Best, Study
 from kernelbandits.study.dataframes import with_labels
-from kernelbandits.study.words import describe_event, format_result, name_cells
+from kernelbandits.study.words import describe_event, format_result, name_cells, name_sample
 from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 PAGE = 100
 """Candidates on one page of the table."""
 SHOWS = ("all", "measured", "unmeasured", "pending")
+QUIET_EVENTS = ("fitted",)
+"""Kinds of events that nobody did."""
 MOST_DOTS = 100
 """Results in the small curve of the first page: the last ones."""
 EVENTS = 200
@@ -148,6 +151,41 @@ def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
     frame = snapshot.trials
     found = frame[frame["trial"] == number].to_dict("records")
     return trial_row(snapshot.study, found[0]) if found else None
+
+
+# ---------------------------------------------------------------------- list of studies
+
+
+@dataclass(frozen=True)
+class StudyCard:
+    """A study in the list of all: what it is for, and how far it is."""
+
+    aim: str
+    told: int
+    pending: int
+    best: str
+    """The sample with the best single result, and the result; no model is asked."""
+    last: str
+    """When something was last written, and what."""
+
+
+def make_card(snapshot: Snapshot) -> StudyCard:
+    """Return what the list of studies shows of one of them."""
+    study, counts = snapshot.study, snapshot.counts
+    told = snapshot.trials[snapshot.trials["state"] == "told"].dropna(subset="value")
+    best = ""
+    if len(told):
+        values = told["value"]
+        place = values.idxmin() if study.direction == "minimize" else values.idxmax()
+        record = told.loc[place].to_dict()
+        one, number = trial_row(study, record), int(record["row"]) if "row" in record else None
+        label = study.candidates.label_of(number)
+        x = {name: one.cells[name] for name in one.cells if name not in label}
+        best = f"{name_sample(number, label, x)}: {one.value}"
+    event = next((one for one in reversed(snapshot.events) if one.kind not in QUIET_EVENTS), None)
+    last = "" if event is None else f"{format_time(event.at, utc=True)}: {describe_event(event)}"
+    targets = format_names(one.name for one in study.targets)
+    return StudyCard(f"{study.direction} {targets}", counts.told, counts.pending, best, last)
 
 
 # ---------------------------------------------------------------------- headline

@@ -19,7 +19,9 @@ from kernelbandits.report.studies.columns import (
     widen_range,
 )
 from kernelbandits.report.studies.sheets import (
+    SURE,
     Drawing,
+    colours_of_estimates,
     legend_above,
     shorten,
     write_plain_ticks,
@@ -58,7 +60,8 @@ def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Dra
     )
     caption = (
         f"Estimate of {view.target} (left) and its standard deviation (right) over {which}, "
-        f"{found.across} and {found.up}{fixed}{others}.{shared} Black rings are measured "
+        f"{found.across} and {found.up}{fixed}{others}.{shared} Bright is good in the "
+        f"map of the estimate. Black rings are measured "
         f"{view.noun}s.{elsewhere}"
     )
     left = 1.6 if view.candidates.column_types[found.up] == "category" else MAPS.left
@@ -71,8 +74,13 @@ def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Dra
 def draw_maps(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
     axes = list(grid.flat)
     for axis, values, title, colours in (
-        (axes[0], found.mean, f"{shorten(view.target, 18)}, estimate", "viridis"),
-        (axes[1], found.sd, "its standard deviation", "cividis"),
+        (
+            axes[0],
+            found.mean,
+            f"{shorten(view.target, 18)}, estimate",
+            colours_of_estimates(view.sign),
+        ),
+        (axes[1], found.sd, "its standard deviation", SURE),
     ):
         label_x_axis(axis, view, found.across)
         label_y_axis(axis, view, found.up)

@@ -51,6 +51,8 @@ and they stay sharp."""
 MOST_ALIKE = 1e5
 """Numbers that have more than about five digits in common are too long for an axis."""
 QUIET = "#52606D"
+GOOD, SURE = "viridis", "cividis"
+"""The colours of estimates, of which the bright ones are good, and of standard deviations."""
 PLAIN: Any = {"text.parse_math": False, "text.usetex": False}
 """A dollar in the name of a column is text, not mathematics."""
 
@@ -227,6 +229,15 @@ def shorten(text: str, letters: int = LONGEST) -> str:
     """Cut a name to this number of letters."""
     name = make_printable(text)
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def colours_of_estimates(sign: float) -> str:
+    """Return the colours of a map of estimates: bright is good, also where less is better.
+
+    >>> colours_of_estimates(-1.0)
+    'viridis_r'
+    """
+    return GOOD if sign > 0 else f"{GOOD}_r"
 
 
 def empty_drawing(title: str, sentence: str) -> Drawing:

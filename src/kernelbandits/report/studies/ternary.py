@@ -14,7 +14,9 @@ from kernelbandits.checks import Array
 from kernelbandits.report.studies.columns import mark_measured
 from kernelbandits.report.studies.sheets import (
     QUIET,
+    SURE,
     Drawing,
+    colours_of_estimates,
     legend_above,
     shorten,
     write_plain_ticks,
@@ -64,8 +66,8 @@ def ternary_map(view: View, found: EstimateMap) -> Drawing:
         f"{names}, which sum to {found.total:g}{describe_sums(found.sums)}"
         f"{fixed if found.fixed else ''}. At a corner there is only the component named there; "
         f"shares of {found.across} are written below, those of {found.up} at the right and those "
-        f"of {found.shared[0]} at the left. What is outside the ranges is left blank. Black rings "
-        f"are measured {view.noun}s."
+        f"of {found.shared[0]} at the left. What is outside the ranges is left blank. "
+        f"Bright estimates are good. Black rings are measured {view.noun}s."
     )
     draw = partial(draw_ternary, view, found)
     return Drawing("Map of the estimate", caption, 4.6, draw, columns=2, margins=PANELS)
@@ -75,8 +77,13 @@ def draw_ternary(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
     axes = list(grid.flat)
     corners = Corners.of(found)
     for axis, values, title, colours in (
-        (axes[0], found.mean, f"{shorten(view.target, 18)}, estimate", "viridis"),
-        (axes[1], found.sd, "its standard deviation", "cividis"),
+        (
+            axes[0],
+            found.mean,
+            f"{shorten(view.target, 18)}, estimate",
+            colours_of_estimates(view.sign),
+        ),
+        (axes[1], found.sd, "its standard deviation", SURE),
     ):
         shown = draw_shares(axis, found, corners, values, colours)
         bar = part.colorbar(shown, ax=axis, fraction=0.045, pad=0.02, shrink=0.8)
