@@ -1208,3 +1208,37 @@ def test_captions_of_figures_are_folded(page, films):
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", shown, flags=re.DOTALL)
     assert captions
     assert all(one.startswith('<details class="more"><summary>') for one in captions)
+
+
+def test_targets_are_changed_under_settings_and_their_trade_off_is_drawn(page):
+    frame = pd.DataFrame({"Cs": [i / 10 for i in range(10)], "film": [f"A{i}" for i in range(10)]})
+    wanted = {"gain": "maximize", "cost": "minimize,weight=2", "pH": "aim=7,range=4..10"}
+    page.lab.library.create("films", frame, targets=wanted, columns=["Cs"])
+    study, films, at = study_of(page), page.browser(), "/studies/films/settings"
+    study.tell_all([{"row": i, "gain": i, "cost": i * i, "pH": 5 + i / 2} for i in range(6)])
+    shown = films.get(at)
+    assert shown.count('name="more-target"') == 3
+    assert "kind=targets&amp;place=1" in shown
+    fields = find_form(shown, at)
+    lines = {
+        "more-target": ["gain", "cost", "pH"],
+        "more-direction": ["maximize", "minimize", "aim"],
+        "more-aim": ["", "", "6,5"],
+        "more-low": ["0", "", "4"],
+        "more-high": ["5", "", "10"],
+        "more-weight": ["3", "2", "1"],
+        "more-limit": ["1", "", ""],
+    }
+    answer = films.client.post(at, data=fields | lines)
+    assert answer.headers["location"] == at
+    gain, cost, acid = study.targets
+    assert (gain.low, gain.high, gain.weight, gain.limit) == (0.0, 5.0, 3.0, 1.0)
+    assert (cost.weight, cost.low) == (2.0, None)
+    assert acid.aim == 6.5
+    assert [one.body.get("settings") for one in study.history()][-1]
+    assert "Pareto front" in films.get("/studies/films/figure.svg?kind=targets&place=1")
+    fields = find_form(films.get(at), at)
+    refused = films.client.post(at, data=fields | lines | {"more-high": ["", "", "10"]})
+    assert refused.status_code == 422
+    assert "needs both ends of its range, or none" in text_of(refused.text)
+    assert study.targets == (gain, cost, acid)

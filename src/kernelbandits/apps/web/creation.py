@@ -95,6 +95,13 @@ class TargetLine:
     weight: str = ""
     limit: str = ""
 
+    @classmethod
+    def of(cls, target: Target) -> TargetLine:
+        """Return the line of a target that a study has."""
+        parts = {part: getattr(target, part) for part in WORDS}
+        texts = {part: "" if value is None else f"{value:.15g}" for part, value in parts.items()}
+        return cls(target.name, target.direction, **texts)
+
     @property
     def has_details(self) -> bool:
         """Whether more is said than its direction."""
@@ -128,6 +135,12 @@ WORDS = {
 """What the form calls the parts of a target."""
 
 
+def read_lines(form: SubmittedForm) -> list[TargetLine]:
+    """Return the lines of a form about several things that are measured."""
+    columns = [form.texts(f"more-{part}") for part in asdict(TargetLine())]
+    return [TargetLine(*cells) for cells in zip_longest(*columns, fillvalue="")]
+
+
 @dataclass(frozen=True)
 class Aims:
     """The answers that both forms ask for beside the candidates, as the texts that were typed."""
@@ -144,8 +157,7 @@ class Aims:
         texts = {one.name: form.text(one.name) for one in OFFERED}
         parts = asdict(TargetLine())
         first = TargetLine(**{part: form.text(part, usual) for part, usual in parts.items()})
-        columns = [form.texts(f"more-{part}") for part in parts]
-        lines = [TargetLine(*cells) for cells in zip_longest(*columns, fillvalue="")]
+        lines = read_lines(form)
         # A line with details and without a name is refused when the study is created.
         more = tuple(one for one in lines if one.target or one.has_details)
         return cls(form.text("name"), first, more, texts)

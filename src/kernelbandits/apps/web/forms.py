@@ -17,7 +17,13 @@ from fastapi.responses import Response
 from kernelbandits import checks
 from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import ROLES, Visitor
-from kernelbandits.apps.web.creation import Aims, Ranges, create_from_table, preview_table
+from kernelbandits.apps.web.creation import (
+    Aims,
+    Ranges,
+    create_from_table,
+    preview_table,
+    read_lines,
+)
 from kernelbandits.apps.web.errors import describe_error
 from kernelbandits.apps.web.example import create_example, find_answer
 from kernelbandits.apps.web.inputs import (
@@ -506,15 +512,22 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
     study = find_study(request, name)
     try:
         changed = read_changes(study.settings, form)
+        known = study.targets if study.combined else ()
+        wanted = [line.read() for line in read_lines(form)] if known else []
+        if fresh := [one for one in wanted if one not in known]:
+            changed["targets"] = fresh
         event = study.change(key=key_of(form), **changed) if changed else None
     except (ValueError, StudyConflict) as error:
         code = describe_error(error)[0]
-        return show_settings(request, visitor, name, code, str(error), form.all_texts())
+        said = form.all_texts()
+        return show_settings(request, visitor, name, code, str(error), said, read_lines(form))
     if event is None:
         return go_to(request, study_address(name, "/settings"), "Nothing was changed.")
     sentence = describe_event(event)
     sentence = f"{sentence[0].upper()}{sentence[1:]}. Undo takes it back."
-    return go_to(request, study_address(name), sentence)
+    # With several targets the page of the settings shows what has become of the front.
+    after = "/settings" if "targets" in changed else ""
+    return go_to(request, study_address(name, after), sentence)
 
 
 def read_changes(known: Mapping[str, Any], form: SubmittedForm) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from kernelbandits.apps.web.creation import (
     SCALES,
     SUMS,
     Ranges,
+    TargetLine,
     preview_table,
 )
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
@@ -557,6 +558,7 @@ def show_settings(
     code: int = 200,
     problem: str = "",
     typed: Mapping[str, str] | None = None,
+    lines: Sequence[TargetLine] = (),
 ) -> Response:
     """Show the settings; after a refused change with the problem and what was typed."""
     snapshot = take_snapshot(request, name)
@@ -564,6 +566,8 @@ def show_settings(
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     stored = {one: "" if value is None else value for one, value in known.items()}
     texts = {**stored, **(typed or {})}
+    combined = snapshot.study.combined
+    measured = [TargetLine.of(one) for one in snapshot.study.targets] if combined else []
     return show_page(
         request,
         visitor,
@@ -571,6 +575,9 @@ def show_settings(
         code,
         **values | {"page": study_address(name, "/settings")},
         fields=[(one, texts[one.name]) for one in offer_settings(known)],
+        lines=(lines or measured) if combined else [],
+        # The figure is computed when it is loaded; before the first result there is none.
+        has_front=len(measured) > 1 and snapshot.counts.told > 0,
         status=None if shown is None else shown.status,
         problem=problem,
     )

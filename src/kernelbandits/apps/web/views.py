@@ -175,9 +175,9 @@ def make_card(snapshot: Snapshot) -> StudyCard:
     told = snapshot.trials[snapshot.trials["state"] == "told"].dropna(subset="value")
     best = ""
     if len(told):
-        values = told["value"]
-        place = values.idxmin() if study.direction == "minimize" else values.idxmax()
-        record = told.loc[place].to_dict()
+        values = told["value"].to_numpy()
+        place = values.argmin() if study.direction == "minimize" else values.argmax()
+        record = told.to_dict("records")[int(place)]
         one, number = trial_row(study, record), int(record["row"]) if "row" in record else None
         label = study.candidates.label_of(number)
         x = {name: one.cells[name] for name in one.cells if name not in label}
