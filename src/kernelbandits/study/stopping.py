@@ -44,7 +44,7 @@ def choose_light(answers: Answers, found: Stop) -> tuple[str, str]:
     if arm is None:
         return GO_ON, "there is no result yet"
     candidates, row = answers.candidates, answers.row(arm)
-    name = name_sample(candidates.number(row), candidates.label(row), candidates.x(row))
+    name = name_sample(candidates.number(row), candidates.names(row), candidates.x(row))
     if found.may_stop:
         return STOP, f"stop with {name}"
     if early := answers.describe_early():

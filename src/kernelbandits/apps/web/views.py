@@ -179,11 +179,15 @@ def make_card(snapshot: Snapshot) -> StudyCard:
         place = values.argmin() if study.direction == "minimize" else values.argmax()
         record = told.to_dict("records")[int(place)]
         one, number = trial_row(study, record), int(record["row"]) if "row" in record else None
-        label = study.candidates.label_of(number)
-        x = {name: one.cells[name] for name in one.cells if name not in label}
-        best = f"{name_sample(number, label, x)}: {one.value}"
+        names = study.candidates.names_of(number)
+        x = {name: one.cells[name] for name in one.cells if name not in names}
+        best = f"{name_sample(number, names, x)}: {one.value}"
     event = next((one for one in reversed(snapshot.events) if one.kind not in QUIET_EVENTS), None)
-    last = "" if event is None else f"{format_time(event.at, utc=True)}: {describe_event(event)}"
+    last = (
+        ""
+        if event is None
+        else f"{format_time(event.at, utc=True)}: {describe_event(event, study.candidates.name)}"
+    )
     targets = format_names(one.name for one in study.targets)
     return StudyCard(f"{study.direction} {targets}", counts.told, counts.pending, best, last)
 
