@@ -63,13 +63,15 @@ def available() -> bool:
 
 @dataclass(frozen=True)
 class Margins:
-    """Inches around a panel, for labels and title; `head` is above the whole figure."""
+    """Inches around a panel, for labels and title; the last three are beside the whole figure."""
 
     left: float = 0.65
     below: float = 0.5
     above: float = 0.4
     right: float = 0.15
     head: float = 0.0
+    foot: float = 0.0
+    side: float = 0.0
 
     def scale(self, factor: float) -> Margins:
         return Margins(*(factor * inches for inches in vars(self).values()))
@@ -80,11 +82,11 @@ class Margins:
         across, between = self.left + self.right, self.above + self.below
         return {
             "left": self.left / width,
-            "right": 1 - self.right / width,
-            "bottom": self.below / height,
+            "right": 1 - (self.right + self.side) / width,
+            "bottom": (self.below + self.foot) / height,
             "top": 1 - (self.above + self.head) / height,
-            "wspace": across / (width / columns - across),
-            "hspace": between / ((height - self.head) / rows - between),
+            "wspace": across / ((width - self.side) / columns - across),
+            "hspace": between / ((height - self.head - self.foot) / rows - between),
         }
 
 
@@ -227,7 +229,7 @@ def names_across(labels: Sequence[str], width: float, letters: float) -> int:
 
 @dataclass(frozen=True)
 class LegendAbove:
-    """A legend above all panels of a figure, as many names in a line as its width takes."""
+    """A legend above or below all panels, as many names in a line as the figure's width takes."""
 
     labels: Sequence[str]
     title: str
@@ -235,6 +237,7 @@ class LegendAbove:
     """Inches."""
     letters: float
     """Points."""
+    below: bool = False
 
     @property
     def across(self) -> int:
@@ -260,7 +263,41 @@ class LegendAbove:
             [shorten_label(label) for label in labels],
             title=self.heading,
             ncols=self.across,
-            loc="upper center",
+            loc="lower center" if self.below else "upper center",
+            frameon=False,
+            fontsize=self.letters,
+            title_fontsize=self.letters,
+        )
+
+
+@dataclass(frozen=True)
+class LegendBeside:
+    """A legend at the right of all panels, one name in a line."""
+
+    labels: Sequence[str]
+    title: str
+    letters: float
+    """Points."""
+
+    @property
+    def width(self) -> float:
+        """The inches of the longest line."""
+        names = [len(shorten_label(label)) * LETTER + HANDLE for label in self.labels]
+        lines = [len(line) * LETTER for line in self.title.splitlines()]
+        return max([*names, *lines]) * self.letters / 72 + 0.1
+
+    @property
+    def lines(self) -> int:
+        return len(self.title.splitlines()) + len(self.labels)
+
+    def draw(self, figure: Figure, source: Axes) -> None:
+        """Draw the names and strokes of a panel."""
+        handles, labels = source.get_legend_handles_labels()
+        figure.legend(
+            handles,
+            [shorten_label(label) for label in labels],
+            title=self.title,
+            loc="center right",
             frameon=False,
             fontsize=self.letters,
             title_fontsize=self.letters,

@@ -215,7 +215,7 @@ def test_four_panels_fill_the_figure_and_their_legend_stands_above(tmp_path, kin
         assert box.y1 <= whole.y1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelbandits.experiment.curves.save", measure)
+        patch.setattr("kernelbandits.experiment.results.save", measure)
         four.plot(tmp_path / "four.svg", kind=kind, size=size)
     assert len(drawn) == 4
 
@@ -246,7 +246,7 @@ def test_the_seeds_above_zero_of_many_policies_fit_beside_their_panels(tmp_path,
         return ""
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelbandits.experiment.curves.save", measure)
+        patch.setattr("kernelbandits.experiment.results.save", measure)
         many.plot(tmp_path / "simple.svg", kind="simple", size=size)
     assert list(drawn.values()) == [policies] * 3
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ from kernelbandits.experiment.premises import (
     check_noise,
     check_norm,
     check_rule,
+    group_by_kernel,
 )
 from kernelbandits.exploration import Exploration, Law, Step
 from kernelbandits.formatting import format_rounded
@@ -207,12 +208,18 @@ def on_problem(results: Results, problem: str) -> list[Guarantee]:
     played = [(cell, results.found[cell.key]) for cell in mine]
     horizons = log_spaced_rounds(first.horizon, HORIZONS)
     ridges = [ridge_of(result) for _, result in played]
-    ceiling = ceiling_of(first.kernel, horizons, [ridge for ridge in ridges if ridge])
+    ceilings = {
+        cell.contender.label: ceiling
+        for cells in group_by_kernel(results, problem)
+        for ceiling in [ceiling_of(cells[0].kernel, horizons, [ridge for ridge in ridges if ridge])]
+        for cell in cells
+    }
     scales = told_scales(results, problem)
     found = []
     for cell, result in played:
         told = scales[cell.contender.label]
         certificates = certify_runs(cell, result, instances, horizons, told)
+        ceiling = ceilings[cell.contender.label]
         found.append(guarantee(cell, result, instances, ceiling, certificates, horizons))
     return found
 
@@ -483,15 +490,26 @@ def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
     mine = [cell for cell in results.cells if cell.problem.name == problem]
     scales = told_scales(results, problem)
     true_scale = mine[0].problem.noise.sub_gaussian
-    norm_sentences = cache(lambda bound: list(check_norm(mine[0], bound)))
+    # One function for each kernel, since the norm takes long and depends on nothing else.
+    norm_sentences = {
+        cell.contender.label: check
+        for cells in group_by_kernel(results, problem)
+        for check in [cache(partial(list_norm_sentences, cells[0]))]
+        for cell in cells
+    }
     found = {}
     for cell in mine:
         given = results.found[cell.key].settings
         stated = given.get("noise_scale"), given.get("norm_bound")
         scale, bound = scales[cell.contender.label] or stated
         noise = [] if scale is None else check_noise(problem, true_scale, scale, 0.0)
-        found[cell.contender.label] = [*noise, *([] if bound is None else norm_sentences(bound))]
+        norm = [] if bound is None else norm_sentences[cell.contender.label](bound)
+        found[cell.contender.label] = [*noise, *norm]
     return found
+
+
+def list_norm_sentences(cell: Cell, bound: float) -> list[str]:
+    return list(check_norm(cell, bound))
 
 
 def guarantee_frame(

@@ -3,9 +3,11 @@
 from kernelbandits.catalogue.codec import CODEC, fingerprint, identify
 from kernelbandits.catalogue.entry import PolicyEntry
 from kernelbandits.catalogue.policies import (
+    ALL,
     FAMILIES,
     NOT_IMPLEMENTED,
     POLICIES,
+    WITHOUT_A_LAW,
     policy,
     policy_entry,
     read_policy,
@@ -18,12 +20,14 @@ from kernelbandits.catalogue.spelling import (
     read_law,
     read_motion,
     read_noise,
+    read_sweep,
     settings_of,
 )
 from kernelbandits.catalogue.user_policy import UserPolicy
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 
 __all__ = [
+    "ALL",
     "CODEC",
     "FAMILIES",
     "KERNELS",
@@ -33,6 +37,7 @@ __all__ = [
     "NOT_IMPLEMENTED",
     "POLICIES",
     "PROBLEMS",
+    "WITHOUT_A_LAW",
     "PolicyEntry",
     "ProblemEntry",
     "UserPolicy",
@@ -48,6 +53,7 @@ __all__ = [
     "read_noise",
     "read_policy",
     "read_problem",
+    "read_sweep",
     "settings_of",
     "shared_settings",
 ]

@@ -40,6 +40,11 @@ POLICIES: Mapping[str, PolicyEntry] = {
     entry.name: entry for family in FAMILIES.values() for entry in family
 }
 
+ALL = "all"
+"""In the place of a policy: every policy of the catalogue that needs no law."""
+WITHOUT_A_LAW = tuple(name for name in POLICIES if name != "generic-gp")
+"""What "all" stands for."""
+
 NOT_IMPLEMENTED: Mapping[str, str] = {
     "LP-GP-UCB": "Lee, Shekhar & Javidi, "
     "multi-scale zero-order optimization of smooth functions in an RKHS, 2022",

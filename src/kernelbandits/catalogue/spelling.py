@@ -12,7 +12,7 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from itertools import accumulate
 from typing import Any
@@ -165,6 +165,25 @@ def keywords(
             raise ValueError(f"settings need each name once, got {setting} twice")
         named[setting] = own.get(setting, read_value)(text)
     return named
+
+
+def read_sweep(texts: Iterable[str]) -> dict[str, list[Any]]:
+    """Read settings with several values each, such as lengthscale=0.05,0.1,0.2.
+
+    Examples
+    --------
+    >>> from kernelbandits.catalogue import read_sweep
+    >>> read_sweep(["lengthscale=0.05,0.1", "kernel=rbf(0.2),matern(0.3)"])["kernel"]
+    [RBF(lengthscale=0.2), Matern(lengthscale=0.3, nu=2.5)]
+    """
+    given = list(texts)
+    names = [text.partition("=")[0].strip().replace("-", "_") for text in given]
+    return keywords(given, readers=dict.fromkeys(names, read_values))
+
+
+def read_values(text: str) -> list[Any]:
+    """Read values between commas."""
+    return [read_value(item) for item in split_outside_brackets(text, ",")]
 
 
 def strip_quotes(text: str) -> str:

@@ -19,6 +19,7 @@ from kernelbandits.catalogue import (
     PolicyEntry,
     fingerprint,
     identify,
+    kernel_of,
     settings_of,
     shared_settings,
 )
@@ -30,6 +31,7 @@ from kernelbandits.catalogue.user_policy import (
 )
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import ENGINES, play, resolve_engine
+from kernelbandits.kernels import as_kernel
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance, Problem
 from kernelbandits.runtime import one_blas_thread
@@ -41,6 +43,8 @@ ARRAYS = ("regret", "simple", "arms", "seconds", "log_det")
 """The arrays of a result, in the order in which they enter its checksum."""
 CURVES = ("regret", "simple", "arms")
 """Those with a column for each round; the others have one number for each seed."""
+KERNEL_SETTINGS = ("kernel", "lengthscale")
+"""Settings of a contender that replace the kernel of the experiment, or its lengthscale."""
 OWN_KERNEL = "its own, fitted to the rewards"
 """What a result says of the kernel of a policy that does not get that of the experiment."""
 
@@ -58,6 +62,20 @@ class Contender:
     ...     pass
     >>> kb.Contender("cautious", Cautious, {"ridge": 2.0}).entry.title
     'Cautious'
+
+    With a kernel of its own, and with that of the experiment at another lengthscale:
+
+    >>> results = kb.run_experiment(
+    ...     "branin",
+    ...     [
+    ...         kb.Contender("rough", "simple-ucb", {"kernel": kb.Matern(0.3, nu=1.5)}),
+    ...         kb.Contender("short", "simple-ucb", {"lengthscale": 0.1, "noise_scale": 0.01}),
+    ...     ],
+    ...     horizon=5,
+    ...     seeds=2,
+    ... )
+    >>> results["branin", "short"].settings["kernel"]
+    {'type': 'RBF', 'lengthscale': 0.1}
     """
 
     label: str
@@ -68,7 +86,14 @@ class Contender:
     A factory takes (domain, kernel, **settings) and returns a policy.
     """
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of its own, which go before those that an experiment gives to all policies."""
+    """Settings of its own, which go before those that an experiment gives to all policies.
+
+    `kernel` and `lengthscale` are among them for every policy that takes a kernel.
+    """
+    swept: Mapping[str, Any] = field(default_factory=dict)
+    """Those of its settings that a sweep has given it."""
+    entrant: str = ""
+    """What it was called before the sweep; its label if there was none."""
 
     def __post_init__(self) -> None:
         checks.needs(isinstance(self.label, str), "Contender", "a label", self.label)
@@ -86,10 +111,36 @@ class Contender:
         """Whether it is a policy of the user, not one of the catalogue."""
         return isinstance(self.entry, UserPolicy)
 
+    @property
+    def own_kernel(self) -> dict[str, Any]:
+        """Those of its settings that say which kernel it plays with, where the policy takes one."""
+        return {name: self.settings[name] for name in self.settings if self.is_of_kernel(name)}
+
+    def is_of_kernel(self, setting: str) -> bool:
+        """Tell whether a setting is one of the kernel, and not one that the policy itself has."""
+        of_kernel = setting in KERNEL_SETTINGS and self.entry.takes_kernel
+        return of_kernel and setting not in self.entry.parameters
+
+    def kernel_among(self, kernel: Any) -> Any:
+        """Return the kernel that it plays with where the others play with this one."""
+        own = self.own_kernel
+        chosen = kernel_of(own.get("kernel", kernel))
+        length = own.get("lengthscale")
+        return chosen if length is None else as_kernel(chosen).with_lengthscale(length)
+
+    @property
+    def rule_settings(self) -> dict[str, Any]:
+        """The settings of the policy itself."""
+        return {name: value for name, value in self.settings.items() if not self.is_of_kernel(name)}
+
+    def check(self) -> None:
+        """Refuse settings that the policy does not have, and miss none that it needs."""
+        check_settings(self.entry.name, self.entry.parameters, self.rule_settings)
+
     def build(self, instance: Instance, kernel: Any) -> Policy:
         """Build the policy on the arms of an instance."""
-        check_settings(self.entry.name, self.entry.parameters, self.settings)
-        rule = self.entry.build(instance.domain, kernel, self.settings)
+        self.check()
+        rule = self.entry.build(instance.domain, kernel, self.rule_settings)
         if not isinstance(rule, Policy):
             raise ValueError(f"{self.entry.name} needs to return a kb.Policy, got {rule!r}")
         return rule
@@ -128,8 +179,9 @@ def contender(
     # A class or factory of the user may take text: only names of the catalogue have laws as text.
     own_settings = settings_of(given) if isinstance(policy, str) else dict(given)
     settings = shared_settings(entry, shared) | own_settings
-    check_settings(entry.name, entry.parameters, settings)
-    return Contender(title, policy, settings)
+    entered = Contender(title, policy, settings)
+    entered.check()
+    return entered
 
 
 @dataclass(frozen=True)
@@ -186,7 +238,7 @@ class Cell:
         entrant = self.contender
         rule = {
             "policy": entrant.policy if entrant.is_own else entrant.entry.name,
-            "settings": entrant.settings,
+            "settings": entrant.rule_settings,
         }
         decided = parts | rule | {"engine": resolve_engine(self.engine), "code": code_fingerprint()}
         plain: dict[str, Any] = identify(decided)
@@ -353,8 +405,15 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "log_det": rule.played_log_det,
         "settings": {
             "policy": cell.contender.entry.name,
-            **({} if cell.contender.entry.takes_kernel else {"kernel": OWN_KERNEL}),
+            **kernel_settings(cell),
             **identify(rule.settings),
             "engine": played.engine,
         },
     }
+
+
+def kernel_settings(cell: Cell) -> dict[str, Any]:
+    """Return what a result says of the kernel, where it is not that of the experiment."""
+    if not cell.contender.entry.takes_kernel:
+        return {"kernel": OWN_KERNEL}
+    return {"kernel": identify(cell.kernel)} if cell.contender.own_kernel else {}

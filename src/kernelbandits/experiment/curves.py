@@ -8,170 +8,121 @@ each panel shows how many seeds end above 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.canvas import (
-    LegendAbove,
-    Margins,
-    draw_legend,
-    draw_panels,
-    grid_of,
-    legend_goes_above,
-    line_height,
-    marker_of,
-    plain_ticks,
-    save,
-    style_of,
-)
+from kernelbandits.canvas import marker_of, plain_ticks, style_of
 from kernelbandits.checks import Array, Indices
+from kernelbandits.experiment.layout import FigureShape, draw_figure
 from kernelbandits.experiment.summary import half_width
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from kernelbandits.experiment.results import Results
 
+AS_IT_COMES = FigureShape()
+BOUND = "proved bound"
 KINDS = {"regret": "cumulative regret", "simple": "simple regret"}
 POINTS = 120
 """How many rounds of a curve are drawn."""
 GREY, STRIP = "#C4C4C4", "#F0F0F0"
-PANEL_SIZE = 4.2, 3.3
-"""Inches of a panel if no size is asked for; many policies make it higher (`panel_height`)."""
-MARGINS = Margins(left=0.85, below=0.6, above=0.45)
-LETTERS = 10.0
-"""Points of the letters, before they shrink with the panels."""
-COLUMN_LETTERS, COLUMN_WIDTH = 8.5, 0.75
-"""Points of the letters in the column beside a panel, and its inches with these letters."""
-LEAST_LETTERS = 4.0
-"""Points to which the letters of the column shrink where a panel is small."""
-LEAST_WIDTH = 0.35
-"""Inches that the column has to leave for the curves."""
-LEAST_SCALE = 0.7
-"""Letters and lines shrink with the panels, down to this share."""
-LEAST_PANEL = 1.2
-"""Inches below which a panel has no space for its labels."""
 STRIP_SHARE = 0.22
 """Height of the strip for zeros, as a share of the logarithmic axis above it."""
 
 
+class Bounded(Protocol):
+    """What a figure reads of a guarantee (`kernelbandits.analysis.guarantees`)."""
+
+    @property
+    def policy(self) -> str: ...
+    @property
+    def horizons(self) -> Indices: ...
+    @property
+    def proved(self) -> Any:
+        """Bounds with a `value` at each horizon, or the sentence why there are none."""
+        ...
+
+
+Bounds = Mapping[str, Sequence[Bounded]]
+"""problem -> the guarantees of its policies"""
+
+
+@contextmanager
 def regret_figure(
     results: Results,
     labels: Sequence[str],
-    path: Path,
     kind: str = "regret",
     others: Sequence[str] = (),
-    size: tuple[float, float] | None = None,
-    formats: Sequence[str] = ("png", "svg"),
-) -> str:
-    """Draw the curves of `labels` in colour, those of `others` in grey; return the text of the SVG.
-
-    `size` is the width and height in inches; smaller figures get smaller letters.
-    """
+    shape: FigureShape = AS_IT_COMES,
+    bounds: Bounds | None = None,
+) -> Iterator[Figure]:
+    """Yield a figure with the curves of `labels` in colour, and those of `others` in grey."""
     checks.one_of("a figure", "kind", kind, KINDS)
     problems = results.problems
-    above = legend_goes_above(len(problems))
-    rows, columns = grid_of(len(problems) + (not above))
+    drawn = bounds_of(bounds, labels, kind) if bounds is not None else {}
     title = legend_title(kind, len(results.cells[0].seeds))
-    named = [*labels, name_others(len(others))] if others else labels
-    lines = 0 if above else len(title.splitlines()) + len(named)
+    named = [*labels, *([name_others(len(others))] if others else []), *([BOUND] if drawn else [])]
 
-    def legend_above(width: float, scale: float) -> LegendAbove | None:
-        return LegendAbove(named, title, width, LETTERS * scale) if above else None
+    def draw(axis: Axes, place: int, scale: float, letters: float) -> None:
+        name = problems[place].name
+        curves = {label: getattr(results[name, label], kind) for label in labels}
+        grey = [getattr(results[name, label], kind) for label in others]
+        (draw_regret if kind == "regret" else draw_simple)(axis, curves, grey, scale)
+        if drawn:
+            draw_bounds(axis, labels, drawn.get(name, {}), scale)
+        axis.set_xlabel("round t")
+        axis.set_ylabel(KINDS[kind])
+        if kind == "simple":
+            draw_seeds_above_zero(axis, curves, letters)
 
-    natural_width, panel = PANEL_SIZE[0] * columns, panel_height(len(labels), lines)
-    natural = natural_width, panel * rows + head_of(legend_above(natural_width, 1.0))
-    least = least_panel(kind, len(labels))
-    least_head = head_of(legend_above(least[0] * columns, LEAST_SCALE))
-    width, height = natural if size is None else check_size(size, rows, columns, least, least_head)
-    scale = min(1.0, max(LEAST_SCALE, min(width / natural[0], height / natural[1])))
-    legend = legend_above(width, scale)
-    margins, letters = replace(MARGINS.scale(scale), head=head_of(legend)), 0.0
-    panel = (height - margins.head) / rows
-    if kind == "simple":
-        letters = column_letters(margins, (width / columns, panel), len(labels), scale)
-        margins = replace(margins, right=margins.right + column_width(letters))
-    with draw_panels(rows, columns, (width, height), margins, LETTERS * scale) as (figure, grid):
-        axes = list(grid.flat)
-        for axis, problem in zip(axes, problems, strict=False):
-            curves = {label: getattr(results[problem.name, label], kind) for label in labels}
-            grey = [getattr(results[problem.name, label], kind) for label in others]
-            (draw_regret if kind == "regret" else draw_simple)(axis, curves, grey, scale)
-            axis.set_title(problem.title)
-            axis.set_xlabel("round t")
-            axis.set_ylabel(KINDS[kind])
-            if kind == "simple":
-                draw_seeds_above_zero(axis, curves, letters)
-        if legend:
-            legend.draw(figure, axes[0])
-        else:
-            fitting = panel / line_height(1.0) / lines
-            draw_legend(axes[len(problems)], axes[0], title, min(LETTERS * scale, fitting))
-        for axis in axes[len(problems) + 1 :]:
-            axis.set_axis_off()
-        return save(figure, path, formats)
+    titles = [problem.title for problem in problems]
+    column = len(labels) if kind == "simple" else 0
+    with draw_figure(titles, named, title, draw, shape, column) as figure:
+        yield figure
 
 
-def head_of(legend: LegendAbove | None) -> float:
-    """Return the inches above the panels."""
-    return legend.height if legend else 0.0
+def bounds_of(
+    bounds: Bounds, labels: Sequence[str], kind: str
+) -> dict[str, dict[str, tuple[Indices, Array]]]:
+    """Return problem -> policy -> (rounds, proved bound there), of the policies that are drawn."""
+    checks.needs(kind == "regret", "a figure", 'kind "regret" for bounds', kind)
+    found = {
+        problem: {
+            row.policy: (row.horizons, row.proved.value)
+            for row in rows
+            if row.policy in labels and not isinstance(row.proved, str)
+        }
+        for problem, rows in bounds.items()
+    }
+    some = any(found.values())
+    checks.needs(some, "a figure", "a policy whose regret bound is proved", list(labels))
+    return found
 
 
-def check_size(
-    size: tuple[float, float], rows: int, columns: int, panel: tuple[float, float], head: float
-) -> tuple[float, float]:
-    """Return width and height in inches, if each panel and the legend above have the space."""
-    numbers = len(size) == 2 and all(checks.is_number(inches) for inches in size)
-    checks.needs(numbers, "a figure", "a size of two numbers, width and height in inches", size)
-    needed = panel[0] * columns, panel[1] * rows + head
-    # A size that an error names is one that is accepted: rounded up.
-    least = [math.ceil(10 * inches - 1e-9) / 10 for inches in needed]
-    fits = all(least[side] <= size[side] < math.inf for side in (0, 1))
-    said = f"a size of at least {least[0]:g} x {least[1]:g} inches for its {rows} x {columns}"
-    checks.needs(fits, "a figure", f"{said} panels", f"{size[0]:g} x {size[1]:g}")
-    return size
-
-
-def panel_height(policies: int, lines: int) -> float:
-    """Return the inches of a panel beside which the column and so many lines of legend fit."""
-    column = MARGINS.above + MARGINS.below + column_height(policies, COLUMN_LETTERS)
-    return max(PANEL_SIZE[1], column, lines * line_height(LETTERS))
-
-
-def least_panel(kind: str, policies: int) -> tuple[float, float]:
-    """Return the least width and height of a panel, in inches, for its labels and its column."""
-    if kind == "regret":
-        return LEAST_PANEL, LEAST_PANEL
-    margins = MARGINS.scale(LEAST_SCALE)
-    width = margins.left + margins.right + column_width(LEAST_LETTERS) + LEAST_WIDTH
-    height = margins.above + margins.below + column_height(policies, LEAST_LETTERS)
-    return max(LEAST_PANEL, width), max(LEAST_PANEL, height)
-
-
-def column_letters(
-    margins: Margins, panel: tuple[float, float], policies: int, scale: float
-) -> float:
-    """Return the points of the letters with which the column fits beside the curves of a panel."""
-    width = panel[0] - margins.left - margins.right - LEAST_WIDTH
-    height = panel[1] - margins.above - margins.below
-    fitting = min(width / column_width(1.0), height / column_height(policies, 1.0))
-    return max(LEAST_LETTERS, min(COLUMN_LETTERS * scale, fitting))
-
-
-def column_width(letters: float) -> float:
-    """Return the inches of the column with letters of so many points."""
-    return COLUMN_WIDTH * letters / COLUMN_LETTERS
-
-
-def column_height(policies: int, letters: float) -> float:
-    """Return the inches of a heading and a line for each policy."""
-    return (policies + 1) * line_height(letters)
+def draw_bounds(
+    axis: Axes, labels: Sequence[str], bounds: Mapping[str, tuple[Indices, Array]], scale: float
+) -> None:
+    """Draw proved bounds as dashed lines in the colours of their policies, on logarithmic axes."""
+    for label, (rounds, values) in bounds.items():
+        colour = style_of(labels, label)["color"]
+        axis.plot(rounds, values, color=colour, ls=(0, (4, 2)), lw=1.0 * scale)
+    axis.plot([], [], color="black", ls=(0, (4, 2)), lw=1.0 * scale, label=BOUND)
+    tops = [values.max() for _, values in bounds.values()]
+    lines = [line.get_ydata() for line in axis.get_lines()]
+    positive = np.concatenate([np.asarray(y, dtype=np.float64).ravel() for y in lines])
+    low = positive[positive > 0].min()
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.minorticks_off()
+    axis.set_xlim(1, None)
+    axis.set_ylim(low, 1.5 * max([*tops, positive.max()]))
 
 
 def legend_title(kind: str, seeds: int) -> str:

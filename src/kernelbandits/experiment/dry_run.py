@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernelbandits.experiment.cells import Cell
 from kernelbandits.experiment.engines import find_loop, resolve_engine, rounds
@@ -21,16 +22,16 @@ COMPILED_ROUND = 2e-6
 """Seconds that a round of the compiled loop takes on up to 200 arms, roughly; it is too short to be
 measured here. On pools it grows with the number of arms."""
 
-Planner = Callable[[Sequence[str]], Sequence[Cell]]
-"""Policies as the user wrote them -> their cells."""
+Planner = Callable[[Sequence[Any]], Sequence[Cell]]
+"""Policies as the user gave them -> their cells."""
 
 
 @dataclass
 class DryRun:
     """Which policies can be played, and how long their cells are expected to take."""
 
-    willing: list[str] = field(default_factory=list)
-    """The policies that can be played, as the user wrote them."""
+    willing: list[Any] = field(default_factory=list)
+    """The policies that can be played, as the user gave them."""
     seconds: dict[str, float] = field(default_factory=dict)
     """key of a cell -> seconds"""
     refused: dict[str, str] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class DryRun:
 
 
 def try_policies(
-    policies: Iterable[str], plan_cells: Planner, optional: Sequence[str] = ()
+    policies: Iterable[Any], plan_cells: Planner, optional: Sequence[str] = ()
 ) -> DryRun:
     """Build every policy on the first seed of every problem, and play a few rounds of it.
 

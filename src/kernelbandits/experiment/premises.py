@@ -8,7 +8,7 @@ bound T, kernel, ridge, R and D must be those for which the bound was proved.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.catalogue import POLICIES
@@ -31,19 +31,31 @@ def premises(results: Results) -> list[str]:
 
     A premise that is so generous that it decides the comparison has one too.
     """
-    first = {cell.problem.name: cell for cell in results.cells}
-    given = {name: policy_settings(results, name) for name in first}
-    sentences = [text for name, cell in first.items() for text in check_problem(cell, given[name])]
-    return [*sentences, *check_gains(results)]
-
-
-def policy_settings(results: Results, problem: str) -> list[dict[str, Any]]:
-    """Return the settings of the policies that played the problem."""
-    return [
-        dict(results.found[cell.key].settings)
-        for cell in results.cells
-        if cell.problem.name == problem
+    sentences = [
+        text
+        for problem in results.problems
+        for cells in group_by_kernel(results, problem.name)
+        for text in check_problem(cells[0], settings_of(results, cells))
     ]
+    return [*dict.fromkeys(sentences), *check_gains(results)]
+
+
+def settings_of(results: Results, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return the settings of the policies of some cells."""
+    return [dict(results.found[cell.key].settings) for cell in cells]
+
+
+def group_by_kernel(results: Results, problem: str) -> list[list[Cell]]:
+    """Return the cells of a problem, those with one kernel together."""
+    groups: list[list[Cell]] = []
+    for cell in results.cells:
+        if cell.problem.name == problem:
+            known = next((group for group in groups if group[0].kernel == cell.kernel), None)
+            if known is None:
+                groups.append([cell])
+            else:
+                known.append(cell)
+    return groups
 
 
 def check_problem(cell: Cell, given: list[dict[str, Any]]) -> Iterator[str]:
@@ -89,7 +101,9 @@ def check_norm(cell: Cell, bound: float) -> Iterator[str]:
         if norm > bound * (1 + 1e-9):
             truth = f"the least has {norm:.3g}, seed {cell.seeds[0]}"
             rewards = f"the rewards of {cell.problem.name} ({truth})"
-            yield f"no function of norm <= {bound:g} has {rewards}; give a larger norm_bound (D)"
+            kernel = f" under {cell.kernel}" if cell.contender.own_kernel else ""
+            function = f"no function of norm <= {bound:g}{kernel}"
+            yield f"{function} has {rewards}; give a larger norm_bound (D)"
 
 
 def check_lower_bound(

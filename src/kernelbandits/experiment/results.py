@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.canvas import FORMATS
+from kernelbandits.canvas import FORMATS, save
 from kernelbandits.checks import Indices
 from kernelbandits.experiment.cells import Cell, CellResult
-from kernelbandits.experiment.curves import KINDS, regret_figure
+from kernelbandits.experiment.curves import KINDS, Bounds, regret_figure
+from kernelbandits.experiment.layout import FigureShape
 from kernelbandits.experiment.summary import estimate_regret, summary
+from kernelbandits.experiment.sweep_figure import sweep_figure
 from kernelbandits.formatting import column_decimals, format_bounds, format_fixed
 from kernelbandits.problems import Problem
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -129,35 +132,68 @@ class Results:
 
     def plot(
         self,
-        path: Path | str,
+        path: Path | str | None = None,
         *,
         kind: str = "regret",
+        over: str | None = None,
         size: tuple[float, float] | None = None,
+        rows: int | None = None,
+        columns: int | None = None,
+        legend: str = "auto",
         policies: Sequence[str] | None = None,
-    ) -> None:
-        """Draw the regret curves into a file, a panel for each problem.
+        bounds: Bounds | None = None,
+    ) -> Figure:
+        """Draw the regret curves, a panel for each problem; return the matplotlib Figure.
 
         Needs matplotlib, which `pip install ".[experiments]"` installs.
 
         Parameters
         ----------
         path
-            A file that ends in .pdf, .png or .svg.
+            A file that ends in .pdf, .png or .svg; without one none is written.
         kind
             "regret": means of the cumulative regret with 95 % intervals. "simple": means of the
             simple regret with 95 % intervals on logarithmic axes, and how many seeds end above 0.
+        over
+            A setting that was swept: the final regret is drawn over its values, in place of the
+            curves over the rounds.
         size
             Width and height in inches, e.g. (6.3, 4) for a page of a paper. Default: 4.2 x 3.3
             inches for each panel, or higher for more than ten policies.
+        rows, columns
+            How many panels stand below and beside each other; one of them is enough.
+        legend
+            "above", "below" or "right" of all panels, or "none". "auto": in a free place of the
+            grid if there is one, else above.
         policies
             The policies to draw, by their labels. Default: all.
+        bounds
+            What `kernelbandits.analysis.guarantees(results)` returned: proved regret bounds are
+            drawn too, dashed, on logarithmic axes.
+
+        Examples
+        --------
+        >>> import kernelbandits as kb
+        >>> results = kb.run_experiment("branin", ["simple-ucb", "random"], horizon=20, seeds=2)
+        >>> figure = results.plot(size=(3.5, 3), legend="below")
+        >>> [axis.get_title() for axis in figure.axes]
+        ['Branin (d = 2)']
         """
-        target = Path(path)
-        suffix = target.suffix.removeprefix(".")
-        needed = f"a file that ends in {', '.join(f'.{name}' for name in FORMATS)}"
-        checks.needs(suffix in FORMATS, "plot", needed, str(path))
+        target = None if path is None else Path(path)
+        if target is not None:
+            needed = f"a file that ends in {', '.join(f'.{name}' for name in FORMATS)}"
+            checks.needs(suffix_of(target) in FORMATS, "plot", needed, str(path))
         labels = self.chosen_labels("plot", policies)
-        regret_figure(self, labels, target, kind, size=size, formats=(suffix,))
+        shape = FigureShape(size, rows, columns, legend)
+        if over is None:
+            drawn = regret_figure(self, labels, kind, shape=shape, bounds=bounds)
+        else:
+            checks.needs(bounds is None, "plot", "bounds or a sweep, not both", over)
+            drawn = sweep_figure(self, labels, over, kind, shape)
+        with drawn as figure:
+            if target is not None:
+                save(figure, target, (suffix_of(target),))
+            return figure
 
     def chosen_labels(self, owner: str, policies: Sequence[str] | None) -> tuple[str, ...]:
         """Return the labels given, each of a policy that has played; all labels by default."""
@@ -166,6 +202,11 @@ class Results:
             checks.one_of(owner, "policies", label, self.labels)
         checks.needs(len(labels) > 0, owner, "at least one policy", policies)
         return labels
+
+
+def suffix_of(path: Path) -> str:
+    """Return the ending of a file's name, without the dot."""
+    return path.suffix.removeprefix(".")
 
 
 def rounds_frame(

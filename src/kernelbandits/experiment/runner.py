@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.catalogue import kernel_of, problem, read_policy
+from kernelbandits.catalogue import (
+    ALL,
+    WITHOUT_A_LAW,
+    kernel_of,
+    problem,
+    read_policy,
+    settings_of,
+)
 from kernelbandits.catalogue.lookup import check_setting
 from kernelbandits.catalogue.user_policy import Constructor
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
@@ -28,9 +35,11 @@ from kernelbandits.experiment.blocks import (
     stored_blocks,
 )
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, UntrustedCell, contender
+from kernelbandits.experiment.dry_run import Planner, try_policies
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.round_files import RoundFiles
+from kernelbandits.experiment.sweeps import Sweep, check_swept, read_values, sweep_contender
 from kernelbandits.experiment.workers import map_as_completed, yields_as_completed
 from kernelbandits.kernels import RBF, Normalised, as_kernel
 from kernelbandits.problems import FunctionProblem, Problem, TableProblem
@@ -69,6 +78,7 @@ def run_experiment(
     policies: Iterable[Entrant] | Entrant,
     *,
     kernel: Any = RBF(0.2),  # noqa: B008
+    sweep: Sweep | None = None,
     horizon: int = 1000,
     seeds: int | Iterable[int] = 25,
     engine: Engine = "auto",
@@ -91,10 +101,17 @@ def run_experiment(
     policies
         One or several, of any kind: names with or without settings ("simple-bernoulli:p=0.25"),
         classes derived from `kb.Policy`, factories (domain, kernel, **settings) -> policy, or
-        `kb.Contender`.
+        `kb.Contender`. "all" stands for every policy of the catalogue except generic-gp, which
+        needs a law; those that cannot play a problem are left out with a notice.
     kernel
         The kernel of all policies, such as `kb.RBF(0.2)` or as text "rbf:0.2"; one that fits its
-        own, such as auto, does not get it.
+        own, such as auto, does not get it. A policy may have another one among its settings,
+        `kernel` or `lengthscale`: "simple-ucb:kernel=matern(0.3)", "gp-ts:lengthscale=0.1".
+    sweep
+        Setting -> values: each policy plays once with every combination of the values of those that
+        it has. `lengthscale` and `kernel` are settings of every policy that takes a kernel. What a
+        policy was given for itself stays, and one that has none of the settings plays once.
+        `results.plot(path, over="lengthscale")` draws the regret over the values.
     horizon
         How many rounds are played.
     seeds
@@ -129,10 +146,26 @@ def run_experiment(
     >>> results = kb.run_experiment("branin", ["simple-ucb", "random"], horizon=20, seeds=2)
     >>> results["branin", "Simple-UCB"].regret.shape
     (2, 20)
+
+    A sweep:
+
+    >>> results = kb.run_experiment(
+    ...     "branin", "simple-ucb", sweep={"lengthscale": [0.1, 0.3]}, horizon=20, seeds=2
+    ... )
+    >>> results.labels
+    ('Simple-UCB, lengthscale=0.1', 'Simple-UCB, lengthscale=0.3')
     """
     cells = plan_experiment(
-        problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings
+        problems,
+        policies,
+        kernel=kernel,
+        sweep=sweep,
+        horizon=horizon,
+        seeds=seeds,
+        engine=engine,
+        **settings,
     )
+    check_swept(cells, sweep)
     return play_experiment(cells, mapper, folder, watch, parquet=parquet)
 
 
@@ -141,12 +174,13 @@ def plan_experiment(
     policies: Iterable[Entrant] | Entrant,
     *,
     kernel: Any = RBF(0.2),  # noqa: B008
+    sweep: Sweep | None = None,
     horizon: int = 1000,
     seeds: int | Iterable[int] = 25,
     engine: Engine = "auto",
     **settings: Unpack[SharedSettings],
 ) -> tuple[Cell, ...]:
-    """Return the cells of `run_experiment`; nothing is played yet.
+    """Return the cells of `run_experiment`; only for "all" a few rounds are tried.
 
     The parameters are those of `run_experiment`.
 
@@ -158,9 +192,31 @@ def plan_experiment(
     told = {"horizon": horizon, "rounds": horizon, "goal": "earn"}
     shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", **told}
     shared |= check_shared_settings(settings)
-    entered = [as_contender(item, shared) for item in as_list(policies)]
+    values = read_values(sweep)
+    # A setting that a policy needs may be one that is swept.
+    shared |= settings_of({name: given[0] for name, given in values.items()})
     chosen = [as_problem(item) for item in as_list(problems)]
-    return cells_of(chosen, entered, kernel_of(kernel), horizon, seeds, engine)
+    seeds = tuple(seeds) if isinstance(seeds, Iterable) else seeds
+
+    def plan_cells(entrants: Iterable[Entrant]) -> tuple[Cell, ...]:
+        swept = [
+            one
+            for entrant in map(read_entrant, entrants)
+            for one in sweep_contender(enter(entrant, shared), values, entrant.settings)
+        ]
+        return cells_of(chosen, swept, kernel_of(kernel), horizon, seeds, engine)
+
+    return plan_cells(choose_willing(as_list(policies), plan_cells))
+
+
+def choose_willing(entrants: Sequence[Entrant], plan_cells: Planner) -> list[Entrant]:
+    """Return the policies to play: in the place of "all" those that can play every problem."""
+    if ALL not in [item for item in entrants if isinstance(item, str)]:
+        return list(entrants)
+    trial = try_policies(WITHOUT_A_LAW, plan_cells, optional=WITHOUT_A_LAW)
+    for name, sentence in trial.refused.items():
+        warnings.warn(f"left out {name}: {sentence}", DataNotice, stacklevel=4)
+    return [one for item in entrants for one in (trial.willing if item == ALL else [item])]
 
 
 def play_experiment(
@@ -248,14 +304,28 @@ def as_problem(item: str | Problem) -> Problem:
     return found
 
 
-def as_contender(item: Entrant, shared: Mapping[str, Any]) -> Contender:
-    """Return the item as a contender with its own settings, and those shared ones that it takes."""
+class GivenPolicy(NamedTuple):
+    """What the user gave of a contender."""
+
+    policy: str | Constructor
+    settings: Mapping[str, Any]
+    label: str | None
+
+
+def read_entrant(item: Entrant) -> GivenPolicy:
+    """Return the policy that is meant, its own settings, and its label if it has one."""
     if isinstance(item, Contender):
-        return contender(item.policy, item.settings, shared, item.label)
-    if isinstance(item, str):
-        name, given = read_policy(item)
-        return contender(name, given, shared)
-    return contender(item, {}, shared)
+        return GivenPolicy(item.policy, item.settings, item.label)
+    return (
+        GivenPolicy(*read_policy(item), None)
+        if isinstance(item, str)
+        else GivenPolicy(item, {}, None)
+    )
+
+
+def enter(entry: GivenPolicy, shared: Mapping[str, Any]) -> Contender:
+    """Return a contender with its own settings, and those shared ones that it takes."""
+    return contender(entry.policy, entry.settings, shared, entry.label)
 
 
 def cells_of(
@@ -290,7 +360,11 @@ def cells_of(
     if not isinstance(seeds, Iterable):
         seeds = range(checks.whole("an experiment", "seeds", seeds))
     numbers = tuple(seeds)
-    return tuple(Cell(p, c, kernel, horizon, numbers, engine) for p in problems for c in contenders)
+    return tuple(
+        Cell(p, c, c.kernel_among(kernel), horizon, numbers, engine)
+        for p in problems
+        for c in contenders
+    )
 
 
 def run_cells(

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from kernelbandits.catalogue import identify
 from kernelbandits.checks import Array
 from kernelbandits.codec import to_json
-from kernelbandits.experiment.cells import CellResult
+from kernelbandits.experiment.cells import Cell, CellResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +70,15 @@ def summary(results: Results) -> pd.DataFrame:
     for cell in results.cells:
         name = {"problem": cell.problem.name, "policy": cell.contender.label}
         size = {"rounds": cell.horizon, "seeds": len(cell.seeds)}
+        name |= swept_columns(cell) if any(one.contender.swept for one in results.cells) else {}
         rows.append(name | size | cell_statistics(results.found[cell.key], cell.horizon))
     return pd.DataFrame(rows)
+
+
+def swept_columns(cell: Cell) -> dict[str, Any]:
+    """Return what a policy was called before the sweep, and the values that it was given."""
+    one = cell.contender
+    return {"entrant": one.entrant or one.label, **one.swept}
 
 
 def cell_statistics(result: CellResult, horizon: int) -> dict[str, Any]:

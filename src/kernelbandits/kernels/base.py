@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
@@ -147,6 +147,18 @@ class Kernel:
     def shrink(self, factor: float) -> Kernel:
         """Return the kernel with lengthscales that are shorter by the factor."""
         return Stretched(self, factor)
+
+    def with_lengthscale(self, lengthscale: float | tuple[float, ...]) -> Kernel:
+        """Return the kernel with another lengthscale; an error for a kernel that has not just one.
+
+        >>> import kernelbandits as kb
+        >>> kb.Matern(0.3, nu=1.5).with_lengthscale(0.1)
+        Matern(lengthscale=0.1, nu=1.5)
+        """
+        own = is_dataclass(self) and "lengthscale" in {one.name for one in fields(self)}
+        checks.needs(own, "with_lengthscale", "a kernel with one setting lengthscale", self)
+        changed: Any = replace(self, lengthscale=lengthscale)  # type: ignore[type-var]
+        return changed  # type: ignore[no-any-return]
 
     def __add__(self, other: Any) -> Sum:
         return Sum(self, as_kernel(other))
@@ -303,6 +315,9 @@ class Scaled(Kernel):
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.factor * self.kernel(x, z)
+
+    def with_lengthscale(self, lengthscale: float | tuple[float, ...]) -> Kernel:
+        return replace(self, kernel=self.kernel.with_lengthscale(lengthscale))
 
     def diagonal(self, x: Array) -> Array:
         return self.factor * self.kernel.diagonal(x)

@@ -86,7 +86,9 @@ def page_values(results: Results, table: pd.DataFrame) -> dict[str, Any]:
 def describe_run(results: Results) -> str:
     cell = results.cells[0]
     versions = ", ".join(f"{name} {text}" for name, text in installed_versions().items())
-    return f"{cell.horizon} rounds, {len(cell.seeds)} seeds, kernel {cell.kernel}. {versions}."
+    kernels = list(dict.fromkeys(str(one.kernel) for one in results.cells))
+    played = f"kernel{'s' if len(kernels) > 1 else ''} {', '.join(kernels)}"
+    return f"{cell.horizon} rounds, {len(cell.seeds)} seeds, {played}. {versions}."
 
 
 def settings_values(results: Results) -> dict[str, Any]:

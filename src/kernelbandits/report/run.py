@@ -14,11 +14,14 @@ from kernelbandits.analysis.guarantees import (
     guarantees,
 )
 from kernelbandits.analysis.ranking import Ranking, overall_frame, ranking_frame, ranking_of
+from kernelbandits.canvas import save
 from kernelbandits.experiment import Results
 from kernelbandits.experiment.curves import regret_figure
+from kernelbandits.experiment.layout import FigureShape
 from kernelbandits.experiment.notices import merge_notices, split_notice
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.summary import save_rounds, save_settings
+from kernelbandits.experiment.sweep_figure import sweep_figure, swept_settings
 from kernelbandits.formatting import column_decimals
 from kernelbandits.report import figures, pages
 from kernelbandits.report.families import families, look_of, played_families, uniform_random
@@ -45,7 +48,8 @@ def write_run(
 ) -> pd.DataFrame:
     """Write all files of a comparison into a folder and return the summary.
 
-    The files are ranking, regret and simple-regret (png, svg), ranking.csv, ranking-overall.csv,
+    The files are ranking, regret and simple-regret (png, svg), for each setting that was swept
+    sweep-... (png, svg), ranking.csv, ranking-overall.csv,
     summary.csv, rounds.npz, settings.json and report.html.
 
     Parameters
@@ -90,6 +94,7 @@ def write_run(
     drawings = {
         "ranking": draw_ranking(results, ranked, folder),
         "curves": draw_curves(results, coloured, folder, others, figure_format, figure_size),
+        "sweeps": draw_sweeps(results, folder, figure_format, figure_size),
     }
     bounds = write_theory(results, coloured, folder) if theory else None
     if pages.available():
@@ -158,13 +163,34 @@ def draw_curves(
     """
     if not figures.available():
         return {}
-    formats = dict.fromkeys(("png", "svg", *([figure_format] if figure_format else [])))
-    return {
-        kind: regret_figure(
-            results, labels, folder / name, kind, others, figure_size, tuple(formats)
-        )
-        for kind, name in (("regret", "regret"), ("simple", "simple-regret"))
-    }
+    drawn = {}
+    shape = FigureShape(figure_size)
+    for kind, name in (("regret", "regret"), ("simple", "simple-regret")):
+        with regret_figure(results, labels, kind, others, shape) as figure:
+            drawn[kind] = save(figure, folder / name, all_formats(figure_format))
+    return drawn
+
+
+def draw_sweeps(
+    results: Results,
+    folder: Path,
+    figure_format: str | None = None,
+    figure_size: tuple[float, float] | None = None,
+) -> dict[str, str]:
+    """Write the final regret over each setting that was swept; return the SVG by setting."""
+    if not figures.available():
+        return {}
+    drawn = {}
+    for setting in swept_settings(results):
+        shape = FigureShape(figure_size)
+        with sweep_figure(results, results.labels, setting, "regret", shape) as figure:
+            drawn[setting] = save(figure, folder / f"sweep-{setting}", all_formats(figure_format))
+    return drawn
+
+
+def all_formats(figure_format: str | None) -> tuple[str, ...]:
+    """Return the formats of the regret figures: png, svg, and the one that was asked for."""
+    return tuple(dict.fromkeys(("png", "svg", *([figure_format] if figure_format else []))))
 
 
 def draw_ranking(results: Results, ranking: Ranking, folder: Path) -> str:

@@ -31,7 +31,7 @@ from kernelbandits.apps.cli.options import (
     read_figure_size,
 )
 from kernelbandits.apps.cli.parsing import App
-from kernelbandits.catalogue import POLICIES
+from kernelbandits.catalogue import ALL, WITHOUT_A_LAW
 from kernelbandits.codec import to_json
 from kernelbandits.formatting import did_you_mean
 
@@ -247,6 +247,14 @@ def run(
             "Repeat the option for several."
         ),
     ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Play each policy with each of several values of a setting that it has: "
+            "lengthscale=0.05,0.1,0.2. kernel and lengthscale are settings of every policy that "
+            "takes a kernel. Repeat the option for all combinations."
+        ),
+    ] = None,
     horizon: Annotated[int, typer.Option(min=1, help="How many rounds are played (T).")] = 1000,
     seeds: Annotated[
         int, typer.Option(min=1, help="How many independent runs each policy plays.")
@@ -346,8 +354,9 @@ def run(
 ) -> None:
     from kernelbandits import report
     from kernelbandits.analysis import ranking_of
-    from kernelbandits.catalogue import read_kernel, read_noise, read_problem
+    from kernelbandits.catalogue import read_kernel, read_noise, read_problem, read_sweep
     from kernelbandits.experiment import forget_cells, plan_experiment
+    from kernelbandits.experiment.sweeps import check_swept
 
     size = read_figure_size(figure_size)
     screen.listen(quiet)
@@ -355,9 +364,11 @@ def run(
     screen.page_notice(quiet)
     law = read_noise(noise) if noise else None
     chosen = [read_problem(text, candidates=candidates, noise=law) for text in problem]
+    values = read_sweep(sweep or ())
     # Checked by plan_experiment, whose sentences name what there is.
     shared: Any = {
         "kernel": read_kernel(kernel),
+        "sweep": values,
         "horizon": horizon,
         "seeds": seeds,
         "engine": engine,
@@ -376,6 +387,7 @@ def run(
     optional = named if is_all(policies) else []
     trial = try_out([*named, *(policy or [])], optional, plan_cells, quiet)
     plan = plan_cells(trial.willing)
+    check_swept(plan, values)
     folder = output or Path("results") / screen.folder_name(plan)
     screen.announce_continuation(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
@@ -474,13 +486,13 @@ app.command("mcp", help=assistant.HELP)(assistant.mcp)
 
 
 def is_all(policies: str) -> bool:
-    return policies.strip() == "all"
+    return policies.strip() == ALL
 
 
 def policy_names(policies: str) -> list[str]:
     """Return the policies of a comma-separated list; "all" leaves out those that need a law."""
     if is_all(policies):
-        return [name for name in POLICIES if name != "generic-gp"]
+        return list(WITHOUT_A_LAW)
     return [name.strip() for name in policies.split(",") if name.strip()]
 
 
