@@ -23,9 +23,13 @@ SETTINGS = {
     "misspecified": "problem=branin(candidates=9),error=0.1",
     "heteroscedastic": "problem=branin(candidates=9),ratio=10",
     "drifting": "problem=branin(candidates=9),motion=turning(50)",
+    "delayed": "problem=branin(candidates=9),delay=3",
+    "true-optimum": "problem=branin(candidates=9)",
+    "box": "problem=branin",
+    "contextual": "problem=branin(candidates=9),size=1",
 }
 """What a problem must be told; a new problem either needs nothing or takes `candidates`."""
-SAME_FOR_ALL_SEEDS = {"csv", "perovskite", "lower-bound"}
+SAME_FOR_ALL_SEEDS = {"csv", "perovskite", "lower-bound", "box"}
 """Those with nothing random but the noise."""
 
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
@@ -48,12 +52,27 @@ def problem(name, tmp_path, monkeypatch):
         pytest.skip(str(missing))
 
 
+def numbers(instance) -> list[int]:
+    """What may be pulled: every arm, or nine points of a box."""
+    if isinstance(instance.domain, kb.Box):
+        points = instance.domain.cover(9).points
+        return [instance.number(kb.Choice(point)) for point in points]
+    return list(range(len(instance.values)))
+
+
+def points_of(instance):
+    domain = instance.domain
+    if isinstance(domain, kb.Box):
+        return domain.cover(9).points
+    return (domain.domain if isinstance(domain, kb.Contextual) else domain).points
+
+
 def contents(instance, last: int = 4) -> list[float]:
     """All that an instance holds in its first rounds, as numbers."""
-    arms = range(len(instance.domain))
+    arms = numbers(instance)
     pulls = [instance.pull(arm, 0.3, t) for t in range(1, last + 1) for arm in arms]
     regrets = [instance.regrets([arm] * last) for arm in arms]
-    return np.concatenate([instance.domain.points.ravel(), pulls, np.ravel(regrets)]).tolist()
+    return np.concatenate([points_of(instance).ravel(), pulls, np.ravel(regrets)]).tolist()
 
 
 @every_problem
@@ -67,16 +86,17 @@ def test_a_problem_says_what_it_is_and_where_it_comes_from(name, problem):
 @every_problem
 def test_an_instance_has_arms_of_the_stated_dimension_and_a_best_one(problem):
     instance = problem.instance(kb.Streams(0))
-    arms = len(instance.domain)
     assert instance.name == problem.name
     assert instance.domain.dimension == problem.dimension
     assert np.isfinite(instance.values).all()
-    assert instance.optimum == instance.values.max() == instance.values[instance.best]
+    best = instance.values.max()
+    assert instance.optimum == (best if instance.reference is None else instance.reference)
+    assert instance.optimum >= best == instance.values[instance.best]
     np.testing.assert_allclose(instance.gaps, instance.optimum - instance.values)
-    for arm in range(arms):
+    for arm in numbers(instance):
         regrets = instance.regrets([arm] * 4)
         assert (regrets >= 0).all()
-        assert regrets[0] == instance.gaps[arm]
+        assert regrets[0] == pytest.approx(instance.gaps[arm], abs=1e-12)
         assert all(np.isfinite(instance.pull(arm, u)) for u in (0.0, 0.5, 1 - 2.0**-53))
 
 

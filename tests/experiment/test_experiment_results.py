@@ -21,7 +21,7 @@ from kernelbandits.experiment.curves import (
     value_range,
 )
 from kernelbandits.experiment.results import escape_latex
-from kernelbandits.experiment.summary import estimate_mean, estimate_regret
+from kernelbandits.experiment.summary import estimate_growth, estimate_mean, estimate_regret
 
 HORIZON, SEEDS = 25, 3
 
@@ -95,6 +95,62 @@ def test_the_latex_table_may_be_of_simple_regret_and_of_some_policies(results):
         results.to_latex(policies=["nobody"])
     with pytest.raises(ValueError, match="at least one policy"):
         results.to_latex(policies=[])
+
+
+def test_the_latex_table_of_simple_regret_says_how_many_seeds_failed(results):
+    text = results.to_latex(kind="simple")
+    for problem, policy in [cell.name for cell in results.cells]:
+        above = np.count_nonzero(results[problem, policy].simple[:, -1] > 0)
+        assert f"] ({above}/{SEEDS})" in text
+
+
+def test_a_dagger_marks_what_is_worse_by_paired_tests_at_five_percent_of_the_table():
+    results = run_experiment(
+        ["branin", "hartmann6"], ["simple-ucb", "gp-ts", "random"], horizon=60, seeds=6
+    )
+    text = results.to_latex(marks=True)
+    tests = {}
+    for problem in ("branin", "hartmann6"):
+        ends = {label: results[problem, label].regret[:, -1] for label in results.labels}
+        best = min(ends, key=lambda label: ends[label].mean())
+        for label in set(ends) - {best}:
+            tests[problem, label] = stats.ttest_rel(ends[label], ends[best]).pvalue
+    ranked = sorted(tests, key=tests.get)
+    worse = set()
+    for place, pair in enumerate(ranked):
+        if tests[pair] > 0.05 / (len(ranked) - place):
+            break
+        worse.add(pair)
+    assert len(worse) > 0
+    lines = {line.split(" & ")[0]: line.split(" & ") for line in text.splitlines() if " & " in line}
+    for label in results.labels:
+        for problem, cell in zip(("branin", "hartmann6"), lines[label][1:], strict=True):
+            assert ("dagger" in cell) == ((problem, label) in worse)
+    assert text.splitlines()[-1].startswith("% $^{\\dagger}$ worse than the least mean: paired t")
+    assert "dagger" not in results.to_latex()
+
+
+def test_the_growth_exponent_is_that_of_a_power_and_its_interval_covers_it():
+    rounds = np.arange(1, 301)
+    exact = np.outer([1.0, 2.0, 4.0], rounds**0.5)
+    growth = estimate_growth(exact)
+    assert (growth.value, growth.low, growth.high) == pytest.approx((0.5, 0.5, 0.5))
+    generator = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        steps = generator.gamma(2.0, 1.0, (10, 300)) * rounds**-0.5
+        found = estimate_growth(np.cumsum(steps, axis=1))
+        sums = np.cumsum(rounds**-0.5)
+        covered += found.low <= np.log(sums[-1] / sums[99]) / np.log(3) <= found.high
+    # 400 intervals of 95 %: the standard error of the share is 0.011.
+    assert covered / 400 == pytest.approx(0.95, abs=0.035)
+
+
+def test_there_is_no_growth_exponent_without_regret_or_with_few_rounds(results):
+    assert np.isnan(estimate_growth(np.zeros((3, 30)))).all()
+    assert np.isnan(estimate_growth(np.ones((3, 2)))).all()
+    table = results.summary()
+    assert (table["regret_growth_low"] <= table["regret_growth"]).all()
 
 
 def test_letters_that_latex_reads_as_commands_are_escaped():

@@ -18,7 +18,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, Numbers
 from kernelbandits.experiment import Cell, CellResult, Results
 from kernelbandits.posterior import RowPosterior
-from kernelbandits.problems import Drifting, Instance
+from kernelbandits.problems import Instance
 from kernelbandits.streams import Streams
 from kernelbandits.theory import confidence_band
 from kernelbandits.theory.bands import narrow_ridge
@@ -88,8 +88,8 @@ def certify_runs(
     scales: tuple[float, float] | None,
 ) -> Certificates | str:
     """Return the certificates of all seeds after some rounds, or say why there are none."""
-    if isinstance(cell.problem, Drifting):
-        return "the problem changes from round to round"
+    if instances[0].outside_theory:
+        return instances[0].outside_theory
     if scales is None:
         return NO_SCALES
     values = []

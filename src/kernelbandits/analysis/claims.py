@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment import paper
 from kernelbandits.experiment.paper import PaperRun
 from kernelbandits.experiment.paper_settings import PaperReading, PaperSetting
+from kernelbandits.experiment.significance import holm_levels, t_p_value
 
-FAMILY_LEVEL = 0.05
 SIMILAR_SHARE = 0.1
 """Similar: within this share of Simple-UCB's mean regret."""
 SAVING = 0.1
@@ -280,11 +280,7 @@ class Paired:
     def p_value(self) -> float:
         """Return the two-sided p value, against the nearest bound of the wanted values."""
         gap = min(abs(self.mean - bound) for bound in self.wanted if math.isfinite(bound))
-        if self.n < 2:
-            return 1.0
-        if self.error == 0:
-            return float(gap == 0)
-        return float(2 * stdtr(self.n - 1, -gap / self.error))
+        return t_p_value(gap, self.error, self.n)
 
     def difference(self, level: float) -> Difference:
         half = self.error * float(stdtrit(self.n - 1, 1 - level / 2)) if self.n > 1 else math.inf
@@ -309,28 +305,6 @@ def pair_samples(comparison: PolicyComparison, samples: tuple[Array, Array, floa
     return Paired(
         comparison, float(gaps.mean()), error, len(gaps), wanted_values(comparison.kind, reference)
     )
-
-
-def holm_levels(
-    p_values: Sequence[float], level: float = FAMILY_LEVEL, size: int | None = None
-) -> list[float]:
-    """Return the level at which each hypothesis is tested, with ranks by p value.
-
-    level / (m - rank)
-
-    From the first hypothesis on that is not rejected, the level stays the same. `size` is m, the
-    number of hypotheses of the family, if it has more than those of the p values: the others count
-    as not rejected.
-    """
-    m = len(p_values) if size is None else size
-    order = np.argsort(p_values, kind="stable")
-    levels, current, stopped = [0.0] * len(p_values), 0.0, False
-    for rank, which in enumerate(order):
-        if not stopped:
-            current = level / (m - rank)
-            stopped = p_values[which] > current
-        levels[which] = current
-    return levels
 
 
 def check_paper(run: PaperRun) -> tuple[Verdict, ...]:

@@ -42,7 +42,7 @@ from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.doubling import DOUBLING
 from kernelbandits.policies.martingale_mixtures import ResidualBall
-from kernelbandits.problems import Drifting, Instance, LowerBound
+from kernelbandits.problems import Instance, LowerBound
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
 from kernelbandits.theory import (
@@ -265,7 +265,7 @@ def guarantee(
     horizons: Indices,
 ) -> Guarantee:
     rounds, ridge = log_spaced_rounds(cell.horizon, ROUNDS), ridge_of(result)
-    if not ridge:
+    if not ridge or not instances[0].finite:
         return Guarantee(
             cell.contender.label,
             rounds,
@@ -335,8 +335,8 @@ def proved_bounds(
     cell: Cell, instances: Sequence[Instance], gains: Sequence[Gains]
 ) -> ProvedBounds | str:
     """Return what is proved, or say why nothing is."""
-    if isinstance(cell.problem, Drifting):
-        return "the problem changes from round to round"
+    if instances[0].outside_theory:
+        return instances[0].outside_theory
     entry = cell.contender.entry
     if isinstance(entry, UserPolicy) or not (
         entry.constructor.is_generic or issubclass(entry.constructor, BANDED)

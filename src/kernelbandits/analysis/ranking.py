@@ -18,13 +18,12 @@ import numpy as np
 from kernelbandits.analysis.claims import (
     Difference,
     PolicyComparison,
-    holm_levels,
     pair_samples,
 )
 from kernelbandits.checks import Array
 from kernelbandits.experiment import Cell, Results
+from kernelbandits.experiment.significance import holm_levels
 from kernelbandits.experiment.summary import IntervalEstimate, estimate_mean, estimate_regret
-from kernelbandits.problems import Instance, MovingInstance
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
@@ -136,15 +135,8 @@ def endings_of(results: Results, kind: str) -> dict[str, dict[str, Array]]:
 def uniform_losses(cell: Cell) -> dict[str, Array]:
     """Return what uniform draws lose on each seed, expected: in all rounds, and in the last one."""
     instances = [cell.problem.instance(Streams(seed)) for seed in cell.seeds]
-    gaps = np.array([mean_gaps(instance, cell.horizon) for instance in instances])
+    gaps = np.array([instance.mean_losses(cell.horizon) for instance in instances])
     return {"regret": gaps.sum(1), "simple": gaps[:, -1]}
-
-
-def mean_gaps(instance: Instance, horizon: int) -> Array:
-    """Return max f_t - mean f_t over the arms, for t = 1..T."""
-    if isinstance(instance, MovingInstance):
-        return np.array([f.max() - f.mean() for f in instance.rounds(horizon)])
-    return np.full(horizon, instance.gaps.mean())
 
 
 def standings(samples: Samples) -> tuple[Standing, ...]:

@@ -55,6 +55,10 @@ CODEC = POLICY_CODEC.with_types(
     problems.FixedArms,
     problems.Standardised,
     problems.Drifting,
+    problems.Delayed,
+    problems.TrueOptimum,
+    problems.WholeBox,
+    problems.WithContext,
     Form("TestFunction", problems.TestFunction, write_function, read_function),
 )
 """Writes and reads every value that has a name, a kernel, a law, a noise, a problem."""

@@ -120,6 +120,24 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         problems.Drifting,
         "any in motion: drifting:problem=gp,motion=markov(0.01), or turning(1000), jumps(100)",
     ),
+    "delayed": ProblemEntry(
+        "delayed",
+        problems.Delayed,
+        "any whose rewards are known later: delayed:problem=hartmann6,delay=5",
+    ),
+    "true-optimum": ProblemEntry(
+        "true-optimum",
+        problems.TrueOptimum,
+        "a test function with the regret against its maximum: true-optimum:problem=hartmann6",
+    ),
+    "box": ProblemEntry(
+        "box", problems.WholeBox, "a test function on all of its box: box:problem=hartmann6"
+    ),
+    "contextual": ProblemEntry(
+        "contextual",
+        problems.WithContext,
+        "a test function with coordinates that are given: contextual:problem=hartmann6,size=2",
+    ),
 }
 
 

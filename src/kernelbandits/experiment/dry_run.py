@@ -87,6 +87,6 @@ def seconds_a_round(cell: Cell, policy: Policy, instance: Instance, streams: Str
         return COMPILED_ROUND * max(1.0, len(instance.values) / LARGEST_COVARIANCE)
     few = min(FIRST_ROUNDS, cell.horizon)
     start = time.perf_counter()
-    for _ in rounds(policy, instance, few, streams):
-        policy.recommend()
+    for t, _, _ in rounds(policy, instance, few, streams):
+        instance.recommended(policy, t)
     return (time.perf_counter() - start) / few

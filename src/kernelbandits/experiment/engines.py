@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Numbers
+from kernelbandits.domains import Box
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.policies.base import valid_loop
@@ -113,10 +115,17 @@ def rounds(
     (9, 12, 1.007)
     """
     check_game(policy, instance, horizon, streams)
+    waiting: deque[tuple[Choice, float]] = deque()
     for t in range(1, horizon + 1):
-        choice = policy.ask(t, streams)
-        reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t), t)
-        policy.tell(choice, reward)
+        context, late = instance.context(t), [choice for choice, _ in waiting]
+        if context is None and not late:
+            choice = policy.ask(t, streams)
+        else:
+            choice = policy.ask(t, streams, context=context, pending=late)
+        reward = instance.pull(instance.number(choice), streams.uniform("noise", t), t)
+        waiting.append((choice, reward))
+        if len(waiting) > instance.delay:
+            policy.tell(*waiting.popleft())
         yield RoundRecord(t, choice, reward)
 
 
@@ -162,7 +171,10 @@ def play(
         loop(policy, instance, horizon, streams, (arms, recommended))
     else:
         for t, choice, _ in rounds(policy, instance, horizon, streams):
-            arms[t - 1], recommended[t - 1] = int(choice.arm or 0), policy.recommend()
+            arms[t - 1], recommended[t - 1] = (
+                instance.number(choice),
+                instance.recommended(policy, t),
+            )
     return RunRecord(arms, recommended, time.perf_counter() - start, "numba" if loop else "numpy")
 
 
@@ -171,7 +183,10 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
     checks.whole("play", "horizon", horizon)
     checks.needs(isinstance(streams, Streams), "play", "a kb.Streams", streams)
     same = policy.domain is instance.domain
-    if not same and policy.finite:
+    if not same and policy.finite and isinstance(instance.domain, Box):
+        # A rule that does not play boxes plays on a finite cover of it.
+        same = True
+    elif not same and policy.finite:
         same = np.array_equal(policy.domain.points, instance.domain.points)
     checks.needs(
         same, "play", f"a policy on the arms of the instance, {instance.domain}", policy.domain
@@ -225,10 +240,10 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     """
     if policy.posterior.loop_form is None or instance.replicates is not None:
         return None
-    if instance.noise_shares is not None:
+    if instance.noise_shares is not None or instance.delay:
         return None
     loop = valid_loop(type(policy), vars(policy))
-    if isinstance(instance, MovingInstance) or loop is None:
+    if isinstance(instance, MovingInstance) or not instance.finite or loop is None:
         return None
     pool = policy.posterior.loop_form == "rows"
     if loop == "samples":

@@ -96,7 +96,7 @@ def check_norm(cell: Cell, bound: float) -> Iterator[str]:
     The norm is that of the first seed.
     """
     instance = cell.problem.instance(Streams(cell.seeds[0]))
-    if len(instance.domain) <= MANY:
+    if instance.finite and len(instance.domain) <= MANY:
         norm = least_norm(as_kernel(cell.kernel), instance.domain.points, instance.values)
         if norm > bound * (1 + 1e-9):
             truth = f"the least has {norm:.3g}, seed {cell.seeds[0]}"

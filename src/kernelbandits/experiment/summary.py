@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -62,7 +63,8 @@ def estimate_regret(samples: Array) -> IntervalEstimate:
 def summary(results: Results) -> pd.DataFrame:
     """Return a row for each problem and policy: mean, 95 % interval, quantiles, time per round.
 
-    `simple_regret_above_zero` is the share of seeds that end with a simple regret above 0.
+    `regret_growth` is the exponent a of a mean regret that grows like t^a (`estimate_growth`), and
+    `simple_regret_above_zero` the share of seeds that end with a simple regret above 0.
     """
     import pandas as pd
 
@@ -84,12 +86,42 @@ def swept_columns(cell: Cell) -> dict[str, Any]:
 def cell_statistics(result: CellResult, horizon: int) -> dict[str, Any]:
     return {
         **regret_statistics("regret", result.regret[:, -1]),
+        **growth_columns(result.regret),
         **regret_statistics("simple_regret", result.simple[:, -1]),
         "simple_regret_above_zero": float(np.mean(result.simple[:, -1] > 0)),
         "microseconds_per_round": float(1e6 * result.seconds.min() / horizon),
         "information_gain_realised": float(result.log_det.mean() / 2),
         **{key: result.settings.get(key) for key in ("gain", "ridge", "engine")},
     }
+
+
+def growth_columns(regret: Array) -> dict[str, float]:
+    """Return the exponent with which the regret grows in the last two thirds, and its interval."""
+    growth = estimate_growth(regret)
+    return {
+        "regret_growth": growth.value,
+        "regret_growth_low": growth.low,
+        "regret_growth_high": growth.high,
+    }
+
+
+def estimate_growth(regret: Array) -> IntervalEstimate:
+    """Return the exponent a of a mean regret that grows like t^a, between T/3 and T.
+
+    a = ln(mean R_T / mean R_s) / ln(T / s) with s the round nearest to T/3. Early rounds, in which
+    everything has yet to be tried, would flatter it. The interval is the t interval of the
+    linearised ratio, R_T / mean R_T - R_s / mean R_s over the seeds. Without regret at s, or with
+    fewer than three rounds, there is no exponent: all are nan.
+    """
+    horizon = regret.shape[1]
+    early = max(1, round(horizon / 3))
+    before, after = regret[:, early - 1], regret[:, -1]
+    if horizon < 3 or before.mean() <= 0:
+        return IntervalEstimate(math.nan, math.nan, math.nan)
+    stretch = math.log(horizon / early)
+    value = math.log(float(after.mean() / before.mean())) / stretch
+    half = float(half_width(after / after.mean() - before / before.mean())) / stretch
+    return IntervalEstimate(value, value - half, value + half)
 
 
 def regret_statistics(name: str, samples: Array) -> dict[str, float]:

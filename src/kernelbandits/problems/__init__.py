@@ -4,8 +4,9 @@ In reading order: `noise` (laws of the reward noise), `base` (Instance and Probl
 `functions` (the classical test functions), `user_function` (any Python function), `rkhs` (functions
 of known norm), `prior` (draws from a Gaussian process), `tables` (any CSV file),
 `perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `bump` (where every policy must
-lose), `derived` (any of them outside the model, with other noise, with fixed arms or standardised
-rewards), `drifting` (any of them in motion).
+lose), `derived` (any of them outside the model, with other noise, with fixed arms, standardised or
+late rewards, or the regret against the true optimum), `drifting` (any of them in motion), `boxes`
+(test functions on all of their box, and with a context).
 
 >>> import kernelbandits as kb
 >>> instance = kb.problem("branin", candidates=20).instance(kb.Streams(seed=0))
@@ -16,12 +17,15 @@ rewards), `drifting` (any of them in motion).
 """
 
 from kernelbandits.problems.base import Instance, Problem, scale_to_unit
+from kernelbandits.problems.boxes import BoxInstance, ContextInstance, WholeBox, WithContext
 from kernelbandits.problems.bump import Bump
 from kernelbandits.problems.derived import (
+    Delayed,
     FixedArms,
     Heteroscedastic,
     Misspecified,
     Standardised,
+    TrueOptimum,
 )
 from kernelbandits.problems.drifting import Drifting, Jumps, Markov, Motion, MovingInstance, Turning
 from kernelbandits.problems.functions import (
@@ -54,9 +58,12 @@ from kernelbandits.problems.tables import TableProblem, read_table
 from kernelbandits.problems.user_function import FunctionProblem
 
 __all__ = [
+    "BoxInstance",
     "Bump",
+    "ContextInstance",
     "CustomNoise",
     "DataUnavailable",
+    "Delayed",
     "Drifting",
     "EmpiricalNoise",
     "FixedArms",
@@ -82,8 +89,11 @@ __all__ = [
     "StudentNoise",
     "TableProblem",
     "TestFunction",
+    "TrueOptimum",
     "Turning",
     "UniformNoise",
+    "WholeBox",
+    "WithContext",
     "ackley",
     "branin",
     "cross_in_tray",

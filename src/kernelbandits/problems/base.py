@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, Array
-from kernelbandits.domains import Arms
+from kernelbandits.domains import Arms, Box, Contextual
 from kernelbandits.problems.noise import Noise
 from kernelbandits.streams import COLUMN, Streams
 
@@ -35,8 +35,8 @@ class Instance:
 
     name: str
     """That of the problem."""
-    domain: Arms
-    """What may be played."""
+    domain: Any
+    """What may be played: arms; of some problems a box, or arms beside a context."""
     values: Array = field(repr=False)
     """f(x_i), the mean reward of each arm."""
     noise: Noise
@@ -45,23 +45,46 @@ class Instance:
     """The measured rewards of each arm: a pull returns one of them; their mean is its value."""
     noise_shares: Array | None = field(default=None, repr=False, kw_only=True)
     """By how much the noise of each arm is smaller than `noise`, in [0, 1]; None if by nothing."""
+    reference: float | None = field(default=None, kw_only=True, repr=False)
+    """What regret is measured against; None for the greatest mean reward of the arms."""
+    delay: int = field(default=0, kw_only=True, repr=False)
+    """After how many further rounds a reward is known."""
 
     def __post_init__(self) -> None:
-        checks.needs(isinstance(self.domain, Arms), "Instance", "Arms as domain", self.domain)
+        arms = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
+        known = isinstance(arms, Arms if self.finite else (Arms, Box))
+        checks.needs(known, "Instance", "Arms as domain", self.domain)
         checks.needs(isinstance(self.noise, Noise), "Instance", "a noise law", self.noise)
-        object.__setattr__(self, "values", freeze_values(self.values, len(self.domain)))
+        count = len(arms) if isinstance(arms, Arms) else len(np.asarray(self.values))
+        object.__setattr__(self, "values", freeze_values(self.values, count))
+        if self.reference is not None:
+            reached = self.reference >= float(self.values.max())
+            needed = "a reference of at least the greatest value"
+            checks.needs(reached, "Instance", needed, self.reference)
         if self.replicates is not None:
             check_replicates(self.replicates, self.values)
         if self.noise_shares is not None:
-            shares = freeze_values(self.noise_shares, len(self.domain))
+            shares = freeze_values(self.noise_shares, count)
             within = bool(((shares >= 0) & (shares <= 1)).all())
             checks.needs(within, "Instance", "noise_shares in [0, 1]", self.noise_shares)
             object.__setattr__(self, "noise_shares", shares)
 
     @property
+    def finite(self) -> bool:
+        """Whether a list of arms is all there is to play, in every round the same."""
+        return True
+
+    @property
+    def outside_theory(self) -> str:
+        """Why no regret bound is computed; "" where one may be."""
+        if self.delay:
+            return "its rewards come late"
+        return "its regret is against more than the best arm" if self.reference is not None else ""
+
+    @property
     def optimum(self) -> float:
-        """f* = max_i f(x_i)."""
-        return float(self.values.max())
+        """f* = max_i f(x_i), or the reference of the regret."""
+        return float(self.values.max()) if self.reference is None else self.reference
 
     @property
     def best(self) -> int:
@@ -76,6 +99,22 @@ class Instance:
     def regrets(self, arms: Any) -> Array:
         """Return what each pull of rounds 1, 2, ... lost against the best arm of its round."""
         return self.gaps[np.asarray(arms, dtype=np.intp)]
+
+    def context(self, t: int) -> Array | None:
+        """Return what is given in round t beside the choice, if anything is."""
+        return None
+
+    def number(self, choice: Any) -> int:
+        """Return the number by which `pull` and `regrets` know a choice: that of its arm."""
+        return int(choice.arm or 0)
+
+    def recommended(self, policy: Any, t: int) -> int:
+        """Return the number of what a policy recommends after round t."""
+        return int(policy.recommend())
+
+    def mean_losses(self, horizon: int) -> Array:
+        """Return what an arm drawn uniformly loses on average, in each of the rounds 1..T."""
+        return np.full(horizon, self.gaps.mean())
 
     def pull(self, arm: int, u: float, t: int = 1) -> float:
         """Draw a reward: with noise, or the replicate number floor(u * count) of that arm.

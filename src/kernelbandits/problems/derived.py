@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.problems.base import Instance, Problem
+from kernelbandits.problems.base import Instance, Problem, span
+from kernelbandits.problems.functions import SampledFunction
 from kernelbandits.problems.noise import Noise
 from kernelbandits.streams import Streams
 
@@ -23,7 +25,13 @@ class DerivedProblem:
 
     problem: Problem
 
+    changes_rewards: ClassVar[bool] = True
+    """Whether what is made of the problem has other rewards or other arms."""
+
     def __post_init__(self) -> None:
+        plain = not getattr(self.problem, "is_outermost", False)
+        needed = "a problem that may be changed; write its changes inside"
+        checks.needs(plain or not self.changes_rewards, type(self).__name__, needed, self.problem)
         at_rest = hasattr(self.problem, "instance") and not hasattr(self.problem, "motion")
         checks.needs(at_rest, type(self).__name__, "a problem at rest", self.problem)
 
@@ -42,6 +50,90 @@ class DerivedProblem:
     @property
     def noise(self) -> Noise:
         return self.problem.noise
+
+
+@dataclass(frozen=True)
+class Delayed(DerivedProblem):
+    """Any problem whose rewards are known some rounds later.
+
+    The reward of round t is told after the choice of round t + delay; until then the choice is
+    pending, and policies are asked with it (`ask(..., pending=)`).
+
+    >>> import kernelbandits as kb
+    >>> late = kb.problem("delayed", problem="branin", delay=5)
+    >>> late.title, late.instance(kb.Streams(0)).delay
+    ('Branin (d = 2), rewards 5 rounds late', 5)
+    """
+
+    delay: int = 1
+
+    is_outermost: ClassVar[bool] = True
+    changes_rewards: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        playable = hasattr(self.problem, "instance") and not isinstance(self.problem, Delayed)
+        checks.needs(playable, "Delayed", "a problem without a delay", self.problem)
+        checks.whole("Delayed", "delay", self.delay)
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem.name}-delay-{self.delay}"
+
+    @property
+    def title(self) -> str:
+        late = f"rewards {self.delay} round{'s' if self.delay > 1 else ''} late"
+        return f"{self.problem.title}, {late}"
+
+    @property
+    def description(self) -> str:
+        return f"{self.problem.description}; a reward is known {self.delay} rounds later"
+
+    def instance(self, streams: Streams) -> Instance:
+        return replace(self.problem.instance(streams), name=self.name, delay=self.delay)
+
+
+@dataclass(frozen=True)
+class TrueOptimum(DerivedProblem):
+    """A test function on candidates, with the regret against the maximum on its whole box.
+
+    The best candidate then has a regret, too: what the candidates cost. Rewards are the same.
+
+    >>> import kernelbandits as kb
+    >>> plain = kb.problem("branin").instance(kb.Streams(0))
+    >>> true = kb.problem("true-optimum", problem="branin").instance(kb.Streams(0))
+    >>> bool((plain.values == true.values).all())
+    True
+    >>> float(plain.gaps.min()), float(true.gaps.min().round(4))
+    (0.0, 0.0381)
+    """
+
+    is_outermost: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = isinstance(self.problem, SampledFunction)
+        needed = "a test function, such as branin or hartmann6"
+        checks.needs(known, "TrueOptimum", needed, self.problem)
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem.name}-true-optimum"
+
+    @property
+    def title(self) -> str:
+        return f"{self.problem.title}, true optimum"
+
+    @property
+    def description(self) -> str:
+        return f"{self.problem.description}; regret against the maximum on the whole box"
+
+    def instance(self, streams: Streams) -> Instance:
+        plain = self.problem.instance(streams)
+        problem = self.problem
+        assert isinstance(problem, SampledFunction)
+        low, spread = span(problem.reward(plain.domain.points)) if problem.scale else (0.0, 1.0)
+        best = max((problem.optimum - low) / spread, plain.optimum)
+        return replace(plain, name=self.name, reference=best)
 
 
 @dataclass(frozen=True)

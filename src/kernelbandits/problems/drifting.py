@@ -73,6 +73,13 @@ class MovingInstance(Instance):
             [float(f.max() - f[arm]) for f, arm in zip(self.rounds(len(arms)), arms, strict=True)]
         )
 
+    @property
+    def outside_theory(self) -> str:
+        return "the problem changes from round to round"
+
+    def mean_losses(self, horizon: int) -> Array:
+        return np.array([f.max() - f.mean() for f in self.rounds(horizon)])
+
     def rounds(self, horizon: int) -> list[Array]:
         """Return f_1..f_T."""
         return [self.at(t) for t in range(1, horizon + 1)]

@@ -109,7 +109,7 @@ class TableProblem:
 
     @property
     def dimension(self) -> int:
-        return self.table.domain.dimension
+        return int(self.table.domain.dimension)
 
     @property
     def description(self) -> str:
