@@ -86,7 +86,7 @@ HEAVY = {
     "rich": {"apps", "optimization"},
     "psycopg": {"storage"},
     "optuna": {"optuna"},
-    "sklearn": {"sklearn"},
+    "sklearn": {"sklearn", "experiment"},
     "gest_api": {"gest"},
     "pooch": {"problems"},
 }

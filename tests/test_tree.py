@@ -18,6 +18,7 @@ BEHAVIOURS = {
     "calibration/test_noise_evidence.py": "calibration/noise.py (tests/problems has a test_noise)",
     "domains/test_spaces.py": "variables and spaces as text, files and tables",
     "experiment/test_engine_by_definition.py": "whole games beside the definitions of their rules",
+    "experiment/test_scikit_learn_rival.py": "policies of other packages as contenders",
     "experiment/test_experiment_results.py": "experiment/results.py (tests/tables has a test_results)",
     "exploration/test_laws_by_definition.py": "laws and their weights beside their definitions",
     "kernels/test_kernel_gradients.py": "gradients of all kernels, composed ones too",

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from benchmarks.opponents.history import History
 from benchmarks.pools import Array, PoolInstance
+from kernelbandits.experiment.rivals import FittedProcess
 
-FIRST, RESTARTS, CANDIDATES, POLISHED = 5, 2, 2000, 3
+FIRST, CANDIDATES, POLISHED = 5, 2000, 3
 RANDOM_CANDIDATES = 78
 """The column of the streams they come from."""
 
@@ -26,10 +23,7 @@ class FittedUCB:
         self.history = History(instance)
         self.first = instance.random_moves(FIRST)
         self.generator = instance.streams.generator(RANDOM_CANDIDATES)
-        kernel = ConstantKernel() * Matern(nu=2.5) + WhiteKernel()
-        self.model = GaussianProcessRegressor(
-            kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=instance.seed
-        )
+        self.process = FittedProcess(instance.seed)
 
     def ask(self, t: int) -> Any:
         if t <= FIRST:
@@ -45,16 +39,10 @@ class FittedUCB:
         return self.best_of(lambda rows: self.index(rows, 0.0))
 
     def fit(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self.model.fit(self.history.rows, self.history.rewards)
+        self.process.fit(self.history.rows, self.history.rewards)
 
     def index(self, rows: Array, width: float) -> Array:
-        """mean + width sd of f: the white noise is taken out of what `predict` calls std."""
-        mean, sd = self.model.predict(rows, return_std=True)
-        noise = self.model.kernel_.k2.noise_level * np.var(self.history.rewards)
-        index: Array = mean + width * np.sqrt(np.maximum(sd**2 - noise, 0.0))
-        return index
+        return self.process.index(rows, width)
 
     def best_of(self, index: Callable[[Array], Array]) -> Any:
         if self.instance.finite:

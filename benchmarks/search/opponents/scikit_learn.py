@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from scipy.stats import norm
-
 from benchmarks.opponents import scikit_learn
-from benchmarks.pools import Array, PoolInstance
+from benchmarks.pools import PoolInstance
+from kernelbandits.experiment.rivals import expected_improvement
 
 
 class Improved:
@@ -40,14 +38,6 @@ class Improved:
             return self.history.best_mean()
         self.fitted.fit()
         return self.history.moves[int(self.fitted.index(self.history.rows, 0.0).argmax())]
-
-
-def expected_improvement(mean: Array, sd: Array, best: float) -> Array:
-    """E max(f - best, 0) of f ~ N(mean, sd^2)."""
-    sd = np.maximum(sd, 1e-12)
-    gain = (mean - best) / sd
-    value: Array = sd * (gain * norm.cdf(gain) + norm.pdf(gain))
-    return value
 
 
 def make(instance: PoolInstance) -> Improved:
