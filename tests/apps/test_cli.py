@@ -229,6 +229,7 @@ def test_run_writes_its_files_and_prints_the_table(tmp_path):
         "ranking.csv",
         "ranking-overall.csv",
         "settings.json",
+        "played.json",
     }
     drawn = {
         f"{name}.{kind}"
@@ -454,7 +455,7 @@ def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, argument
     [
         (
             ["frob"],
-            "kernelbandits has no command frob. Its commands are paper, run, list, theory, design, ",
+            "kernelbandits has no command frob. Its commands are paper, run, merge, list, theory, design, ",
         ),
         (
             ["--frob"],

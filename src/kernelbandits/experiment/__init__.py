@@ -4,6 +4,7 @@ from kernelbandits.experiment.blocks import SeedBlock
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
 from kernelbandits.experiment.cluster import dask_mapper
 from kernelbandits.experiment.engines import RoundRecord, RunRecord, play, rounds
+from kernelbandits.experiment.merging import load_results, merge_results
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.runner import (
     cells_of,
@@ -27,6 +28,8 @@ __all__ = [
     "contender",
     "dask_mapper",
     "forget_cells",
+    "load_results",
+    "merge_results",
     "plan_experiment",
     "play",
     "play_cell",

@@ -18,6 +18,7 @@ from kernelbandits.canvas import save
 from kernelbandits.experiment import Results
 from kernelbandits.experiment.curves import regret_figure
 from kernelbandits.experiment.layout import FigureShape
+from kernelbandits.experiment.merging import save_played
 from kernelbandits.experiment.notices import merge_notices, split_notice
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.summary import save_rounds, save_settings
@@ -50,7 +51,8 @@ def write_run(
 
     The files are ranking, regret and simple-regret (png, svg), for each setting that was swept
     sweep-... (png, svg), ranking.csv, ranking-overall.csv,
-    summary.csv, rounds.npz, settings.json and report.html.
+    summary.csv, rounds.npz, settings.json, report.html, and played.json, by which results of
+    several runs are merged.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ def write_run(
     coloured = labels_in_colour(results, ranked)
     others = [label for label in results.labels if label not in coloured]
     table = write_tables(results, folder, left_out=refused)
+    save_played(results, folder)
     ranking_frame(ranked).to_csv(folder / "ranking.csv", index=False)
     overall_frame(ranked).to_csv(folder / "ranking-overall.csv", index=False)
     drawings = {

@@ -74,6 +74,27 @@ Dask = Annotated[
     ),
 ]
 
+Theory = Annotated[
+    bool,
+    typer.Option(
+        "--theory",
+        help="Show proved bounds and regret certificates beside the regrets, in report.html "
+        "and theory.csv.",
+    ),
+]
+
+MERGE_HELP = """Join the results of several runs into one: other policies, problems, or seeds.
+
+Runs of the same policies on further seeds (`run --first-seed 25`) are joined seed by seed; runs of
+other policies or problems stand beside each other. In the end every policy must have played every
+problem, with the same rounds and seeds. What contradicts itself is refused. Results with a policy
+or a problem from Python code, or from a table, cannot be merged.
+
+Examples:
+
+    kernelbandits merge results/one results/two --output results/both
+"""
+
 PAPER_HELP = """Reproduce the paper's experiments and check its claims.
 
 The results are the regret figure with a panel for each problem (PNG, SVG), summary.csv, rounds.npz,
@@ -259,6 +280,9 @@ def run(
     seeds: Annotated[
         int, typer.Option(min=1, help="How many independent runs each policy plays.")
     ] = 25,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="The first of the seeds, for runs that are merged later.")
+    ] = 0,
     kernel: Annotated[
         str,
         typer.Option(
@@ -322,14 +346,7 @@ def run(
             "not given, each problem has its own, for most of them gaussian:0.01."
         ),
     ] = None,
-    with_theory: Annotated[
-        bool,
-        typer.Option(
-            "--theory",
-            help="Show proved bounds and regret certificates beside the regrets, in report.html "
-            "and theory.csv.",
-        ),
-    ] = False,
+    with_theory: Theory = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -370,7 +387,7 @@ def run(
         "kernel": read_kernel(kernel),
         "sweep": values,
         "horizon": horizon,
-        "seeds": seeds,
+        "seeds": range(first_seed, first_seed + seeds),
         "engine": engine,
         "noise_scale": noise_scale,
         "norm_bound": norm_bound,
@@ -462,6 +479,38 @@ def play_plan(
         mappers as mapper,
     ):
         return Results(plan, screen.run_resumable(folder, play).found)
+
+
+@app.command(help=MERGE_HELP)
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="The folders of the runs, two or more.")],
+    output: Annotated[Path, typer.Option(help="The folder for the merged results.")],
+    with_theory: Theory = False,
+    figure_format: FigureFormats = None,
+    figure_size: FigureSize = None,
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits import report
+    from kernelbandits.analysis import ranking_of
+    from kernelbandits.experiment import load_results, merge_results
+
+    size = read_figure_size(figure_size)
+    screen.listen(quiet)
+    screen.page_notice(quiet)
+    results = merge_results([load_results(folder) for folder in folders])
+    with progress.show_task("drawing", quiet):
+        ranking = ranking_of(results)
+        table = report.write_run(
+            results,
+            output,
+            ranking=ranking,
+            theory=with_theory,
+            figure_format=figure_format,
+            figure_size=size,
+        )
+    if not quiet:
+        screen.show_ranking(results, ranking, table)
+        screen.show_folder(output)
 
 
 @app.command("list", help=LIST_HELP)
