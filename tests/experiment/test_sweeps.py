@@ -7,6 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import kernelbandits as kb
@@ -16,6 +17,7 @@ from kernelbandits.checks import DataNotice
 from kernelbandits.experiment import plan_experiment, run_experiment
 from kernelbandits.experiment.dry_run import DryRun
 from kernelbandits.experiment.premises import premises
+from kernelbandits.report.figures.theory import draw_log_dets
 
 GAME = {"horizon": 12, "seeds": 3, "noise_scale": 0.01}
 
@@ -219,6 +221,18 @@ def test_a_bound_and_a_premise_are_those_of_the_kernel_that_was_played():
     sentences = " ".join(premises(results))
     assert "under RBF(lengthscale=0.1)" in sentences
     assert "under RBF(lengthscale=0.5)" in sentences
+
+
+def test_the_figure_of_the_theory_has_the_ceiling_of_every_kernel():
+    sweep = {"lengthscale": [0.1, 0.5]}
+    results = run_experiment("branin", ["simple-ucb", "random"], sweep=sweep, **GAME)
+    axis = Figure().subplots()
+    found = guarantees(results)["branin"]
+    draw_log_dets(axis, found, results.labels)
+    drawn = [line for line in axis.get_lines() if len(line.get_xdata()) == len(found[0].horizons)]
+    ceilings = {tuple(line.get_ydata()) for line in drawn}
+    assert ceilings == {tuple(2 * item.gain) for item in found}
+    assert len(drawn) == 2
 
 
 def test_all_stands_for_the_catalogue_and_names_those_that_cannot_play():

@@ -9,6 +9,7 @@ import kernelbandits as kb
 from kernelbandits.analysis import guarantees, ranking_of
 from kernelbandits.experiment import rounds, run_experiment
 from kernelbandits.problems import Delayed, TrueOptimum, WholeBox, WithContext
+from kernelbandits.report import write_run
 
 BRANIN = kb.problem("branin")
 
@@ -117,7 +118,7 @@ def test_the_true_optimum_adds_what_the_candidates_cost_in_every_round():
     assert extra[0, 0] == pytest.approx((high - low) / spread - 1)
 
 
-def test_what_no_bound_is_computed_for_says_why_and_is_ranked_all_the_same():
+def test_what_no_bound_is_computed_for_says_why_and_is_ranked_all_the_same(tmp_path):
     names = ["true-optimum:problem=branin", "delayed:problem=branin,delay=2", "box:problem=branin"]
     names += ["contextual:problem=branin,size=1"]
     results = run_experiment(names, ["simple-ucb", "random"], horizon=6, seeds=2)
@@ -129,6 +130,8 @@ def test_what_no_bound_is_computed_for_says_why_and_is_ranked_all_the_same():
         "its best arm depends on the context of the round",
     ]
     assert len(ranking_of(results).best) == 2
+    write_run(results, tmp_path, theory=True)
+    assert "its rewards come late" in (tmp_path / "theory.csv").read_text()
 
 
 @pytest.mark.parametrize(

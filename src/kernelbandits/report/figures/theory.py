@@ -164,11 +164,11 @@ def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
 
 def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
     axis.set_axis_on()
-    for item in found:
-        if not item.ridge:
-            continue
+    known = [item for item in found if np.isfinite(item.log_det).all()]
+    for item in known:
         axis.plot(item.rounds, item.log_det, **solid_style(labels, item.policy))
-    for item in {item.ridge: item for item in found if item.ridge}.values():
+    # Policies with one ridge and one kernel have the same ceiling.
+    for item in {(item.ridge, *item.gain): item for item in known}.values():
         axis.plot(item.horizons, 2 * item.gain, **CEILING)
     axis.set_xscale("log")
     axis.set_ylim(0, None)
