@@ -173,6 +173,8 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     if words[0] == "tell" and "brew.db" in words:
         space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")
+        if "17" in words:
+            said("ask", "brew.db", "--n", "17")
     if "solar.db" in words:
         several = ("--target", "stability:minimize", "--target", "efficiency", "--label", "sample")
         said("create", "solar.db", "--candidates", "films.csv", *several)
@@ -220,7 +222,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
         "settles": None, "waiting": [], "x": first["x"], "label": {"line": str(first["row"] + 2)}, "sem": None, "replicates": [],
-        "missing": False, "failed": False,
+        "missing": False, "failed": False, "asked": None, "beyond": "",
         "values": None, "needs": [], "corrected": False, "was": None,
         "notices": [],
     }  # fmt: skip
