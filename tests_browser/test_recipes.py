@@ -31,12 +31,12 @@ def test_what_was_really_set_is_typed_on_the_card(server, open_page):
     card.locator("input[name=value]").fill("0.7")
     keep(page, "recipes-really-set")
     assert_accessible(page)
-    send(page, "#pending li button:text('Tell')")
+    send(page, "#pending li button:text('Save result')")
     # A refused form comes back with what was typed.
     page.wait_for_selector("[role=alert]")
     assert page.locator("#pending li").first.get_by_label("heat").input_value() == "much"
     page.locator("#pending li").first.get_by_label("heat").fill("36.33")
-    send(page, "#pending li button:text('Tell')")
+    send(page, "#pending li button:text('Save result')")
     page.wait_for_selector(f"text=asked for: heat = {asked['heat']}")
     page.goto(f"{server.study}/trials/1")
     said = page.locator("main").inner_text()
