@@ -279,7 +279,14 @@ def test_no_command_opens_a_damaged_study(films):
 def test_no_page_and_no_answer_of_the_lab_opens_the_file_of_a_study(films, tmp_path):
     page = Page(films.parent, tmp_path / "state")
     browser, program = page.browser().client, page.program()
-    known = {"name": "films", "trial": "1", "what": "trials.csv", "file": "lab.css", "number": "0"}
+    known = {
+        "name": "films",
+        "trial": "1",
+        "what": "trials.csv",
+        "file": "lab.css",
+        "number": "0",
+        "row": "0",
+    }
     posts = [
         ("ask", {"n": 2}),
         ("tell", {"row": 0, "value": 0.5}),

@@ -44,7 +44,7 @@ assert_type(study.status(), Status)
 assert_type(study.estimates(), pd.DataFrame)
 assert_type(study.to_dataframe(), pd.DataFrame)
 study.best().mean  # type: ignore[union-attr]
-study.tell(1, "0.5")  # type: ignore[arg-type]
+study.tell(1, object())  # type: ignore[arg-type]
 
 # Experiments
 results = kb.run_experiment("branin", "simple-ucb", horizon=5, seeds=2, noise_scale=0.1)

@@ -36,7 +36,7 @@ class Censored(float):
     >>> kb.Censored(0.5, "below")
     Traceback (most recent call last):
     ...
-    ValueError: a censored result needs side among <, >, got 'below'
+    ValueError: a censored result needs side in ('<', '>'), got 'below'
     """
 
     side: str
