@@ -93,6 +93,9 @@ PRACTICAL = widths.polynomial_decay(3.0, 1 / 3)
 """The width 3 t^-1/3 of `width="practical"` (docs/decisions/0012)."""
 LEAST_TOTAL = 40
 """With the goal earn and no `rounds`, at least so many rounds are expected in all."""
+MANY_LEFT, FEW_LEFT = 300, 10
+"""With the goal earn and `rounds`, what a reward teaches counts for all of the rounds that are left
+where they are at least or at most so many, and between them for fewer (docs/decisions/0033)."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits, ..."""
 MANY, GROWTH_OF_MANY = 10, 1.03
@@ -160,9 +163,9 @@ class Auto(IndexPolicy[Point]):
     rounds
         How many rewards there will be, if that is known. With the goal "find" no choice is left to
         chance in the last tenth of them. With the goal "earn" what a reward teaches counts for the
-        rounds that are left, and so less is explored towards the end. Without it, and once more
-        rounds were played than it says, as many rounds are expected as were played, at least 40 in
-        all. An experiment tells its policies the horizon.
+        rounds that are left (of 100 for a third of them), and so less is explored towards the end.
+        Without it, and once more rounds were played than it says, as many rounds are expected as
+        were played, at least 40 in all. An experiment tells its policies the horizon.
     width
         For the goal "earn": play the index mean + w_t width_t sd with this width. "practical":
         3 t^-1/3, chosen by benchmark; nothing is claimed of it, nor of a number, which multiplies
@@ -668,14 +671,18 @@ class Auto(IndexPolicy[Point]):
     def _horizon(self, t: int) -> float:
         """Return for how many rounds it counts what the reward of round t teaches.
 
-        These are the rounds that are left. Where nobody knows how many there are, as many are
-        expected as were played; so too after the last of `rounds`, which were fewer than there are.
-        A fixed number would stop exploring for good: an arm that is worth looking at for the next
-        1000 rounds may not be worth it for the next 10, and the regret would grow linearly. It was
-        raced against other horizons and exploration laws (docs/decisions/0033).
+        Of many rounds that are left these are all, of 100 a third. The gain takes one reward for
+        the last one, though later ones teach much of the same: in a short game so long a look ahead
+        costs more than it finds, in a long one it finds arms that are missed else. Where nobody
+        knows how many rounds there are, it is as many as were played; so too after the last of
+        `rounds`, which were fewer than there are. A fixed number would stop exploring for good: an
+        arm that is worth looking at for the next 1000 rounds may not be worth it for the next 10,
+        and the regret would grow linearly. It was raced against other horizons and exploration laws
+        (docs/decisions/0033).
         """
         if self.rounds is not None and t <= self.rounds:
-            return float(self.rounds - t)
+            left = self.rounds - t
+            return float(min(left, max(FEW_LEFT, left * left // MANY_LEFT)))
         return float(max(LEAST_TOTAL - t, t))
 
     def _is_ending(self, now: Round) -> bool:
