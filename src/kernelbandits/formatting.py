@@ -23,6 +23,11 @@ UNKNOWN = "–"
 TIME_UNITS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 MOST_DECIMALS = 15
 """Decimals that a float of size 1 has."""
+GAP = "\u00a0"
+"""Stands between groups of three digits: a space at which no line is broken."""
+FEWEST_GROUPED = 5
+"""Digits before the point from which on they are grouped."""
+NUMERAL = re.compile(r"(?P<sign>-?)(?P<whole>[0-9]+)(?P<rest>(?:\.[0-9]+)?)")
 LARGEST_GROUPED = 1e12
 """From here on an exponent is easier to read than groups of three digits."""
 
@@ -36,12 +41,12 @@ At difflib's own 0.6 the option --range would be taken for --ridge: no proposal 
 def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str:
     """Write a number with `digits` significant digits; text stays as it is.
 
-    A number with more digits before the point is rounded to a whole number. Commas separate its
-    thousands. With `thousands=False` it has no commas, and an exponent if it is large, as in values
-    to be typed again.
+    A number with more digits before the point is rounded to a whole number, whose thousands stand
+    apart (`group_thousands`). With `thousands=False` they do not, and a large number has an
+    exponent, as in values to be typed again.
 
     >>> format_number(0.123456), format_number(1234.5678), format_number(1234567.8)
-    ('0.1235', '1,235', '1,234,568')
+    ('0.1235', '1235', '1\xa0234\xa0568')
     >>> format_number(1234567.8, digits=6, thousands=False), format_number(None)
     ('1.23457e+06', '–')
     """
@@ -58,8 +63,22 @@ def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str
         return UNKNOWN if math.isnan(number) else f"{'-' if number < 0 else ''}∞"
     if not thousands:
         return f"{number:.{digits}g}"
-    whole = 10**digits <= abs(number) < LARGEST_GROUPED
-    return f"{number:,.0f}" if whole else f"{number:,.{digits}g}"
+    whole = 10**digits <= abs(float(f"{number:.{digits}g}")) < LARGEST_GROUPED
+    return group_thousands(f"{number:.0f}" if whole else f"{number:.{digits}g}")
+
+
+def group_thousands(text: str) -> str:
+    """Write a number of five digits or more before the point in groups of three: 76 000.
+
+    Between them are spaces at which no line is broken. Other text stays.
+
+    >>> group_thousands("76000.5"), group_thousands("7600"), group_thousands("1e+15")
+    ('76\xa0000.5', '7600', '1e+15')
+    """
+    found = NUMERAL.fullmatch(text)
+    if found is None or len(found["whole"]) < FEWEST_GROUPED:
+        return text
+    return f"{found['sign']}{int(found['whole']):,}{found['rest']}".replace(",", GAP)
 
 
 def format_rounded(value: float, digits: int, rounding: str) -> str:
@@ -78,12 +97,12 @@ def format_estimate(value: float, sd: float) -> str:
     """Write an estimate with four digits, and more where its standard deviation needs them.
 
     >>> format_estimate(0.83124, 0.05), format_estimate(1013250.61, 0.22)
-    ('0.8312', '1013250.6')
+    ('0.8312', '1\xa0013\xa0250.6')
     """
     digits = 4
     if value and sd > 0 and math.isfinite(value) and math.isfinite(sd):
         digits = min(15, max(digits, math.ceil(math.log10(abs(value) / sd)) + 1))
-    return f"{value:.{digits}g}"
+    return group_thousands(f"{value:.{digits}g}")
 
 
 def format_near(value: float, uncertainty: float, digits: int = 6) -> str:
@@ -140,8 +159,8 @@ def format_interval(
         return f"{format_fixed(value, decimals)}{label} {format_bounds(low, high, decimals)}"
     if not math.isfinite(half):
         return f"{format_number(value)}{label} {UNKNOWN}"
-    ends = f"[{format_near(low, half)}, {format_near(high, half)}]"
-    return f"{format_near(value, half)}{label} {ends}"
+    mean, *ends = (group_thousands(format_near(one, half)) for one in (value, low, high))
+    return f"{mean}{label} [{ends[0]}, {ends[1]}]"
 
 
 def column_decimals(values: Sequence[float]) -> int:

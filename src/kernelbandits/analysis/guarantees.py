@@ -37,7 +37,7 @@ from kernelbandits.experiment.premises import (
     group_by_kernel,
 )
 from kernelbandits.exploration import Exploration, Law, Step
-from kernelbandits.formatting import format_rounded
+from kernelbandits.formatting import format_rounded, group_thousands
 from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.doubling import DOUBLING
@@ -409,7 +409,7 @@ def describe_needed_rounds(rule: Any, last: InformationGain) -> str:
     later = [10**k for k in range(1, FARTHEST + 1) if 10**k > last.horizon]
     for gain in growth(rule.posterior.kernel, rule.domain, later, last.ridge):
         if not try_bound(rule, gain, moments_of(rule, [gain])).vacuous:
-            return f", T = {gain.horizon:,} would do"
+            return f", T = {group_thousands(str(gain.horizon))} would do"
     return f", and no power of ten up to 10^{FARTHEST} for T"
 
 

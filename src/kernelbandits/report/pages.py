@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits.canvas import follow_colour_scheme
 from kernelbandits.experiment import Results
 from kernelbandits.experiment.summary import installed_versions
-from kernelbandits.formatting import format_fixed, format_interval, format_number, format_ranks
+from kernelbandits.formatting import (
+    format_fixed,
+    format_interval,
+    format_number,
+    format_ranks,
+    group_thousands,
+)
 from kernelbandits.runtime import is_installed
 
 if TYPE_CHECKING:
@@ -62,6 +68,7 @@ def environment() -> Environment:
         inline=inline_svg,
         interval=format_interval,
         number=format_number,
+        grouped=group_thousands,
         ranks=format_ranks,
     )
     return found

@@ -17,7 +17,7 @@ from kernelbandits.apps.cli import progress, screen
 from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
 from kernelbandits.codec import to_json
 from kernelbandits.domains import Arms, Box
-from kernelbandits.formatting import format_number, format_rounded
+from kernelbandits.formatting import format_number, format_rounded, group_thousands
 from kernelbandits.problems import LowerBound
 from kernelbandits.runtime import one_blas_thread
 from kernelbandits.streams import Streams
@@ -227,9 +227,9 @@ def show(calculation: Calculation, files: Path | None) -> None:
     horizon, delta = calculation.horizon, calculation.least.delta
     noise_scale, norm_bound = calculation.noise_scale, calculation.norm_bound
     given = f"R = {noise_scale:g}, D = {norm_bound:g}, ridge {calculation.ridge:g}"
-    out = screen.out()
+    out, rounds = screen.out(), group_thousands(str(horizon))
     for line in (
-        f"{calculation.law} for T = {horizon:,} rounds; {given}, delta {delta:.4g}",
+        f"{calculation.law} for T = {rounds} rounds; {given}, delta {delta:.4g}",
         f"{calculation.kernel} on {calculation.place}",
         "",
     ):
@@ -341,7 +341,9 @@ def sentences(calculation: Calculation) -> Iterator[str]:
 def describe_useful_horizon(calculation: Calculation) -> Iterator[str]:
     """Say at which other T a vacuous bound is informative; it is searched on a grid."""
     if calculation.useful is not None:
-        near = f"Near T = {calculation.useful.horizon:,} the bound is informative."
+        near = (
+            f"Near T = {group_thousands(str(calculation.useful.horizon))} the bound is informative."
+        )
         yield f"{near} {calculation.useful.sentence}"
     elif calculation.why_not_searched:
         yield f"A T with an informative bound was not searched: {calculation.why_not_searched}."
@@ -351,7 +353,7 @@ def describe_useful_horizon(calculation: Calculation) -> Iterator[str]:
 
 def describe_useful_noise(calculation: Calculation) -> str:
     """Say at which R / D a vacuous bound would be informative at the same T."""
-    at = f"At T = {calculation.horizon:,}"
+    at = f"At T = {group_thousands(str(calculation.horizon))}"
     known = "" if calculation.gain is None else " and with the gain given"
     least = calculation.useful_noise
     if not least:

@@ -23,6 +23,7 @@ from kernelbandits.canvas import (
     names_across,
     styled_figure,
 )
+from kernelbandits.formatting import format_number
 from kernelbandits.report.studies.marks import Mark, find_marks
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ def format_tick(side: Axis, value: float, position: int | None = None) -> str:
         return "0"
     known = apart > 0 and math.isfinite(apart)
     digits = math.ceil(math.log10(abs(value) / apart)) + 1 if known else 6
-    return f"{value:.{min(max(digits, 4), 15)}g}"
+    return format_number(value, min(max(digits, 4), 15))
 
 
 def write_message(axis: Axes, sentence: str) -> None:
