@@ -258,11 +258,33 @@ def copy_benchmarks(folder: Path) -> None:
         (folder / page.name).write_text(text, encoding="utf-8")
 
 
+ROOT_PAGES = ("CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT")
+"""Pages at the root of the sources, which the site has as well. README is its first page."""
+
+
+def read_root_page(name: str, docs: str) -> str:
+    """Return a page at the root of the sources, for a page of the site from which `docs` is docs/."""
+    text = (DOCS.parent / f"{name}.md").read_text(encoding="utf-8")
+    text = text.replace("](docs/", f"]({docs}")
+    text = text.replace("](benchmarks/results/", f"]({docs}generated/benchmarks/")
+    text = text.replace("](CITATION.cff)", f"]({docs}../CITATION.cff)")
+    for other in ROOT_PAGES:
+        text = text.replace(f"]({other}.md", f"]({docs}generated/{other.lower()}.md")
+    return text
+
+
+def copy_root_pages(folder: Path) -> None:
+    for name in ROOT_PAGES:
+        text = read_root_page(name, "../")
+        (folder / f"{name.lower()}.md").write_text(text, encoding="utf-8")
+
+
 def write_pages(app: Sphinx) -> None:
     """Write all pages of docs/generated again."""
     folder = DOCS / "generated"
     shutil.rmtree(folder, ignore_errors=True)
     copy_benchmarks(folder / "benchmarks")
+    copy_root_pages(folder)
     (folder / "api").mkdir()
     for name in MODULES:
         (folder / "api" / f"{name}.rst").write_text(describe_module(name), encoding="utf-8")
@@ -276,7 +298,9 @@ def write_pages(app: Sphinx) -> None:
 
 
 def link_benchmarks(app: Sphinx, name: str, source: list[str]) -> None:
-    """Let links to the files of benchmarks/results lead to their pages of the site."""
+    """Let links to the files of benchmarks/results lead to their pages, and begin with the README."""
+    if name == "index":
+        source[0] = read_root_page("README", "") + source[0]
     up = "../" * name.count("/")
     source[0] = re.sub(
         r"\]\((?:\.\./)+benchmarks/results/", f"]({up}generated/benchmarks/", source[0]

@@ -23,6 +23,7 @@ PAGES = {
     "algorithms.md": 1,
     "coming_from.md": 7,
     "scale.md": 1,
+    "explanation/one_number_a_round.md": 1,
 }
 """Pages, and the least number of their sections with snippets."""
 WRITTEN = {"Your own problem, your own policy": {"results/coating/report.html": "often UCB"}}
@@ -54,6 +55,16 @@ def shown(block: str) -> list[str]:
     return [line.rstrip() for line in inside]
 
 
+ANSWERS = sorted((DOCS / "howto").glob("*.md"))
+"""Pages of one question each."""
+SLOW_ANSWERS = {"grid_search", "latex_table", "sweep", "add_candidates", "own_policy"}
+EMPTY_WORDS = re.compile(
+    r"\b(simply|obviously|easily|basically|of course|in order to|utili[sz]e|leverage|seamless\w*|powerful)\b",
+    re.IGNORECASE,
+)
+"""Words without which a sentence says the same."""
+
+
 def sections(page: str) -> list[tuple[str, str]]:
     """Title and text of each section that has a snippet."""
     parts = re.split(r"^## (.*)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -75,6 +86,18 @@ EVERY = [
 ]
 
 
+EVERY += [
+    pytest.param(
+        page.stem,
+        page.read_text(encoding="utf-8"),
+        id=f"howto-{page.stem}",
+        marks=[pytest.mark.thorough] if page.stem in SLOW_ANSWERS else [],
+    )
+    for page in ANSWERS
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("title", "text"), EVERY)
 def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -88,6 +111,16 @@ def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkey
             assert [line.rstrip() for line in seen.getvalue().splitlines()] == shown(below)
     for file, words in WRITTEN.get(title, {}).items():
         assert words in (tmp_path / file).read_text()
+
+
+def test_there_is_a_page_for_each_of_many_questions():
+    assert len(ANSWERS) > 40
+
+
+@pytest.mark.parametrize("page", [*DOCS.glob("*.md"), *ANSWERS, *DOCS.glob("*/*.md")], ids=str)
+def test_pages_do_without_words_that_say_nothing(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert EMPTY_WORDS.findall(text) == []
 
 
 @pytest.mark.parametrize(("page", "least"), PAGES.items())
@@ -127,7 +160,7 @@ def test_every_command_to_install_is_one_that_works():
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
-    files = [root / "README.md", *DOCS.glob("*.md"), *(root / "src").rglob("*.py")]
+    files = [root / "README.md", *DOCS.rglob("*.md"), *(root / "src").rglob("*.py")]
     commands = [
         one for file in files for one in re.findall(r'pip install "[^"]*"', file.read_text())
     ]

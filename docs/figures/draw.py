@@ -1,4 +1,4 @@
-"""Draws the figures of docs/theory.md: `python docs/figures/draw.py [FOLDER]`, by default beside this file."""
+"""Draws the figures of docs/theory.md and of the first page: `python docs/figures/draw.py [FOLDER]`, by default beside this file."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ def dress(axis: Any, title: str, x: str, scale: str = "log", legend: str | None 
 
 def horizons(last: float = 1e6, count: int = 19) -> list[int]:
     return np.unique(np.geomspace(1, last, count).round().astype(int)).tolist()
+
+
+def draw_first(folder: Path) -> None:
+    """Draw the picture of the first page: what nine noisy results say, and what is measured next."""
+    x = np.linspace(0, 1, 201)
+    truth = np.exp(-(((x - 0.72) / 0.13) ** 2)) + 0.55 * np.exp(-(((x - 0.2) / 0.1) ** 2))
+    auto, noise = kb.Auto(kb.Arms(x[:, None]), seed=8), np.random.default_rng(2)
+    rewards = []
+    for _ in range(9):
+        choice = auto.ask()
+        rewards.append((choice.x[0], truth[choice.arm] + 0.06 * noise.standard_normal()))
+        auto.tell(choice, rewards[-1][1])
+    mean, sd = auto.estimates()
+    following = auto.ask().x[0]
+    with panels(folder, "first", 1, 3.0) as (axis,):
+        blue = PALETTE[0]
+        axis.fill_between(x, mean - 1.96 * sd, mean + 1.96 * sd, color=blue, alpha=0.18, lw=0)
+        axis.plot(x, mean, color=blue, lw=2, label="estimate, with 95 % intervals")
+        axis.plot(x, truth, color="0.35", lw=1.2, ls=(0, (4, 3)), label="truth, which nobody sees")
+        axis.plot(*zip(*rewards, strict=True), "o", color="0.2", ms=5, label="results so far")
+        axis.axvline(following, color=PALETTE[1], lw=1.5, label="measured next")
+        axis.set_ylabel("result")
+        axis.set_ylim(-0.7, 1.9)
+        dress(axis, "", "setting", "linear", "upper left")
 
 
 def draw_constants(folder: Path) -> None:
@@ -241,6 +265,7 @@ def lower_bound_regret(law: Any, horizon: int, seeds: int = 10) -> float:
 
 
 FIGURES = (
+    draw_first,
     draw_constants,
     draw_growth,
     draw_bounds,
