@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
+from constrained_spaces import RULES, SPACES
 from kernelbandits.domains import as_arms
 from kernelbandits.domains.variables import APART
 
@@ -181,6 +184,55 @@ def test_who_needs_arms_gets_the_cover_with_a_notice():
         kb.DataNotice, match=r"a cover of MixedBox.* by 500 points; MixedBox.cover\(size\) declares"
     ):
         assert len(as_arms(OVEN)) == 500
+
+
+# ---------------------------------------------------------------- random points
+
+
+@given(boxes, st.integers(1, 20), st.integers(0, 9))
+def test_a_sample_has_points_of_the_space_and_equal_seeds_give_equal_ones(box, n, seed):
+    points = box.sample(n, seed)
+    assert len(points) == n
+    assert all(point in box for point in points)
+    assert points == box.sample(n, seed)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_sample_keeps_the_constraints(name):
+    points = SPACES[name].sample(100, seed=2)
+    assert all(RULES[name](**point) for point in points)
+    assert len({json.dumps(point) for point in points}) > 1
+
+
+def test_in_a_sample_every_choice_has_its_share():
+    points = kb.MixedBox({"n": kb.Integer(1, 4), "acid": kb.Category(("a", "b"))}).sample(
+        4000, seed=1
+    )
+    counts = Counter(tuple(point.values()) for point in points)
+    share = 4000 / 8
+    assert len(counts) == 8
+    assert max(abs(count - share) for count in counts.values()) < 4 * share**0.5
+
+
+def test_a_generator_draws_other_points_at_each_call():
+    rng = np.random.default_rng(5)
+    assert OVEN.sample(3, rng) != OVEN.sample(3, rng)
+    box = kb.Box((0.0, -1.0), (1.0, 1.0))
+    first, second = box.sample(50, rng), box.sample(50, rng)
+    assert first.shape == (50, 2)
+    assert not (first == second).any()
+    assert ((first >= box.lower) & (first <= box.upper)).all()
+    np.testing.assert_array_equal(box.sample(4, seed=3), box.sample(4, seed=3))
+
+
+@pytest.mark.parametrize("box", [kb.Box((0.0,), (1.0,)), kb.MixedBox({"n": kb.Integer(1, 4)})])
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [({"n": 0}, "a whole number n >= 1"), ({"n": 2, "seed": 0.5}, "a whole seed >= 0")],
+)
+def test_a_sample_of_no_size_or_seed_is_refused(box, given, needed):
+    with pytest.raises(ValueError, match=f"sample needs {needed}"):
+        box.sample(**given)
 
 
 # ---------------------------------------------------------------- a value

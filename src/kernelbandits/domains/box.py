@@ -12,6 +12,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
+from kernelbandits.streams import Streams
 
 COVER = 500
 """The default number of points in a cover."""
@@ -109,6 +110,18 @@ class Box:
         placed: Array = np.clip(low * (1 - unit) + high * unit, low, high)
         return placed
 
+    def sample(self, n: int, seed: int | np.random.Generator = 0) -> Array:
+        """Return n random points as the rows of an array; equal seeds give equal points.
+
+        A numpy Generator in place of the seed draws other points at each call.
+
+        >>> from kernelbandits import Box
+        >>> Box((0.0, 20.0), (1.0, 90.0)).sample(2, seed=1).round(2)
+        array([[7.000e-02, 2.553e+01],
+               [1.000e-02, 7.646e+01]])
+        """
+        return self.from_unit(draw_units(n, self.sides, seed))
+
     def neighbours(self, row: Array) -> Array:
         """Return the rows that differ in one separate value; a box has none."""
         return np.empty((0, self.dimension))
@@ -125,6 +138,16 @@ class Box:
             self.from_unit(spread_points(count, self.dimension)),
             f"a cover of {self} by {count} points",
         )
+
+
+def draw_units(n: Any, sides: int, seed: Any) -> Array:
+    """Return the rows u in [0, 1)^sides that become a sample of n points."""
+    count = checks.whole("sample", "n", n)
+    if isinstance(seed, np.random.Generator):
+        return seed.random((count, sides))
+    given = checks.is_whole(seed) and seed >= 0
+    checks.needs(given, "sample", "a whole seed >= 0 or a numpy Generator", seed)
+    return Streams(seed).generator().random((count, sides))
 
 
 def spread_points(count: int, dimension: int) -> Array:

@@ -16,7 +16,14 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
-from kernelbandits.domains.box import COVER, as_row, as_rows, check_sides, spread_points
+from kernelbandits.domains.box import (
+    COVER,
+    as_row,
+    as_rows,
+    check_sides,
+    draw_units,
+    spread_points,
+)
 from kernelbandits.domains.constraints import as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
@@ -422,6 +429,19 @@ class MixedBox:
                 rows = np.repeat(row[None], len(values), axis=0)
                 rows[:, place] = values
                 yield rows
+
+    def sample(self, n: int, seed: int | np.random.Generator = 0) -> list[Any]:
+        """Return n random points that satisfy the constraints; equal seeds give equal points.
+
+        Values of a grid and choices are drawn with equal probability, ranges on a log scale by
+        their logarithms. A numpy Generator in place of the seed draws other points at each call.
+
+        >>> from kernelbandits import Integer, MixedBox, Real
+        >>> box = MixedBox({"heat": Real(20, 90, step=0.5), "stirs": Integer(1, 5)})
+        >>> box.sample(2, seed=1)
+        [{'heat': 24.5, 'stirs': 1}, {'heat': 20.0, 'stirs': 5}]
+        """
+        return [self.decode(row) for row in self.from_unit(draw_units(n, self.sides, seed))]
 
     # ------------------------------------------------------------------ finite sets of points
 
