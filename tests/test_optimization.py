@@ -647,7 +647,8 @@ def test_the_outcome_reads_well():
         *({"timeout": bad} for bad in (0, -1, "2", math.nan)),
         *({"tolerance": bad} for bad in (0, -1, "2", math.nan)),
         *({"progress": bad} for bad in (1, "yes")),
-        {"each": 3},
+        *({"patience": bad} for bad in (0, -1, 2.5, "2")),
+        *({"each": bad} for bad in (3, [3], [print, None])),
         {"workers": 2, "mapper": map},
         *({"direction": bad} for bad in (0, 1, "down")),
         *({"catch": bad} for bad in (None, "RuntimeError", int, (RuntimeError, 3))),
@@ -754,6 +755,47 @@ def test_a_callback_ends_the_run():
     found = kb.optimize(hill, BOX, 50, each=lambda trial: trial.t == 4)
     assert (found.ended, len(found.trials)) == ("callback", 4)
     assert kb.optimize(hill, BOX, 3, each=lambda trial: 1).ended == "rounds"
+
+
+def test_several_callbacks_all_see_every_trial_and_one_ends_the_run():
+    first, last = [], []
+    each = [first.append, lambda trial: trial.t == 4, last.append]
+    found = kb.optimize(hill, BOX, 50, each=each)
+    assert found.ended == "callback"
+    assert first == last == list(found.trials)
+    assert len(first) == 4
+    assert kb.optimize(hill, BOX, 3, each=[]).ended == "rounds"
+
+
+SERIES = (2.0, 5.0, 5.0, 1.0, math.nan, 4.0, 6.0, 3.0, 3.0, 3.0)
+"""Results that improve in the trials 1, 2 and 7; the fifth trial fails."""
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["max", "min"])
+@pytest.mark.parametrize(
+    ("patience", "batch", "measured"), [(3, 1, 5), (4, 1, 6), (5, 1, 10), (5, 4, 10), (2, 4, 4)]
+)
+def test_patience_ends_the_run_after_so_many_results_without_a_better_one(
+    sign, patience, batch, measured
+):
+    series = iter(SERIES)
+    found = kb.optimize(
+        lambda x: sign * next(series),
+        ARMS,
+        10,
+        batch=batch,
+        patience=patience,
+        direction="max" if sign > 0 else "min",
+    )
+    assert len(found.trials) == measured
+    assert found.ended == ("rounds" if measured == 10 else "patience")
+    if found.ended == "patience":
+        assert str(found).endswith("; ended without improvement")
+
+
+def test_patience_ends_a_run_in_which_nothing_is_measured():
+    with pytest.raises(ValueError, match=r"got 3 failures, .*; ended without improvement"):
+        kb.optimize(lambda x: math.nan, ARMS.points, 9, patience=3)
 
 
 def test_an_interrupt_returns_what_was_done():

@@ -7,10 +7,10 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
-from typing import TYPE_CHECKING, Any, SupportsFloat, overload
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from kernelbandits.measuring import (
     SerialMeasurer,
 )
 from kernelbandits.policies import Auto, OptimizationTrial, Outcome, Policy
-from kernelbandits.policies.optimization import ENDS, Run
+from kernelbandits.policies.optimization import ENDS, Plan, Run
 from kernelbandits.processes import Mapper, ProcessPool, check_workers
 from kernelbandits.streams import Streams
 
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from kernelbandits.study import Study
     from kernelbandits.study.optimization import StudyRun
 
+Point = TypeVar("Point")
+Callback = Callable[[OptimizationTrial[Point]], object]
+"""What is called with every trial; it ends the run by returning True."""
+Callbacks = Callback[Point] | Sequence[Callback[Point]] | None
 Catch = type[BaseException] | tuple[type[BaseException], ...]
 """The exceptions that mean a failed measurement."""
 
@@ -60,8 +64,9 @@ def optimize(
     workers: int = 1,
     timeout: float | None = None,
     tolerance: float | None = None,
+    patience: int | None = None,
     mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial[dict[str, Any]]], object] | None = None,
+    each: Callbacks[dict[str, Any]] = None,
     catch: Catch = (),
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
@@ -82,8 +87,9 @@ def optimize(
     workers: int = 1,
     timeout: float | None = None,
     tolerance: float | None = None,
+    patience: int | None = None,
     mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial[Array]], object] | None = None,
+    each: Callbacks[Array] = None,
     catch: Catch = (),
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
@@ -103,8 +109,9 @@ def optimize(
     workers: int = 1,
     timeout: float | None = None,
     tolerance: float | None = None,
+    patience: int | None = None,
     mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial[Any]], object] | None = None,
+    each: Callbacks[Any] = None,
     catch: Catch = (),
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
@@ -153,10 +160,15 @@ def optimize(
     tolerance
         End the run when the recommended point is within this much of the best with probability
         0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee.
+    patience
+        End the run when so many measurements in succession were no better than the best one before
+        them; a failure is no improvement. It is asked after each batch. With a study the
+        measurements of earlier calls count too.
     mapper
         In place of workers: how the points of a batch are measured, for instance the map of a pool.
     each
-        A function that is called with every `OptimizationTrial`; it ends the run by returning True.
+        A function that is called with every `OptimizationTrial`, or a list of such functions. One
+        that returns True ends the run, when all of them have been called.
     catch
         An exception class, or a tuple of them, that means a failed measurement when the objective
         raises it. Any other exception is raised, so that a mistake in the program is not taken for
@@ -220,13 +232,16 @@ def optimize(
     size = checks.whole("optimize", "batch", workers if batch is None else batch)
     seconds = math.inf if timeout is None else checks.positive("optimize", "timeout", timeout)
     deadline = time.monotonic() + seconds
-    checks.needs(each is None or callable(each), "optimize", "a function each", each)
+    callbacks = read_callbacks(each)
     shown = progress is None or isinstance(progress, bool)
     checks.needs(shown, "optimize", "progress True, False or None", progress)
     if tolerance is not None:
         checks.positive("optimize", "tolerance", tolerance)
         known = policy is None or policy.fits is not None
         checks.needs(known, "optimize", "kb.Auto for a tolerance", policy)
+    if patience is not None:
+        checks.whole("optimize", "patience", patience)
+    plan = Plan(n_rounds, size, tolerance, patience)
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:
         player = choose_policy(policy, domain, n_rounds, seed, name)
@@ -241,10 +256,12 @@ def optimize(
         begun = open_run(study, place, n_rounds, towards, name, seed, measurer, deadline)
     with measurer, begun as run, show_progress(n_rounds, run.done, sign, progress) as advance:
         try:
-            for trial in report_failures(run.play(n_rounds, size, tolerance)):
+            for trial in report_failures(run.play(plan)):
                 log.info("trial %d: %s", trial.t, trial.record())
                 advance(trial)
-                if each is not None and each(trial) is True:
+                # All are called, also after one that ends the run: a logger sees every trial.
+                ends = [callback(trial) is True for callback in callbacks]
+                if any(ends):
                     run.ended = "callback"
                     break
         except KeyboardInterrupt:
@@ -252,6 +269,16 @@ def optimize(
         outcome = run.summarise()
     log.info("%s%s", format_count(len(outcome.trials), "trial"), ENDS[outcome.ended])
     return outcome
+
+
+def read_callbacks(each: Any) -> tuple[Callback[Any], ...]:
+    """Return the functions to call with every trial."""
+    if each is None:
+        return ()
+    given = tuple(each) if isinstance(each, (tuple, list)) else (each,)
+    known = all(callable(one) for one in given)
+    checks.needs(known, "optimize", "a function each, or a list of functions", each)
+    return given
 
 
 def read_aim(target: str | None, direction: str | None) -> tuple[str | None, str]:

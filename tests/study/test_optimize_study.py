@@ -15,6 +15,7 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.measuring import Attempt, SerialMeasurer
+from kernelbandits.policies.optimization import Plan
 from kernelbandits.study.optimization import WORKER, StudyRun
 from measured_functions import dose_response, endless
 
@@ -148,7 +149,7 @@ def test_results_count_in_the_order_of_trials_whichever_comes_first(tmp_path, wh
     shown = []
     with study:
         run = StudyRun(study, space, LastFirst(Attempt(loss)), float("inf"))
-        for trial in run.play(14, 3, None):
+        for trial in run.play(Plan(14, 3)):
             shown.append(trial.t)
             # A reader that learns the results of half a batch must not learn them in that order.
             study.best()
@@ -237,6 +238,19 @@ def test_a_timeout_and_a_tolerance_end_a_stored_run(tmp_path):
     again = kb.optimize(endless, SPACE, 60, study=place, batch=2, tolerance=0.2)
     assert again.ended == "tolerance"
     assert same(again, found)
+
+
+@pytest.mark.thorough
+def test_patience_counts_the_trials_of_earlier_calls(tmp_path):
+    series = iter((3.0, 2.0, 4.0, 2.5, 2.0, 1.0))
+    given = GIVEN | {"batch": 1, "patience": 3, "study": tmp_path / "a.db"}
+    begun = kb.optimize(lambda x: next(series), SPACE, 9, each=lambda trial: trial.t == 4, **given)
+    assert (begun.ended, len(begun.trials)) == ("callback", 4)
+    ended = kb.optimize(lambda x: next(series), SPACE, 9, **given)
+    assert (ended.ended, len(ended.trials)) == ("patience", 5)
+    again = kb.optimize(endless, SPACE, 9, **given)
+    assert again.ended == "patience"
+    assert same(again, ended)
 
 
 @pytest.mark.thorough

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -103,7 +104,8 @@ class Outcome(Generic[Point]):
     direction: str = "maximize"
     """Whether y was maximised or minimised."""
     ended: str = "rounds"
-    """Why the run ended: "rounds", "timeout", "tolerance", "callback" or "interrupted"."""
+    """Why the run ended: "rounds", "timeout", "tolerance", "patience", "callback" or "interrupted".
+    """
     study: str = ""
     """Where the study of the run is stored, if it has one."""
     pending: int = 0
@@ -154,10 +156,40 @@ ENDS = {
     "rounds": "",
     "timeout": "; ended by the timeout",
     "tolerance": "; ended within the tolerance",
+    "patience": "; ended without improvement",
     "callback": "; ended by the callback",
     "interrupted": "; ended by Ctrl-C",
 }
 """Why a run ended -> how its outcome says so."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a run of `optimize` lasts, and how it asks."""
+
+    rounds: int
+    batch: int
+    """How many points are asked for at a time."""
+    tolerance: float | None = None
+    """The run ends when the recommended point is within this much of the best."""
+    patience: int | None = None
+    """The run ends when so many results in succession are no better than the best before them."""
+
+    def is_stale(self, rewards: Sequence[float | None], sign: float) -> bool:
+        """Tell whether the patience is over; a failure, None, is no improvement.
+
+        >>> Plan(9, 1, patience=2).is_stale([3.0, 4.0, 4.0, None], sign=1.0)
+        True
+        >>> Plan(9, 1, patience=2).is_stale([3.0, 4.0, 4.0, None], sign=-1.0)
+        True
+        >>> Plan(9, 1, patience=2).is_stale([3.0, 4.0, None, 2.0], sign=-1.0)
+        False
+        """
+        best, at = -math.inf, 0
+        for number, reward in enumerate(rewards, start=1):
+            if reward is not None and sign * reward > best:
+                best, at = sign * reward, number
+        return self.patience is not None and len(rewards) - at >= self.patience
 
 
 @dataclass
@@ -183,15 +215,13 @@ class Run:
         """How many trials have a result."""
         return len(self.trials)
 
-    def play(
-        self, rounds: int, batch: int, tolerance: float | None
-    ) -> Iterator[OptimizationTrial[Any]]:
+    def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
         """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
-        left = rounds
+        left = plan.rounds
         try:
             while left and self.ended == "rounds":
                 start = self.policy.turn
-                choices = self.policy.batch(min(batch, left), start, self.streams)
+                choices = self.policy.batch(min(plan.batch, left), start, self.streams)
                 points = [self.point_of(choice) for choice in choices]
                 results = put_in_order(self.measurer.measure(points, self.deadline), INTERRUPTS)
                 for number, (measured, failure) in results:
@@ -202,11 +232,18 @@ class Run:
                     )
                     yield self.tell(trial)
                 left -= len(choices)
-                if tolerance is not None and left and self.is_within(self.policy, tolerance):
-                    self.ended = "tolerance"
-                self.report_exhaustion(left)
+                if left:
+                    self.look(plan)
         except OutOfTime:
             self.ended = "timeout"
+
+    def look(self, plan: Plan) -> None:
+        """End the run if the plan says so; say that all points of a finite space are measured."""
+        if plan.is_stale([trial.reward for trial in self.trials], self.sign):
+            self.ended = "patience"
+        elif plan.tolerance is not None and self.is_within(self.policy, plan.tolerance):
+            self.ended = "tolerance"
+        self.report_exhaustion()
 
     def point_of(self, choice: Choice) -> Any:
         """Return the point as the objective gets it: in the user's own values if arms have them."""
@@ -222,10 +259,10 @@ class Run:
         self.trials.append(trial)
         return trial
 
-    def report_exhaustion(self, left: int) -> None:
-        """Say once that every point of a finite space is measured, if there are rounds left."""
+    def report_exhaustion(self) -> None:
+        """Say once that every point of a finite space is measured."""
         space = isinstance(self.policy.domain, MixedBox)
-        if left and space and not self.reported and is_exhausted(self.policy):
+        if space and not self.reported and is_exhausted(self.policy):
             self.reported = True
             count = format_count(int(self.policy.domain.count), "point")
             text = f"optimize: all {count} of the space are measured; further rounds repeat them"

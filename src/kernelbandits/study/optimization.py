@@ -26,7 +26,7 @@ from kernelbandits.measuring import (
     single_reward,
 )
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
-from kernelbandits.policies.optimization import raise_without_rewards
+from kernelbandits.policies.optimization import Plan, raise_without_rewards
 from kernelbandits.processes import put_in_order
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
@@ -162,40 +162,48 @@ class StudyRun:
         # Whether their lease has ended does not matter while nobody else was given their points.
         return [trial for trial in self._state.pending.values() if trial.worker == WORKER]
 
-    def play(
-        self, rounds: int, batch: int, tolerance: float | None
-    ) -> Iterator[OptimizationTrial[Any]]:
+    def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
         """Yield the trials until so many are done, those of earlier runs counted.
 
         A batch that was interrupted is finished first: so the choices that follow are those of a
         run without interruption.
         """
         self.study._session.refresh()
-        if self.done < rounds:
-            self._adopt(rounds, tolerance)
+        if self.done < plan.rounds:
+            self._adopt(plan)
             self._report_pending()
         try:
-            while self.done < rounds and self.ended == "rounds":
-                left = rounds - self.done
+            while self.done < plan.rounds and self.ended == "rounds":
+                left = plan.rounds - self.done
                 trials = self._take_over()[:left]
-                if not trials and tolerance is not None and self.study.status().stop.may_stop:
+                if not trials and plan.is_stale(self._rewards, self.sign):
+                    self.ended = "patience"
+                elif not trials and plan.tolerance is not None and self._may_stop():
                     self.ended = "tolerance"
                 elif not trials and time.monotonic() >= self.deadline:
                     self.ended = "timeout"
                 else:
-                    trials = trials or self._ask(min(batch, left))
+                    trials = trials or self._ask(min(plan.batch, left))
                     yield from self._measure(trials)
         except OutOfTime:
             self.ended = "timeout"
 
-    def _adopt(self, rounds: int, tolerance: float | None) -> None:
+    @property
+    def _rewards(self) -> list[float | None]:
+        """What was measured for this run and earlier ones, in the order in which it counts."""
+        return [trial.value for trial in self._state.results if trial.worker == WORKER]
+
+    def _may_stop(self) -> bool:
+        return bool(self.study.status().stop.may_stop)
+
+    def _adopt(self, plan: Plan) -> None:
         """Let the study know how many rounds are planned, and what may be lost."""
         changes: dict[str, Any] = {}
         settings = self._state.settings
-        if settings.policy == AUTO and settings.rounds != rounds:
-            changes["rounds"] = rounds
-        if tolerance is not None and settings.tolerance != tolerance:
-            changes["tolerance"] = tolerance
+        if settings.policy == AUTO and settings.rounds != plan.rounds:
+            changes["rounds"] = plan.rounds
+        if plan.tolerance is not None and settings.tolerance != plan.tolerance:
+            changes["tolerance"] = plan.tolerance
         if changes:
             self.study.change(**changes)
 
