@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelbandits import checks
@@ -84,6 +85,31 @@ def side_of(value: float | None) -> str | None:
     ('>', None)
     """
     return value.side if isinstance(value, Censored) else None
+
+
+def with_side(value: float, side: Any) -> float:
+    """Return a number as a limit, if a side is given with it: a table has the side beside it.
+
+    >>> with_side(0.5, "<"), with_side(0.5, None)
+    (<0.5, 0.5)
+    """
+    return Censored(value, side) if isinstance(side, str) and side else value
+
+
+def average_results(values: Sequence[float]) -> float:
+    """Return the mean of results; it is a limit if one of them is, as it lies on the same side.
+
+    Between limits of both sides it may be anything, and is nan.
+
+    >>> average_results([1.0, 2.0]), average_results([1.0, Censored(0.5, "<")])
+    (1.5, <0.75)
+    >>> average_results([Censored(9.0, ">"), Censored(0.5, "<")])
+    nan
+    """
+    sides = {side for value in values if (side := side_of(value)) is not None}
+    if len(sides) > 1 or not values:
+        return math.nan
+    return with_side(math.fsum(map(float, values)) / len(values), next(iter(sides), None))
 
 
 def split_sides(values: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:

@@ -338,6 +338,25 @@ def test_a_result_that_is_a_limit_is_typed_into_its_field(page, films):
     assert "&lt;0.5" in said
     assert study.to_dataframe()["beyond"].tolist() == ["<"]
     assert "&lt;0.5" in films.get("/studies/films/history")
+    assert "<b>&lt;0.5</b>" in films.get("/studies/films")
+    assert "&lt;0.5" in films.get("/")
+    assert "<td>1</td><td>&lt;0.5</td>" in films.get("/studies/films/candidates")
+    [row] = study.to_dataframe()["row"]
+    assert "average &lt;0.5" in films.get(f"/studies/films/candidates/{row}")
+    # What the field for a correction holds is the limit, which a correction would not lose.
+    trial = films.get("/studies/films/trials/1")
+    assert "<b>&lt;0.5</b>" in trial
+    assert 'name="value" inputmode="decimal" autocomplete="off" size="10" value="&lt;0.5"' in trial
+
+
+def test_a_limit_of_one_of_several_targets_is_shown_as_such(page):
+    frame = pd.DataFrame({"Cs": [i / 10 for i in range(10)]})
+    targets = ["yield", "purity"]
+    study = page.lab.library.create("two", frame, targets=targets)
+    study.tell(row=1, value={"yield": 5.0, "purity": "<0.5"})
+    shown = page.browser().get("/studies/two/trials/1")
+    assert "<b>&lt;0.5</b>" in shown
+    assert shown.count('value="&lt;0.5"') == 1
 
 
 @pytest.mark.thorough

@@ -46,6 +46,20 @@ def test_a_limit_is_stored_shown_and_read_again(line, tmp_path):
         assert not any(one.accepted for one in other.tell_all(tmp_path / name))
 
 
+def test_an_average_with_a_limit_is_a_limit(line):
+    study = line()
+    assert "average beyond" not in study.estimates()
+    study.tell(row=3, value=1.0)
+    study.tell(row=4, value=["<0.5", "<0.7"])
+    study.tell(row=5, value=[1.5, "<0.5"])
+    study.tell(row=6, value=[">9", "<0.5"])
+    frame = study.estimates().set_index("row")
+    assert frame["average"][[3, 4, 5]].tolist() == [1.0, 0.6, 1.0]
+    assert frame["average beyond"][[3, 4, 5, 6]].tolist() == [None, "<", "<", None]
+    # Between limits of both sides it may be anything.
+    assert np.isnan(frame["average"][6])
+
+
 def test_corrections_and_keys_know_a_limit_from_its_number(line):
     study = line()
     study.tell(row=3, value="<0.5", key="k")

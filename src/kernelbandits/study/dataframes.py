@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.censored import side_of
+from kernelbandits.censored import average_results, side_of
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
 from kernelbandits.study.words import row_cell
 from kernelbandits.tables.export import (
+    AVERAGE_BEYOND,
     BEYOND,
     FRONT,
     NOTED,
@@ -149,7 +150,7 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
     place, state = answers.candidates, answers.state
     used = [*state.counts, *(trial.row for trial in state.pending.values())]
     rows = place.shown_rows(used)
-    counts, average = count_results(state, place)
+    counts, average, sides = count_results(state, place)
     own, names = place.members[rows], name_in_export([*place.labels, *place.chosen])
     numbers = dict.fromkeys(place.row_columns, rows)
     allowed = {"allowed": place.allowed_rows[rows]} if place.row_columns else {}
@@ -162,6 +163,7 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
             **allowed,
             "results": counts[own],
             "average": average[own],
+            **({AVERAGE_BEYOND: pd.Series(sides[own], dtype=object)} if any(sides) else {}),
             **dict(estimates),
         }
     )
@@ -217,10 +219,10 @@ def row_estimates(answers: Answers) -> Array:
     return found
 
 
-def count_results(state: State, place: Place) -> tuple[Indices, Array]:
+def count_results(state: State, place: Place) -> tuple[Indices, Array, Array]:
     """Count the results of every different candidate, and average their values.
 
-    The mean is nan where there is no value.
+    The mean is nan where there is no value. Where it is only a limit, the third array has its side.
     """
     members, n = place.members, len(place.different_rows)
     counts = np.zeros(n, dtype=np.int64)
@@ -231,4 +233,11 @@ def count_results(state: State, place: Place) -> tuple[Indices, Array]:
     values = np.bincount(places, minlength=n)
     sums = np.bincount(places, [float(trial.value or 0.0) for trial in told], minlength=n)
     mean: Array = np.divide(sums, values, out=np.full(n, np.nan), where=values > 0)
-    return counts, mean
+    sides = np.full(n, None, dtype=object)
+    for one in {members[trial.row] for trial in told if side_of(trial.value)}:
+        own = [
+            trial.value for trial in told if trial.value is not None and members[trial.row] == one
+        ]
+        average = average_results(own)
+        mean[one], sides[one] = average, side_of(average)
+    return counts, mean, sides

@@ -22,7 +22,9 @@ TRIALS = ("trial", "row", "state", "value", *TIMES, "worker", *NOTED)
 """Columns of our own in an export of trials."""
 COMBINED = "desirability"
 """What a study of several targets calls the number that its policy sees."""
-OWN = frozenset({*TRIALS, "allowed", "results", "average", "low", "high"})
+AVERAGE_BEYOND = "average beyond"
+"""Column with < or > where the average of results is below or above its value."""
+OWN = frozenset({*TRIALS, "allowed", "results", "average", AVERAGE_BEYOND, "low", "high"})
 """The same, and those in a table of estimates."""
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from kernelbandits.apps.cli.output import facts, print_line
 from kernelbandits.apps.cli.screen import numbers_table
+from kernelbandits.censored import with_side
 from kernelbandits.formatting import (
     format_count,
     format_near,
@@ -27,6 +28,7 @@ from kernelbandits.study.words import (
     describe_waiting,
     name_cells,
 )
+from kernelbandits.tables.export import AVERAGE_BEYOND
 from kernelbandits.tables.results import MADE
 
 if TYPE_CHECKING:
@@ -329,7 +331,8 @@ def print_estimates(console: Console, frame: pd.DataFrame, total: int, candidate
     shown = table([cell(name) for name in headings])
     for who, one in zip(called, frame.to_dict("records"), strict=True):
         mean, low, high = (format_near(one[name], one["sd"]) for name in ("mean", "low", "high"))
-        numbers = number(one["average"]), mean, format_near(one["sd"], one["sd"])
+        average = with_side(one["average"], one.get(AVERAGE_BEYOND))
+        numbers = number(average), mean, format_near(one["sd"], one["sd"])
         between = f"[{low}, {high}]"
         first = (*map(cell, who.values()), *(cell(one[name]) for name in columns))
         first += (str(one["results"]),)

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelbandits.apps.web.example import find_answer
 from kernelbandits.apps.web.snapshots import Snapshot
+from kernelbandits.censored import with_side
 from kernelbandits.formatting import (
     format_cell,
     format_interval,
@@ -22,7 +23,13 @@ from kernelbandits.formatting import (
 from kernelbandits.study import Best, Study
 from kernelbandits.study.dataframes import with_labels
 from kernelbandits.study.words import describe_event, format_result, name_cells, name_sample
-from kernelbandits.tables.export import name_in_export, name_targets
+from kernelbandits.tables.export import (
+    AVERAGE_BEYOND,
+    BEYOND,
+    name_details,
+    name_in_export,
+    name_targets,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,6 +126,12 @@ def trial_point(study: Study, record: Mapping[Any, Any]) -> dict[str, Any]:
     return {name: record[names[name]] for name in place.chosen}
 
 
+def place_names(study: Study) -> list[str]:
+    """Return what the table of trials calls the columns of a candidate."""
+    place = study.candidates
+    return [*name_in_export([*place.labels, *place.chosen]).values()]
+
+
 def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     """Return a trial from a line of the table of trials."""
     place = study.candidates
@@ -126,7 +139,8 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
     x = trial_point(study, record)
     # Digits of a result are shown as they were typed; a desirability was computed.
     write = format_number if study.combined else format_result
-    value = "" if math.isnan(record["value"]) else write(record["value"])
+    side = record.get(name_details(place_names(study))[BEYOND])
+    value = "" if math.isnan(record["value"]) else write(with_side(record["value"], side))
     return TrialRow(
         trial=int(record["trial"]),
         row=row,
@@ -141,9 +155,11 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
 def target_cells(study: Study, record: Mapping[Any, Any]) -> dict[str, str]:
     """Return the value of each of several targets that was told."""
     targets = [one.name for one in study.targets]
-    place = study.candidates
-    names = name_targets(name_in_export([*place.labels, *place.chosen]).values(), targets)
-    known = {name: record[names[name]] for name in targets}
+    names = name_targets(place_names(study), targets)
+    known = {
+        name: with_side(record[names[name]], record.get(f"{names[name]} {BEYOND}"))
+        for name in targets
+    }
     return {name: format_result(value) for name, value in known.items() if not math.isnan(value)}
 
 
@@ -403,7 +419,9 @@ def candidate_row(
         name="" if row is None else place.name(row),
         named=number | {name: format_cell(record[name]) for name in columns},
         results=int(record["results"]),
-        average=format_number(record["average"]) if record["results"] else "",
+        average=format_number(with_side(record["average"], record.get(AVERAGE_BEYOND)))
+        if record["results"]
+        else "",
         estimate=format_interval(record["mean"], record["low"], record["high"]),
         sd=format_number(record["sd"], 2),
         marks=marks,

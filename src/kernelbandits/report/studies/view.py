@@ -16,7 +16,7 @@ from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.study.dependence import MOST_LEVELS
 from kernelbandits.study.targets import Target
 from kernelbandits.tables.cells import is_number
-from kernelbandits.tables.export import BEYOND, name_in_export, name_targets
+from kernelbandits.tables.export import BEYOND, name_details, name_in_export, name_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -322,6 +322,8 @@ def read_trials(frame: pd.DataFrame, place: Place, events: Iterable[Event]) -> T
     numbers = frame["trial"].to_numpy(dtype=np.int64)
     greedy = {event.trial: event.body.get("greedy") for event in events if event.kind == "asked"}
     found = [greedy.get(int(number)) for number in numbers]
+    names = name_in_export([*place.labels, *place.chosen])
+    sides = frame.get(name_details(names.values())[BEYOND], [None] * len(frame))
     return Trials(
         number=numbers,
         row=np.array(place.read_rows(frame), dtype=np.int64),
@@ -330,7 +332,7 @@ def read_trials(frame: pd.DataFrame, place: Place, events: Iterable[Event]) -> T
         asked_at=to_seconds(frame["asked_at"]),
         told_at=to_seconds(frame["told_at"]),
         worker=tuple("" if one is None or one != one else str(one) for one in frame["worker"]),
-        beyond=np.array([one or "" for one in frame.get(BEYOND, [""] * len(frame))], dtype=np.str_),
+        beyond=np.array([one or "" for one in sides], dtype=np.str_),
         **{name: to_floats(frame[name]) for name in ("value", "mean", "sd", "weight", "width")},
     )
 
