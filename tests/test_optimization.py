@@ -20,6 +20,7 @@ import pytest
 import kernelbandits as kb
 from conftest import with_long
 from kernelbandits import processes
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.widths import Width
 from measured_functions import (
     deadly,
@@ -883,6 +884,70 @@ def test_progress_is_shown_on_standard_error_when_it_is_wanted(capsys, caplog):
     assert [record.message[:8] for record in caplog.records[:2]] == ["trial 1:", "trial 2:"]
     kb.optimize(hill, BOX, 3)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_shows_the_best_result_of_either_direction_and_of_earlier_calls(capsys, tmp_path):
+    series = iter((4.0, 2.5, 3.25))
+    given = {"direction": "min", "study": tmp_path / "a.db", "progress": True}
+    kb.optimize(lambda x: next(series), BOX, 2, **given)
+    assert "best 2.5" in capsys.readouterr().err
+    kb.optimize(lambda x: next(series), BOX, 3, **given)
+    shown = capsys.readouterr().err
+    assert "3/3" in shown
+    assert "best 2.5" in shown
+
+
+# ---------------------------------------------------------------- the figure
+
+
+def drawn(outcome):
+    """Return the axis of the figure of an outcome, and its lines by their labels."""
+    axis = outcome.plot().axes[0]
+    handles, labels = axis.get_legend_handles_labels()
+    return axis, dict(zip(labels, handles, strict=True))
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_figure_has_results_the_best_so_far_failures_and_the_estimate(direction):
+    series = iter((2.0, 5.0, math.nan, 1.0, 6.0))
+    found = kb.optimize(lambda x: next(series), ARMS, 5, direction=direction)
+    axis, lines = drawn(found)
+    assert (axis.get_xscale(), axis.get_yscale()) == ("linear", "linear")
+    name, best = {
+        "maximize": ("highest so far", [2, 5, 5, 6, 6]),
+        "minimize": ("lowest so far", [2, 2, 1, 1, 1]),
+    }[direction]
+    assert set(lines) == {"result", name, "failed", "recommended point, 95 % interval"}
+    np.testing.assert_array_equal(lines["result"].get_xdata(), [1, 2, 4, 5])
+    np.testing.assert_array_equal(lines["result"].get_ydata(), [2, 5, 1, 6])
+    np.testing.assert_array_equal(lines[name].get_ydata(), best)
+    np.testing.assert_array_equal(lines["failed"].get_xdata(), [3])
+    [[[low, high]]] = [
+        [bar[:, 1] for bar in bars.get_segments()]
+        for bars in lines["recommended point, 95 % interval"].lines[2]
+    ]
+    reach = HALF_INTERVAL * found.sd
+    assert (low, high) == pytest.approx((found.mean - reach, found.mean + reach))
+
+
+def test_positive_results_over_decades_are_drawn_on_a_logarithmic_axis():
+    series = iter((1000.0, 1.0, 20.0, 2.0))
+    axis, lines = drawn(kb.optimize(lambda x: next(series), ARMS, 4, direction="min"))
+    assert axis.get_yscale() == "log"
+    [bars] = lines["recommended point, 95 % interval"].lines[2]
+    assert bars.get_segments()[0][:, 1].min() > 0
+    series = iter((1000.0, -1.0, 20.0, 2.0))
+    assert drawn(kb.optimize(lambda x: next(series), ARMS, 4))[0].get_yscale() == "linear"
+
+
+def test_the_legend_of_the_figure_stays_within_it():
+    series = iter((2.0, math.nan, 1.0))
+    figure = kb.optimize(lambda x: next(series), ARMS, 3).plot()
+    figure.canvas.draw()
+    legend = figure.axes[0].get_legend().get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1
+    assert legend.y1 <= figure.bbox.y1
 
 
 # ---------------------------------------------------------------- Auto as data

@@ -17,8 +17,8 @@ from kernelbandits.outputs import replace_file
 from kernelbandits.runtime import is_installed, require
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
 
 PALETTE = (
     "#0072B2",

@@ -20,6 +20,8 @@ import numpy as np
 from kernelbandits.censored import Censored
 
 UNKNOWN = "–"
+HALF_INTERVAL = 1.959963984540054
+"""Half of the 95 % interval of a normal law, in standard deviations."""
 TIME_UNITS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 MOST_DECIMALS = 15
 """Decimals that a float of size 1 has."""

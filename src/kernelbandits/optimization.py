@@ -254,7 +254,7 @@ def optimize(
 
         place = read_domain(domain)
         begun = open_run(study, place, n_rounds, towards, name, seed, measurer, deadline)
-    with measurer, begun as run, show_progress(n_rounds, run.done, sign, progress) as advance:
+    with measurer, begun as run, show_progress(n_rounds, run.rewards, sign, progress) as advance:
         try:
             for trial in report_failures(run.play(plan)):
                 log.info("trial %d: %s", trial.t, trial.record())
@@ -389,9 +389,9 @@ def same_domain(one: Any, other: Any) -> bool:
 
 @contextmanager
 def show_progress(
-    rounds: int, done: int, sign: float, wanted: bool | None
+    rounds: int, earlier: Sequence[float | None], sign: float, wanted: bool | None
 ) -> Iterator[Callable[[OptimizationTrial[Any]], None]]:
-    """Show a bar on standard error; call what it yields with every trial."""
+    """Show a bar on standard error, with the best so far; call what it yields with every trial."""
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield lambda trial: None
         return
@@ -402,14 +402,17 @@ def show_progress(
     best_so_far = TextColumn("{task.fields[best]}")
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), best_so_far)
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("optimize", total=rounds, completed=done, best="")
-        best = -math.inf
+        best = max((sign * reward for reward in earlier if reward is not None), default=-math.inf)
+
+        def describe_best() -> str:
+            return f"best {sign * best:.4g}" if math.isfinite(best) else ""
+
+        task = bar.add_task("optimize", total=rounds, completed=len(earlier), best=describe_best())
 
         def advance(trial: OptimizationTrial[Any]) -> None:
             nonlocal best
             if trial.reward is not None:
                 best = max(best, sign * trial.reward)
-            text = f"best {sign * best:.4g}" if math.isfinite(best) else ""
-            bar.update(task, advance=1, best=text)
+            bar.update(task, advance=1, best=describe_best())
 
         yield advance

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import kernelbandits as kb
 from kernelbandits.apps.cli import app
 from kernelbandits.calibration import Standard
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.insight import PartialDependence
 from kernelbandits.insight.dependence import average_with_interval
-from kernelbandits.insight.left_out import HALF_INTERVAL
 from kernelbandits.insight.slices import ROWS, list_variables, slice_space
 
 BREW = kb.MixedBox(

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app
-from kernelbandits.insight.left_out import HALF_INTERVAL
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.report.studies import draw_check
 from kernelbandits.report.studies.model_check import check_drawing, draw_predictions
 from kernelbandits.study import Check

@@ -11,8 +11,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array
-from kernelbandits.formatting import format_cell, format_interval
-from kernelbandits.insight.left_out import HALF_INTERVAL
+from kernelbandits.formatting import HALF_INTERVAL, format_cell, format_interval
 from kernelbandits.insight.model import FittedModel, model_of_answers, require_model
 from kernelbandits.insight.slices import Slice, list_variables
 from kernelbandits.markup import html_card, html_table

@@ -12,6 +12,7 @@ from scipy.special import expit, gammaln, ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.insight.model import FittedModel, fitted_model
 from kernelbandits.policies import Policy
 from kernelbandits.posterior import Factorisation
@@ -20,8 +21,6 @@ from kernelbandits.runtime import single_threaded
 
 FEWEST_POINTS = 5
 """With fewer distinct points, predictions from the others say nothing of a model."""
-HALF_INTERVAL = 1.959963984540054
-"""Half of the 95 % interval of a normal law, in standard deviations."""
 FALSE_ALARM = 0.05
 """The probability that all results of a correct model are called far out by mistake, ..."""
 FAR_OUT = 3.5

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from kernelbandits.checks import DataNotice
 from kernelbandits.domains import MixedBox
@@ -23,6 +23,9 @@ from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.processes import put_in_order
 from kernelbandits.streams import Streams
+
+if TYPE_CHECKING:
+    from kernelbandits.canvas import Figure
 
 Point = TypeVar("Point")
 """What the objective gets: an array, or on a `kb.MixedBox` a dict."""
@@ -125,6 +128,30 @@ class Outcome(Generic[Point]):
         """Return the rounds as rows of a table, as for `pandas.DataFrame(outcome.records())`."""
         return [trial.record() for trial in self.trials]
 
+    def plot(self) -> Figure:
+        """Return a figure of the run: its results, the best so far, the estimate of the outcome.
+
+        The estimate of the recommended point stands at the right of the last trial, with its 95 %
+        interval: the interval of the estimate, not of a new measurement. Failed trials are marked
+        at the bottom. Positive results over two powers of ten or more are drawn on a logarithmic
+        axis. The figure is one of matplotlib, from the extra `experiments`.
+
+        >>> import kernelbandits as kb
+        >>> outcome = kb.optimize(lambda x: -((x[0] - 0.3) ** 2), [(0, 1)], 10)
+        >>> figure = outcome.plot()
+        >>> figure.axes[0].get_ylabel()
+        'result'
+
+        `figure.savefig("progress.png")` writes it to a file.
+        """
+        # Imported here, because most runs draw nothing, and figures import much.
+        from kernelbandits.policies.progress import draw_outcome
+
+        numbers = [trial.t for trial in self.trials]
+        rewards = [trial.reward for trial in self.trials]
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        return draw_outcome(numbers, rewards, sign, self.mean, self.sd)
+
     def __str__(self) -> str:
         estimate = (
             f"estimate {self.mean:.4g} with sd {self.sd:.2g}, "
@@ -211,9 +238,9 @@ class Run:
         self.reported = False
 
     @property
-    def done(self) -> int:
-        """How many trials have a result."""
-        return len(self.trials)
+    def rewards(self) -> list[float | None]:
+        """What was measured, in the order in which it counts; None for a failure."""
+        return [trial.reward for trial in self.trials]
 
     def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
         """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
@@ -239,7 +266,7 @@ class Run:
 
     def look(self, plan: Plan) -> None:
         """End the run if the plan says so; say that all points of a finite space are measured."""
-        if plan.is_stale([trial.reward for trial in self.trials], self.sign):
+        if plan.is_stale(self.rewards, self.sign):
             self.ended = "patience"
         elif plan.tolerance is not None and self.is_within(self.policy, plan.tolerance):
             self.ended = "tolerance"

@@ -30,7 +30,7 @@ from kernelbandits.policies.optimization import Plan, raise_without_rewards
 from kernelbandits.processes import put_in_order
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
-from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
+from kernelbandits.study.events import IN_ORDER, State, Trial
 from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
@@ -150,12 +150,14 @@ class StudyRun:
         return self.study._session.state
 
     @property
+    def rewards(self) -> list[float | None]:
+        """What this run and earlier ones have measured, in the order in which it counts."""
+        return [trial.value for trial in self._state.results if trial.worker == WORKER]
+
+    @property
     def done(self) -> int:
         """How many trials that this run or earlier ones have asked for have a result."""
-        return sum(
-            trial.worker == WORKER and trial.state in RESULTS
-            for trial in self._state.trials.values()
-        )
+        return len(self.rewards)
 
     def find_pending(self) -> list[Trial]:
         """Return the trials without a result that this run or earlier ones have asked for."""
@@ -176,7 +178,7 @@ class StudyRun:
             while self.done < plan.rounds and self.ended == "rounds":
                 left = plan.rounds - self.done
                 trials = self._take_over()[:left]
-                if not trials and plan.is_stale(self._rewards, self.sign):
+                if not trials and plan.is_stale(self.rewards, self.sign):
                     self.ended = "patience"
                 elif not trials and plan.tolerance is not None and self._may_stop():
                     self.ended = "tolerance"
@@ -187,11 +189,6 @@ class StudyRun:
                     yield from self._measure(trials)
         except OutOfTime:
             self.ended = "timeout"
-
-    @property
-    def _rewards(self) -> list[float | None]:
-        """What was measured for this run and earlier ones, in the order in which it counts."""
-        return [trial.value for trial in self._state.results if trial.worker == WORKER]
 
     def _may_stop(self) -> bool:
         return bool(self.study.status().stop.may_stop)

@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.policies import Policy
 from kernelbandits.policies.working_set import BLOCK
 from kernelbandits.posterior.draws import draw_from_posterior, draw_functions
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import Trial
-
-INTERVAL = 1.959963984540054
-"""Half of the 95 % interval of a normal law, in sd."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ def policy_view(driver: Driver, pending: Iterable[Trial] = ()) -> PosteriorView:
     def draw(arms: Indices) -> Array:
         return draw_functions(mean[arms], driver.covariance(arms))
 
-    return PosteriorView(mean, sd, mean - INTERVAL * sd, mean + INTERVAL * sd, draw)
+    return PosteriorView(mean, sd, mean - HALF_INTERVAL * sd, mean + HALF_INTERVAL * sd, draw)
 
 
 def noise_view(driver: Driver, pending: Iterable[Trial] = ()) -> PosteriorView:
@@ -190,7 +188,7 @@ def view_of(
     return PosteriorView(
         units.original(mean),
         units.original_sd(mean, sd),
-        units.original(mean - INTERVAL * sd),
-        units.original(mean + INTERVAL * sd),
+        units.original(mean - HALF_INTERVAL * sd),
+        units.original(mean + HALF_INTERVAL * sd),
         lambda arms: units.original(draw_from_posterior(posterior, points[arms])),
     )
