@@ -369,7 +369,7 @@ def test_studies_of_a_database(database, tmp_path):
     assert program.post("/api/studies/films/tell", json=told).status_code == 200
     assert program.post("/api/studies/films/tell", json=told | {"value": 0.6}).status_code == 409
     browser.send("/studies/films", "/studies/films/ask", n="2")
-    assert browser.get("/studies/films").count('class="card" id="trial-') == 2
+    assert browser.get("/studies/films").count('<tr id="trial-') == 2
     assert "films" in browser.get("/")
     again = program.post("/api/studies", json=body)
     assert again.status_code == 409

@@ -781,6 +781,7 @@ def test_these_commands_import_no_policy(tmp_path, words):
     assert done.returncode == 0, done.stderr
     assert set(done.stderr.split("\n")[-2].split()) == {
         "apps",
+        "censored",
         "checks",
         "codec",
         "formatting",
