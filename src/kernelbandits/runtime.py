@@ -14,10 +14,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, RLock, get_ident
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S", bound="UsedByOne")
 
 MOST_WORKERS = 1024
 """More processes than any machine has cores for; a larger number is a slip of the finger."""
@@ -149,6 +150,54 @@ def single_threaded(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         with one_blas_thread:
             return function(*args, **kwargs)
+
+    return call
+
+
+class OneThread:
+    """Admits one thread at a time, as often as it likes, and refuses the others.
+
+    A copy, also one that was pickled, admits threads of its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OneThread, ()
+
+    def enter(self, owner: str) -> None:
+        """Come in; an error if another thread is inside."""
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                f"{owner} needs a policy that no other thread uses meanwhile, got one that another "
+                "thread is asking or telling. Nothing has changed. Put a lock around ask and tell, "
+                "or let each thread open the same kb.Study"
+            )
+
+    def leave(self) -> None:
+        self._lock.release()
+
+
+class UsedByOne(Protocol):
+    """What `by_one_thread` needs of an object."""
+
+    _users: OneThread
+
+
+def by_one_thread(
+    method: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    """Decorate a method so that a thread that calls it while another is inside gets an error."""
+    name = method.__qualname__
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self._users.enter(name)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._users.leave()
 
     return call
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -1294,3 +1297,63 @@ def test_the_claim_of_theory_names_the_failures():
     policy = played(kb.Auto(ARMS, width="theory"), 9)
     policy.fail(policy.choice(0))
     assert policy.settings["claim"].endswith("and 1 choices not failed")
+
+
+# ---------------------------------------------------------------- several threads
+
+
+class Meddler:
+    """A reward that, while it is told, calls the policy in another thread."""
+
+    def __init__(self, call):
+        self.call, self.error = call, None
+
+    def __float__(self):
+        with ThreadPoolExecutor(1) as pool:
+            self.error = pool.submit(self.call).exception()
+        return 0.5
+
+
+CALLS = {
+    "ask": lambda policy: policy.ask(),
+    "batch": lambda policy: policy.batch(2),
+    "tell": lambda policy: policy.tell(policy.choice(POINTS[3]), 9.0),
+    "tell_all": lambda policy: policy.tell_all([(policy.choice(POINTS[3]), 9.0)]),
+    "fail": lambda policy: policy.fail(policy.choice(POINTS[3])),
+    "recommend": lambda policy: policy.recommend(),
+    "to_dict": lambda policy: policy.to_dict(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_second_thread_gets_one_clear_error_and_the_policy_is_unharmed(name):
+    box = kb.Box((0.0, 0.0), (1.0, 1.0))
+    policy, alone = (played(kb.Auto(box, seed=2), 6) for _ in range(2))
+    meddler = Meddler(lambda: CALLS[name](policy))
+    choice = policy.ask()
+    policy.tell(choice, meddler)
+    assert type(meddler.error) is RuntimeError
+    assert str(meddler.error).startswith(f"Auto.{name} needs a policy that no other thread uses")
+    assert "Nothing has changed. Put a lock around ask and tell" in str(meddler.error)
+    alone.tell(alone.ask(), 0.5)
+    np.testing.assert_array_equal(policy.ask().x, alone.ask().x)
+    assert policy.to_dict() == alone.to_dict()
+
+
+def test_threads_may_use_a_policy_one_after_the_other_and_copies_at_the_same_time():
+    policy = played(kb.Auto(ARMS), 6)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(policy.ask).result() == policy.ask()
+    others = [copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))]
+    for other in others:
+        meddler = Meddler(other.ask)
+        policy.tell(policy.choice(1), meddler)
+        assert meddler.error is None
+
+
+def test_an_error_lets_the_next_thread_in():
+    policy = played(kb.Auto(ARMS), 6)
+    with pytest.raises(ValueError, match="needs"):
+        policy.tell(policy.choice(1), "much")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(policy.ask).exception() is None

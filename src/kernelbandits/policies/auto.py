@@ -74,7 +74,7 @@ from kernelbandits.policies.round import (
 )
 from kernelbandits.policies.stored import CODEC
 from kernelbandits.policies.working_set import WorkingSet, predict_in_blocks
-from kernelbandits.runtime import single_threaded
+from kernelbandits.runtime import OneThread, by_one_thread, single_threaded
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
 
@@ -309,6 +309,7 @@ class Auto(IndexPolicy[Point]):
             refits = Refits(growth=GROWTH_OF_MANY if many else GROWTH, first=1)
         checks.needs(isinstance(refits, Refits), "Auto", "a kb.calibration.Refits", refits)
         self.learner = Learner(fitter, refits, self.streams.seed)
+        self._users = OneThread()
         if self.working_set is not None:
             self._all_arms = None
         self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
@@ -336,6 +337,7 @@ class Auto(IndexPolicy[Point]):
 
     # ------------------------------------------------------------------ asking
 
+    @by_one_thread
     def ask(
         self,
         t: int | None = None,
@@ -362,6 +364,7 @@ class Auto(IndexPolicy[Point]):
             policy, turn, randomness, pending=pending, context=context, arms=arms, costs=costs
         )
 
+    @by_one_thread
     def batch(
         self,
         n: int,
@@ -762,10 +765,12 @@ class Auto(IndexPolicy[Point]):
 
     # ------------------------------------------------------------------ learning
 
+    @by_one_thread
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
         self.learner.learn([self._check_result("tell", choice, checks.reward(reward))])
 
+    @by_one_thread
     @single_threaded
     def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
         """Learn many rewards: the state is that of telling them one by one, bit by bit.
@@ -788,6 +793,7 @@ class Auto(IndexPolicy[Point]):
         """Learn many rewards, as `tell_all`: its checkpoints are blocks already."""
         self.tell_all(pairs)
 
+    @by_one_thread
     def fail(self, choice: Choice) -> None:
         """Record that the choice gave no reward: it is no observation, and nothing is fitted to it.
 
@@ -868,6 +874,7 @@ class Auto(IndexPolicy[Point]):
 
     # ------------------------------------------------------------------ the policy as data
 
+    @by_one_thread
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain values for JSON; `Auto.from_dict` gives it back.
 
@@ -1009,6 +1016,7 @@ class Auto(IndexPolicy[Point]):
         """Return kernels, ridges and lengthscales of the last fit."""
         return self.learner.hyperparameters()
 
+    @by_one_thread
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """Return the arm with rewards that has the highest estimate, or the best point of a box.
 
@@ -1041,6 +1049,7 @@ class Auto(IndexPolicy[Point]):
         )
         return int(next(sound, ranked[0]))
 
+    @by_one_thread
     def estimates(self) -> tuple[Array, Array]:
         """Return the posterior mean and sd of every arm, in the units of the rewards.
 
