@@ -70,6 +70,7 @@ from kernelbandits.policies.observations import Hyperparameters as Hyperparamete
 from kernelbandits.policies.observations import Observations as Observations
 from kernelbandits.policies.optimization import OptimizationTrial as OptimizationTrial
 from kernelbandits.policies.optimization import Outcome as Outcome
+from kernelbandits.policies.outcomes import LimitedOutcome as LimitedOutcome
 from kernelbandits.policies.partition import PiGPUCB as PiGPUCB
 from kernelbandits.policies.posterior_draws import EVILL as EVILL
 from kernelbandits.policies.posterior_draws import GPEIMS as GPEIMS

@@ -10,6 +10,7 @@ acquisition is a `MixtureAcquisition` with `score_mixture` and, to be played on 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -17,7 +18,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from kernelbandits.calibration.standard import Standard
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.posterior import SearchForm
 from kernelbandits.posterior.members import mix_moments
@@ -30,6 +31,9 @@ it, the improvement is certain."""
 LEAST_SD = 1e-100
 """A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
+FARTHEST = 1e4
+"""Farther than so many standard deviations from a limit, nothing changes."""
+TINIEST = 1e-300
 KEY_DIGITS = 9
 """To how many digits after the decimal point coordinates of one point agree."""
 AGREEING = 200
@@ -64,6 +68,8 @@ class Acquisition:
     from_best: bool = False
     """Whether the sd is that of what a reward changes in mean(x) - mean(x*), x* the point played of
     the best estimate."""
+    among: Indices | None = None
+    """The positions of the points played among which x* is; None for all."""
     search_steps: ClassVar[int] = STEPS
     """The most steps of an ascent in the search for the greatest score on a box."""
 
@@ -241,6 +247,7 @@ class LogExpectedImprovement(Acquisition):
     best: Any
     """What is to be improved on, in the units of the posterior: a number for each member, (M,)."""
     from_best: bool = False
+    among: Indices | None = None
     highest: float | None = None
     """The highest estimate of the mixture, over which a note states the improvement."""
 
@@ -299,6 +306,82 @@ class LogProbabilityOfImprovement(MixtureAcquisition):
         ratio = np.where(far, -z, ratio)
         ratio[sd <= LEAST_SD] = 0.0
         return self.score_mixture(mean, sd), ratio / spread, -ratio * z / spread
+
+
+@dataclass(frozen=True)
+class LogProbabilityInside(Acquisition):
+    r"""ln of the average over the members of P(low <= f <= high) = Phi(b) - Phi(a),
+
+    a = (low - mean) / sd,   b = (high - mean) / sd.
+
+    >>> import math
+    >>> import numpy as np
+    >>> from kernelbandits.policies.acquisition import LogProbabilityInside
+    >>> mean, sd = np.array([[0.0, 0.0]]), np.array([[1.0, 2.0]])
+    >>> np.exp(LogProbabilityInside(-math.inf, 1.0).score(mean, sd)).round(4)
+    array([0.8413, 0.6915])
+    """
+
+    low: float
+    """In the units of the posterior, as `high`; minus infinity for none."""
+    high: float
+
+    def score(self, means: Array, sds: Array) -> Array:
+        return log_mean_exp(self._evaluate(means, sds)[0])
+
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        logs, below, above, spread = self._evaluate(means, sds)
+        total = log_mean_exp(logs)
+        weights = np.exp(logs - total) / len(logs) / spread
+        # phi / (Phi(b) - Phi(a)) at both ends, 0 at an end that is none.
+        at_low, at_high = (
+            np.exp(-0.5 * end**2 - LOG_ROOT_TWO_PI - logs) * (np.abs(end) < FARTHEST)
+            for end in (below, above)
+        )
+        return (
+            total,
+            weights * (at_low - at_high),
+            weights * (below * at_low - above * at_high),
+        )
+
+    def _evaluate(self, means: Array, sds: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the logarithms of each member, a, b and the sd.
+
+        An sd of 0 counts as a tiny one.
+        """
+        spread = np.maximum(sds, LEAST_SD)
+        with np.errstate(over="ignore"):
+            below = np.clip((self.low - means) / spread, -FARTHEST, FARTHEST)
+            above = np.clip((self.high - means) / spread, -FARTHEST, FARTHEST)
+        # Above the mean Phi rounds to 1: both ends are reflected to where it keeps its digits.
+        upper = below + above > 0
+        first, last = np.where(upper, -above, below), np.where(upper, -below, above)
+        most = log_ndtr(last)
+        gap = np.maximum(most - log_ndtr(first), TINIEST)
+        return most + np.log(-np.expm1(-gap)), below, above, spread
+
+
+@dataclass(frozen=True)
+class Feasibility(Acquisition):
+    """Nothing: the score of a round that asks only whether limits on outcomes are met.
+
+    The logarithms of their probabilities are added to it.
+    """
+
+    uses_sd = False
+
+    def score(self, means: Array, sds: Array) -> Array:
+        return np.zeros(means.shape[1])
+
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        return np.zeros(means.shape[1]), np.zeros(means.shape), np.zeros(means.shape)
+
+    def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
+        """Return ln of the probability for its cost; the cheapest arm costs 1."""
+        return np.asarray(scores - np.log(costs / costs.min()))
+
+    def note(self, score: float, mean: float, units: Standard) -> dict[str, float]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -492,7 +575,8 @@ class Surface:
     def form(self) -> SearchForm:
         """The posterior as a search evaluates it."""
         if self._form is None:
-            self._form = SearchForm(self.posterior, self.acquisition.from_best)
+            acquisition = self.acquisition
+            self._form = SearchForm(self.posterior, acquisition.from_best, acquisition.among)
         return self._form
 
     @property
@@ -522,6 +606,28 @@ class Surface:
         derivatives, uses_sd = self.acquisition.derivatives, self.acquisition.uses_sd
         values, slopes = self.form.slopes(rows, derivatives, uses_sd)
         return values, slopes
+
+
+class SummedSurface:
+    """The sum of surfaces of several posteriors, such as logarithms of a gain and of chances."""
+
+    def __init__(self, parts: Sequence[Surface | SummedSurface]) -> None:
+        self.parts = parts
+
+    @property
+    def sketch(self) -> SummedSurface | None:
+        """The sum of the sketches, where every part has one."""
+        sketches = [sketch for part in self.parts if (sketch := part.sketch) is not None]
+        return SummedSurface(sketches) if len(sketches) == len(self.parts) else None
+
+    def values(self, rows: Array) -> Array:
+        """Return the sum at the rows."""
+        return np.asarray(np.sum([part.values(rows) for part in self.parts], axis=0))
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """Return the sum and its gradient."""
+        values, gradients = zip(*(part.slopes(rows) for part in self.parts), strict=True)
+        return np.asarray(np.sum(values, axis=0)), np.asarray(np.sum(gradients, axis=0))
 
 
 def posterior_mean(posterior: Any) -> Surface:

@@ -25,7 +25,9 @@ NOISELESS = 1e-6
 """A noise variance of less, in squared spreads of the rewards, counts as none."""
 
 
-def score_improvement(means: Array, variances: Array, noises: Array, seen: Indices) -> Array:
+def score_improvement(
+    means: Array, variances: Array, noises: Array, seen: Indices, feasible: Indices
+) -> Array:
     """Return ln of what measuring an arm is expected to add to the best estimate, over all members.
 
     A reward moves the estimate of an arm by a normal amount of variance s^2 = v^2 / (v + noise). An
@@ -33,14 +35,17 @@ def score_improvement(means: Array, variances: Array, noises: Array, seen: Indic
     best estimate so far. For an arm that was seen (measured or pending) see `score_repeats`. Both
     are what one measurement adds to the row that will be recommended, and both variances contain
     the nugget: otherwise, where neighbours say little, only repeats seem to have anything to add.
+    The best is that of the arms seen that are feasible, which are all where nothing is limited.
+    The numbers of both are in order.
     """
-    best, new = means[:, seen].max(1, keepdims=True), np.ones(means.shape[1], dtype=np.bool_)
+    best, new = means[:, feasible].max(1, keepdims=True), np.ones(means.shape[1], dtype=np.bool_)
     new[seen] = False
     scores = np.empty(means.shape)
     if new.any():
         steps = reward_step(np.maximum(variances[:, new], 0.0), noises[:, None])
         scores[:, new] = log_expected_improvement(means[:, new], steps, best)
-    scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises)
+    rivals = best_of_others(means[:, seen], np.searchsorted(seen, feasible))
+    scores[:, seen] = score_repeats(means[:, seen], variances[:, seen], noises, rivals)
     return log_mean_exp(scores)
 
 
@@ -60,17 +65,16 @@ def score_lookahead(
     return np.asarray(means.mean(0) + horizon * gains)
 
 
-def score_repeats(means: Array, variances: Array, noises: Array) -> Array:
+def score_repeats(means: Array, variances: Array, noises: Array, rivals: Array) -> Array:
     """Return ln of what one more measurement of each of these arms is expected to add to the best.
 
-    A further reward moves the estimate of an arm by a normal amount of variance
-    s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
-    h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be
-    worse than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
+    A further reward moves the estimate of an arm by a normal amount of variance s^2 = v^2 / (v +
+    noise). It adds s h(-|gap| / s), with the gap to the best of the other arms, its rival, and h(z)
+    = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be worse
+    than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
     added, and the score says so even where rounding leaves a variance. Means and variances have a
     row for each member, which has a noise of its own.
     """
-    rivals = best_of_others(means, np.arange(means.shape[1]))
     steps = reward_step(np.maximum(variances, 0.0), noises[:, None])
     scores = log_expected_improvement(-np.abs(means - rivals), steps, 0.0)
     scores[noises <= NOISELESS] = NO_CHANCE

@@ -34,8 +34,10 @@ from kernelbandits.policies.acquisition import (
     NO_CHANCE,
     Acquisition,
     ArmScores,
+    Feasibility,
     LogExpectedImprovement,
     Lookahead,
+    SummedSurface,
     Surface,
     row_keys,
 )
@@ -44,7 +46,7 @@ from kernelbandits.policies.arm_scores import (
     score_improvement,
     score_lookahead,
 )
-from kernelbandits.policies.base import check_pairs
+from kernelbandits.policies.base import INCUMBENTS, check_pairs
 from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.index import IndexPolicy
@@ -56,6 +58,12 @@ from kernelbandits.policies.lone_results import (
     stands_alone,
 )
 from kernelbandits.policies.observations import Hyperparameters, Observations
+from kernelbandits.policies.outcomes import (
+    LIKELY,
+    LimitedOutcome,
+    find_feasible,
+    log_feasibility,
+)
 from kernelbandits.policies.place import (
     ArmList,
     Location,
@@ -312,7 +320,7 @@ class Auto(IndexPolicy[Point]):
         self._users = OneThread()
         if self.working_set is not None:
             self._all_arms = None
-        self._scored: tuple[Any, tuple[Any, ...], Array] | None = None
+        self._scored: tuple[Any, tuple[Any, ...], ArmScores] | None = None
         """A posterior with pending rewards imagined, the numbers of rewards, and the scores."""
         self._restricted: tuple[Any, Auto[Point]] | None = None
         """The policy on the working set of the last ask that had one of its own (`restrict_to`)."""
@@ -324,6 +332,51 @@ class Auto(IndexPolicy[Point]):
             self._check_optimism(self.exploration.source)
         self._rule: FittedRule | None = None
         """What followed from the fit when it was last asked for."""
+
+    def limited_by(self, *outcomes: LimitedOutcome) -> Auto[Point]:
+        """Return this policy, with the same results, as it plays while outcomes have limits.
+
+        It looks for the best place where all of them are met: what a place is expected to add to
+        the best estimate counts times the probability that it is feasible, by the policies that
+        learn the outcomes. The best estimate is that of the places that were measured and meet all
+        limits with probability 0.9. While there is none, it looks for a feasible place first. What
+        it recommends is the best of these places, or the one that is most probably feasible
+        (`feasibility` states the probability). A result that is told to either policy is known to
+        both.
+
+        Examples
+        --------
+        >>> import kernelbandits as kb
+        >>> box = kb.Box((0.0,), (1.0,))
+        >>> gain, haze = kb.Auto(box, seed=1), kb.Auto(box)
+        >>> policy = gain.limited_by(kb.policies.LimitedOutcome(haze, high=0.25))
+        >>> for _ in range(12):
+        ...     choice = policy.ask()
+        ...     policy.tell(choice, choice.x[0])
+        ...     haze.tell(choice, choice.x[0] ** 2)
+        >>> bool(0.45 < policy.recommend()[0] <= 0.5)
+        True
+        """
+        owner = "limited_by"
+        checks.needs(bool(outcomes), owner, "at least one kb.policies.LimitedOutcome", outcomes)
+        checks.needs(self.goal == "find", owner, 'the goal "find"', self.goal)
+        beside = isinstance(self.domain, Contextual)
+        checks.needs(not beside, owner, "a domain without contexts", self.domain)
+        for outcome in outcomes:
+            given = isinstance(outcome, LimitedOutcome) and isinstance(outcome.policy, Auto)
+            checks.needs(given, owner, "kb.policies.LimitedOutcome of a kb.Auto each", outcome)
+            there = outcome.policy.domain
+            same = there is self.domain or type(there) is type(self.domain)
+            if same and isinstance(there, Arms):
+                same = np.array_equal(there.points, self.domain.points)
+            elif same:
+                same = there == self.domain
+            checks.needs(same, owner, f"outcomes on {self.domain}", there)
+            whole = self.working_set is None and outcome.policy.working_set is None
+            checks.needs(whole, owner, "no more than 100 000 arms", there)
+        policy = copy.copy(self)
+        policy.outcomes, policy._scored, policy._pending = outcomes, None, PendingCache()
+        return policy
 
     def _initial_size(self) -> int:
         """Return how many choices the initial design has.
@@ -431,6 +484,8 @@ class Auto(IndexPolicy[Point]):
     def choose(self, now: Round) -> Choice[Point]:
         """Return a choice of the initial design, or the maximiser of the index."""
         choice = self._choose_place(now)
+        if self.outcomes:
+            choice = replace(choice, note={**choice.note, "feasible": self.feasibility(choice)})
         if self.working_set is None:
             return choice
         assert choice.arm is not None
@@ -441,7 +496,8 @@ class Auto(IndexPolicy[Point]):
 
     def _choose_place(self, now: Round) -> Choice[Point]:
         known = self.rewards.events + len(now.pending_places)
-        if not self.rewards.events or known < self.first:
+        unknown = any(not outcome.policy.n_rewards for outcome in self.outcomes)
+        if not self.rewards.events or known < self.first or unknown:
             return self._choose_initial(now)
         location = self._find_lone_place(now)
         if location is not None:
@@ -472,6 +528,8 @@ class Auto(IndexPolicy[Point]):
             return super().acquisition(now)
         if self.finite:
             return self._score_lookahead(now) if self.looks_ahead else self._score_improvement(now)
+        if self.outcomes:
+            return self._limited_improvement(now)
         best = self._best_estimates(now.place.context)
         if now.pending_places:
             # A pending reward counts as its own estimate, so that a batch spreads.
@@ -484,6 +542,40 @@ class Auto(IndexPolicy[Point]):
             from_best=self._improves_on_difference(now),
             highest=self._highest_estimate(),
         )
+
+    def _limited_improvement(self, now: Round) -> Acquisition:
+        """Return the improvement over the best feasible point of a box, or none.
+
+        A pending reward counts as its own estimate, and so does a pending outcome.
+        """
+        logs = log_feasibility(self.outcomes, now.posterior.points, now.pending_places)
+        feasible = find_feasible(logs)
+        if not len(feasible):
+            return Feasibility()
+        means = now.posterior.played_means[:, feasible]
+        return LogExpectedImprovement(
+            means.max(1),
+            from_best=self._improves_on_difference(now),
+            among=feasible,
+            highest=float(means.mean(0).max()),
+        )
+
+    def _surface(self, acquisition: Acquisition, now: Round) -> Surface | SummedSurface:
+        """Return the acquisition, with the logarithms of the probabilities of limited outcomes."""
+        surface = super()._surface(acquisition, now)
+        if not self.outcomes:
+            return surface
+        limits = [outcome.surface(now.pending_places) for outcome in self.outcomes]
+        return SummedSurface([surface, *limits])
+
+    def _played_points(self, place: Place) -> Array:
+        """Return the points played, the best of those that are feasible first."""
+        if not self.outcomes:
+            return super()._played_points(place)
+        points = self.posterior.points
+        likely = log_feasibility(self.outcomes, points) >= math.log(LIKELY)
+        order = np.lexsort((-self.posterior.played_means.mean(0), ~likely))
+        return np.asarray(points[order][:INCUMBENTS])
 
     def _draw_arm(self, now: Round) -> Choice[Point]:
         """Draw an arm, with a probability in proportion to the 20th power of what it adds.
@@ -516,13 +608,13 @@ class Auto(IndexPolicy[Point]):
         keys = row_keys(every)
         known = np.flatnonzero([key in seen for key in keys])
         means, sds = now.posterior.members_at(every)
-        scores = score_improvement(means, sds**2, self.learner.noises, known)
+        logs = log_feasibility(self.outcomes, every, now.pending_places)
+        feasible = known[find_feasible(logs[known])]
+        scores = self._score_feasible(means, sds**2, known, feasible) + logs
         settled = {*row_keys(self.rewards.points[self._settled_best()])}
         scores[[key in settled for key in keys]] = NO_CHANCE
         position, chance = draw_by_worth(scores[: len(rows)], now.draw_weight())
-        acquisition = LogExpectedImprovement(
-            means[:, known].max(1), highest=self._highest_estimate()
-        )
+        acquisition = self._improvement_among(means, feasible)
         note = acquisition.note(scores.item(position), means[:, position].mean(), self.units)
         location = place.location(rows[position][place.columns])
         return self._choice_at(location, now, {**note, "draw_chance": chance})
@@ -558,7 +650,13 @@ class Auto(IndexPolicy[Point]):
         unseen = not self.finite and self.calibration.noise_variance <= NOISY
         if self.noise is None and unseen:
             return None
-        slot = int(self._estimate_measured().argmax())
+        slots = np.arange(len(self.rewards))
+        if self.outcomes:
+            places = self.learner.first_arms() if self.finite else self.rewards.points
+            slots = find_feasible(log_feasibility(self.outcomes, places))
+            if not len(slots):
+                return None
+        slot = int(slots[self._estimate_measured()[slots].argmax()])
         if self.rewards.count_in(slot) > CONFIRMED or not stands_alone(
             *results_at(self.rewards, slot)
         ):
@@ -637,22 +735,35 @@ class Auto(IndexPolicy[Point]):
         The scores are kept: an ask that differs from the last one in its allowed arms only has the
         same.
         """
-        key = self.posterior.events, now.posterior.events
+        told = (outcome.policy.n_rewards for outcome in self.outcomes)
+        key = self.posterior.events, now.posterior.events, *told
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
-            scores = score_improvement(
-                self.posterior.means,
-                now.posterior.variances,
-                self.learner.noises,
-                self._arms_seen(now),
-            )
+            means, seen = self.posterior.means, self._arms_seen(now)
+            arms = np.arange(means.shape[1])
+            logs = log_feasibility(self.outcomes, arms, now.pending_places)
+            feasible = seen[find_feasible(logs[seen])]
+            scores = self._score_feasible(means, now.posterior.variances, seen, feasible) + logs
             best = self.learner.first_arms()[self._settled_best()]
             scores[np.isin(self.learner.arms.index.first, best)] = NO_CHANCE
-            known = self._scored = now.posterior, key, scores
-        meaning = LogExpectedImprovement(
-            self.posterior.best_estimates(), highest=self._highest_estimate()
-        )
-        return ArmScores(known[2], meaning)
+            acquisition = self._improvement_among(means, feasible)
+            known = self._scored = now.posterior, key, ArmScores(scores, acquisition)
+        return known[2]
+
+    def _score_feasible(
+        self, means: Array, variances: Array, seen: Indices, feasible: Indices
+    ) -> Array:
+        """Return ln of the improvement over what is feasible; 0 where nothing is known to be."""
+        if not len(feasible):
+            return np.zeros(means.shape[1])
+        return score_improvement(means, variances, self.learner.noises, seen, feasible)
+
+    def _improvement_among(self, means: Array, feasible: Indices) -> Acquisition:
+        """Return the acquisition whose scores are noted: improvement, or feasibility alone."""
+        if not len(feasible):
+            return Feasibility()
+        highest = means[:, feasible].mean(0).max() if self.outcomes else self._highest_estimate()
+        return LogExpectedImprovement(means[:, feasible].max(1), highest=float(highest))
 
     def _score_lookahead(self, now: Round) -> ArmScores:
         """Return mean + horizon * gain of each arm, averaged over the members (`Lookahead`)."""
@@ -891,6 +1002,8 @@ class Auto(IndexPolicy[Point]):
         >>> again.ask() == auto.ask()
         True
         """
+        needed = "a policy without limited outcomes (each of their policies is written by itself)"
+        checks.needs(not self.outcomes, "Auto.to_dict", needed, self.outcomes)
         given = {name: value for name, value in self.arguments.items() if value is not None}
         return {
             "policy": "auto",
@@ -1023,6 +1136,9 @@ class Auto(IndexPolicy[Point]):
         An arm that was never played is not recommended, however promising it looks: nobody has seen
         it work. Before the first reward, and where no arm allowed has one, all arms count.
         """
+        if not self.finite and self.outcomes and self.rewards.events:
+            points = self.select_feasible(self.rewards.points)
+            return self.domain.decode(points[self.posterior.at(points)[0].argmax()])
         if not self.finite:
             return super().recommend(context=context, arms=arms)
         if self.working_set is not None:
@@ -1033,8 +1149,36 @@ class Auto(IndexPolicy[Point]):
         mean = self.posterior.mean
         allowed = np.arange(len(mean)) if place.numbers is None else place.numbers
         measured = allowed[self.learner.arm_counts()[allowed] > 0]
-        best = self._greatest_measured(measured) if len(measured) else place.greatest(mean)
+        if len(measured):
+            best = self._greatest_measured(self.select_feasible(measured))
+        else:
+            best = place.greatest(mean)
         return best if self.working_set is None else int(self.working_set.numbers[best])
+
+    def select_feasible(self, places: Any) -> Any:
+        """Return those of some places that are feasible, or the one that is so most probably.
+
+        Without limited outcomes these are all.
+        """
+        if not self.outcomes:
+            return places
+        logs = log_feasibility(self.outcomes, places)
+        feasible = find_feasible(logs)
+        return places[feasible if len(feasible) else [int(logs.argmax())]]
+
+    def feasibility(self, choice: Choice) -> float:
+        """Return the probability that a choice meets the limits of all outcomes.
+
+        It is 1 where none has limits.
+
+        >>> import kernelbandits as kb
+        >>> auto = kb.Auto(kb.Arms([[0.0], [1.0]]))
+        >>> auto.feasibility(auto.choice(0))
+        1.0
+        """
+        place = self._place_of(choice)
+        places = np.array([place])
+        return float(np.exp(log_feasibility(self.outcomes, places)[0]))
 
     def _greatest_measured(self, arms: Indices) -> int:
         """Return the measured arm of the greatest estimate that its own results do not contradict.

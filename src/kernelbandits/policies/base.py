@@ -22,6 +22,7 @@ from kernelbandits.policies.acquisition import (
     Acquisition,
     ArmScores,
     Searchable,
+    SummedSurface,
     Surface,
     posterior_mean,
 )
@@ -171,6 +172,8 @@ class Policy(Generic[AnyPoint]):
     """How many choices its initial design has."""
     working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
+    outcomes: tuple[Any, ...] = ()
+    """Outcomes beside the reward that must lie within limits (`Auto.limited_by`)."""
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.
 
@@ -402,19 +405,19 @@ class Policy(Generic[AnyPoint]):
         That is on a box, or beside a context.
         """
         tie = now.draw_tie()
-        surface = self._surface(acquisition, now.posterior, now.place)
+        surface = self._surface(acquisition, now)
         steps = acquisition.search_steps
         location = self._search(surface, now.place, self.ties, tie, steps)
         mean = float(now.posterior.at(location.row[None])[0][0])
         note = acquisition.note(location.search.pop("index"), mean, self.units)
         return self._choice_at(location, now, note)
 
-    def _surface(self, acquisition: Acquisition, posterior: Any, place: Place) -> Surface:
-        """Return the acquisition as it is maximised in a place.
+    def _surface(self, acquisition: Acquisition, now: Round) -> Surface | SummedSurface:
+        """Return the acquisition as it is maximised where the round is played.
 
         On a list of arms it is exact, so that equal arms have equal scores.
         """
-        return Surface(posterior, acquisition, exact=isinstance(place, ArmList))
+        return Surface(now.posterior, acquisition, exact=isinstance(now.place, ArmList))
 
     def _choice_at(
         self, location: Location, now: Round, note: Mapping[str, float]
@@ -693,6 +696,10 @@ class Policy(Generic[AnyPoint]):
     def restrict_to(self, arms: Any = None, pending: Sequence[int] = ()) -> Policy:
         """Return the policy that chooses among these arms while others are pending: itself."""
         return self
+
+    def select_feasible(self, places: Any) -> Any:
+        """Return those of some places where all outcomes meet their limits: all, without limits."""
+        return places
 
     @property
     def played_log_det(self) -> float:

@@ -26,6 +26,8 @@ COMPARED = 200
 those of the greatest mean + 2 sd, and the choice in place of the last one if it is not there."""
 OPTIMISM = 2.0
 """How many sd are added to the mean when rows that may be the best are selected."""
+STREAMS_EACH = 1000
+"""How many streams of random numbers the members of one posterior may take."""
 MARGIN = 0.1
 """On a box a point is best if none is better by more than this share of the noise scale: its
 neighbours are as good."""
@@ -46,7 +48,8 @@ class ChoiceComparison:
     contenders: Indices
     """The positions of those that may yet be the best (`select_contenders`), with the choice."""
     draws: Array
-    """(draws, contenders): functions drawn from the posterior, in its units."""
+    """(draws, contenders): functions drawn from the posterior, in its units; minus infinity where
+    an outcome that was drawn with them breaks its limits."""
     margin: float
     """By how much another point must be better to count as better, in the units of the posterior.
     """
@@ -68,8 +71,11 @@ class ChoiceComparison:
         return float(self._shares[self._column(position)])
 
     def losses(self) -> Array:
-        """Return max f - f(choice) in each of the functions drawn, in the rewards' units."""
-        draws = self.units.original(self.draws)
+        """Return max f - f(choice) in each of the functions drawn, in the rewards' units.
+
+        Where outcomes are limited, these are the functions in which the choice is feasible.
+        """
+        draws = self.units.original(self.draws[self.draws[:, self._column(self.here)] > -np.inf])
         losses: Array = draws.max(1) - draws[:, self._column(self.here)]
         return losses
 
@@ -97,13 +103,18 @@ def compare_choice(policy: Policy, choice: Choice, arms: Any = None) -> ChoiceCo
     mean, sd = policy.posterior.at(rows)
     here = int((rows == row).all(1).argmax())
     contenders = select_contenders(mean, sd, here)
+    draws = draw_from_posterior(policy.posterior, rows[contenders])
+    for number, outcome in enumerate(policy.outcomes, 1):
+        met = outcome.draw_met(rows[contenders], number * STREAMS_EACH)
+        size = min(len(draws), len(met))
+        draws = np.where(met[:size], draws[:size], -np.inf)
     return ChoiceComparison(
         rows=rows,
         mean=mean,
         sd=sd,
         here=here,
         contenders=contenders,
-        draws=draw_from_posterior(policy.posterior, rows[contenders]),
+        draws=draws,
         margin=MARGIN * policy._noise_scale() if isinstance(place, Region) else 0.0,
         units=policy.units,
     )
@@ -146,8 +157,10 @@ def best_shares(draws: Array, margin: float = 0.0) -> Array:
 
     P(f(x_i) >= max f - margin)
     """
-    shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
-    return shares
+    highest = draws.max(1, keepdims=True)
+    # Where nothing is feasible, nothing is best.
+    best = (draws >= highest - margin) & (highest > -np.inf)
+    return np.asarray(best.mean(0))
 
 
 def recommend_measured(policy: Policy) -> Choice:
@@ -160,5 +173,6 @@ def recommend_measured(policy: Policy) -> Choice:
     anywhere = not policy.finite and not isinstance(domain, Contextual)
     if policy.fits is None or observations is None or not anywhere:
         return policy.recommend_choice()
-    mean, _ = policy.posterior.at(observations.points)
-    return policy.choice(domain.decode(observations.points[int(mean.argmax())]))
+    points = policy.select_feasible(observations.points)
+    mean, _ = policy.posterior.at(points)
+    return policy.choice(domain.decode(points[int(mean.argmax())]))

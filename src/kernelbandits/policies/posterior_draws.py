@@ -243,7 +243,7 @@ def improve_on_draw(
     best = highest_value(policy, now, tie)
     acquisition = improvement(best)
     if not policy.finite:
-        surface = policy._surface(acquisition, now.posterior, now.place)
+        surface = policy._surface(acquisition, now)
         location = policy._search(surface, now.place, policy.ties, tie)
         return policy._choice_at(location, now, {"best": best})
     scores = acquisition.score(policy.posterior.means, now.sd[None])

@@ -15,17 +15,20 @@ DRAWS = 2000
 STREAMS = Streams(0)
 
 
-def draw_from_posterior(posterior: Any, points: Array) -> Array:
+def draw_from_posterior(posterior: Any, points: Array, streams: int = 0) -> Array:
     """Return f at some points, in the units of the posterior, as an (about DRAWS, n) array.
 
     Of a mixture the same number is drawn from each member. A normal law with the mean and the
     covariance of the mixture would be different: its members agree about some points and disagree
-    about others, and one of them may have a tail that the average does not show.
+    about others, and one of them may have a tail that the average does not show. Members have
+    streams of their own from `streams` on: functions of another posterior take others.
     """
     means, covariances = posterior.members_at(points)[0], posterior.member_covariances(points)
     number = -(-DRAWS // len(means))
     pairs = zip(means, covariances, strict=True)
-    return np.vstack([draw_functions(*pair, number, place) for place, pair in enumerate(pairs)])
+    return np.vstack(
+        [draw_functions(*pair, number, place) for place, pair in enumerate(pairs, streams)]
+    )
 
 
 def draw_functions(mean: Array, covariance: Array, number: int = DRAWS, stream: int = 0) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import KernelParts
 from kernelbandits.posterior.points import PointPosterior
 
@@ -50,7 +50,7 @@ class SearchForm:
         sum_i sum_z c_iz d k_i(x, z) / d x,   c_i = (df/dmean_i) A^-1 ybar - (df/dsd_i) / sd_i w.
 
     With `from_best` the sd is that of what one reward at x changes in mean(x) - mean(x*), with x*
-    the point played of the best estimate:
+    the point played of the best estimate (`among` some of them, by their positions):
 
         |v(x) - c(x, x*)| / sqrt(v(x) + ridge),   c(x, x*) = (ridge / n*) k(x)' A^-1 e*.
 
@@ -71,13 +71,15 @@ class SearchForm:
     (array([[1.103, 1.818]]), array([[0.816, 0.302]]))
     """
 
-    def __init__(self, posterior: PointPosterior, from_best: bool = False) -> None:
+    def __init__(
+        self, posterior: PointPosterior, from_best: bool = False, among: Indices | None = None
+    ) -> None:
         self.posterior = posterior
         self.coefficients = posterior.coefficients
         self.roots = [member.inverse_factor for member in posterior.members]
         products = ProductKernels.of(posterior)
         self.kernels: ProductKernels | OwnKernels = products or OwnKernels(posterior)
-        self.reference = refer_to_best(posterior) if from_best else None
+        self.reference = refer_to_best(posterior, among) if from_best else None
         self._ridges = posterior.ridges[:, None]
 
     def at(self, rows: Array, sds: bool = True) -> tuple[Array, Array]:
@@ -155,10 +157,10 @@ class SearchForm:
         return self.kernels.central_member()
 
 
-def refer_to_best(posterior: PointPosterior) -> Reference:
-    """Return the point played of the best estimate under each member."""
-    played = posterior.played_means
-    slots = played.argmax(1)
+def refer_to_best(posterior: PointPosterior, among: Indices | None = None) -> Reference:
+    """Return the point played of the best estimate under each member, among these if any."""
+    played = posterior.played_means if among is None else posterior.played_means[:, among]
+    slots = played.argmax(1) if among is None else among[played.argmax(1)]
     largest = [float(member.prior.max()) for member in posterior.members]
     return Reference(
         means=played.max(1)[:, None],
