@@ -181,3 +181,20 @@ def test_each_of_several_targets_knows_its_limits(tmp_path):
     assert [one.body.get("beyond") for one in other.history()[1:17]] == [
         one.body.get("beyond") for one in study.history()[1:17]
     ]
+
+
+def test_a_check_shows_limits_and_no_number_that_nobody_measured(line):
+    study = line()
+    tell_rows(study, kb.Censored(LIMIT, "<"))
+    study.tell(row=TOLD[0], value=[">9", "<0.5"])
+    found = {one.row: one for one in study.check().held_out}
+    limited = [one for one in found.values() if one.beyond]
+    assert {(one.measured, one.beyond) for one in limited} == {(LIMIT, "<")}
+    assert f"{limited[0].result}" == "<-0.5"
+    # A prediction beyond the limit agrees with it.
+    for one in limited:
+        agrees = one.predicted < LIMIT
+        assert one.residual == pytest.approx(min(LIMIT - one.predicted, 0.0) / one.sd, abs=0)
+        assert agrees == (one.residual == 0)
+    # Between limits of both sides it may be anything.
+    assert np.isnan(found[TOLD[0]].measured)

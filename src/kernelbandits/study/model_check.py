@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import bdtr
 
+from kernelbandits.censored import ABOVE, BELOW, average_results, side_of, with_side
 from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
 from kernelbandits.insight import FittedModel, LeaveOneOut, PartialDependence, fitted_model
@@ -57,7 +58,7 @@ class HeldOut:
     trials: tuple[int, ...]
     """The trials that measured it."""
     measured: float
-    """The mean of its results."""
+    """The mean of its results, or the limit of this mean; nan between limits of both sides."""
     predicted: float
     sd: float
     """Of the prediction of that mean, noise included."""
@@ -68,6 +69,15 @@ class HeldOut:
     """(measured - predicted) / sd"""
     outlier: bool
     """Whether it is so far from its prediction that it should be looked at."""
+    beyond: str = ""
+    """< or > if `measured` is only a limit; the residual is 0 where the prediction is beyond it."""
+    label: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the table calls the row."""
+
+    @property
+    def result(self) -> float:
+        """What was measured, as a limit where it is one."""
+        return with_side(self.measured, self.beyond)
 
 
 @dataclass(frozen=True)
@@ -232,17 +242,27 @@ def list_held_out(
     found = []
     for place, point in enumerate(left_out.points):
         own = trials[(point + 0.0).tobytes()]
+        value, residual, number = float(measured[place]), float(residuals[place]), own[0].row
+        told = [one.value for one in own if one.value is not None]
+        average = average_results(told)
+        side = side_of(average)
+        if any(map(side_of, told)):
+            # The model has a number of its own in place of a limit, which nobody measured.
+            value, away = float(average), (average - float(predicted[place])) / float(sd[place])
+            residual = {BELOW: min(away, 0.0), ABOVE: max(away, 0.0)}.get(side or "", 0.0)
         found.append(
             HeldOut(
-                row=answers.candidates.number(own[0].row),
+                row=answers.candidates.number(number),
                 trials=tuple(trial.number for trial in own),
-                measured=float(measured[place]),
+                measured=value,
                 predicted=float(predicted[place]),
                 sd=float(sd[place]),
                 low=float(low[place]),
                 high=float(high[place]),
-                residual=float(residuals[place]),
+                residual=residual,
                 outlier=place in far,
+                beyond=side or "",
+                label=answers.candidates.names_of(number),
             )
         )
     order = {trial.number: place for place, trial in enumerate(answers.state.results)}

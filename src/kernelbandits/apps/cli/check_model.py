@@ -16,7 +16,7 @@ from kernelbandits.apps.cli.output import open_study, print_answer, print_line, 
 from kernelbandits.apps.cli.render import cell, command, number, table
 from kernelbandits.codec import to_json_value
 from kernelbandits.formatting import format_count, format_fixed, format_near
-from kernelbandits.study.words import row_cell
+from kernelbandits.study.words import name_cells
 
 if TYPE_CHECKING:
     from kernelbandits.study.model_check import Check
@@ -126,18 +126,19 @@ def print_dependence(console: Console, model_check: Check) -> None:
 def print_worst(console: Console, model_check: Check) -> None:
     """Print the results farthest from their prediction."""
     worst = sorted(model_check.held_out, key=lambda one: -abs(one.residual))[:SHOWN]
-    row = () if model_check.noun == "variable" else ("row",)
-    shown = table((*row, "trial", "measured", "predicted", "95 % interval", "residual (sd)"))
-    for one in worst:
+    called = [name_cells(one.row, one.label) for one in worst]
+    names = list(called[0])
+    shown = table((*names, "trial", "measured", "predicted", "95 % interval", "residual (sd)"))
+    for who, one in zip(called, worst, strict=True):
         low, predicted, high = (
             format_near(value, one.sd) for value in (one.low, one.predicted, one.high)
         )
         trials = ", ".join(map(str, one.trials))
         residual = format_fixed(one.residual, 1)
         texts = (
-            *map(str, row_cell(one.row).values()),
+            *map(cell, who.values()),
             trials,
-            number(one.measured),
+            number(one.result),
             predicted,
             f"[{low}, {high}]",
             residual,
@@ -147,5 +148,5 @@ def print_worst(console: Console, model_check: Check) -> None:
     print_line(
         console,
         f"The {format_count(len(worst), 'result')} farthest from what the others predict, of "
-        f"{len(model_check.held_out)}.{' Rows are counted from 0.' if row else ''}",
+        f"{len(model_check.held_out)}.{' Rows are counted from 0.' if names == ['row'] else ''}",
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.canvas import PALETTE, Margins
+from kernelbandits.censored import ABOVE, BELOW
 from kernelbandits.formatting import format_fixed, format_near, format_number
 from kernelbandits.insight.dependence import BAND
 from kernelbandits.outputs import check_output, replace_file
@@ -29,6 +30,7 @@ from kernelbandits.report.studies.sheets import (
 from kernelbandits.report.studies.view import study_name
 from kernelbandits.runtime import require
 from kernelbandits.study.model_check import describe_columns
+from kernelbandits.study.words import name_cells, name_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +47,8 @@ PREDICTIONS = (
     "a new mean of as many results. On the dashed line prediction and measurement agree. The "
     "scales and the noise stay those of the last fit."
 )
+MARKS = {"": "o", BELOW: "<", ABOVE: ">"}
+"""The mark of a result; from that of a limit, the result lies where the arrow points."""
 COLUMNS = (
     "the share of the variance of the estimates that a {noun} takes part in, and in the dark part "
     "explains by itself. The lines span the fits that are averaged. Shares may add up to more "
@@ -160,10 +164,15 @@ def draw_predictions(check: Check, axis: Axes) -> None:
         ends = np.array([(one.low, one.high) for one in chosen]).T
         # Where results are transformed, an interval is longer on one side.
         reach = np.maximum([predicted - ends[0], ends[1] - predicted], 0.0)
-        look: Any = {"ms": 4.5, "elinewidth": 0.9, "color": color, "label": label}
-        axis.errorbar(measured, predicted, yerr=reach, fmt="o", **look)
-    low = min(min(one.measured, one.predicted) for one in check.held_out)
-    high = max(max(one.measured, one.predicted) for one in check.held_out)
+        sides = np.array([one.beyond for one in chosen])
+        for side, mark in MARKS.items():
+            own = sides == side
+            if own.any():
+                look: Any = {"ms": 4.5, "elinewidth": 0.9, "color": color, "label": label}
+                axis.errorbar(measured[own], predicted[own], yerr=reach[:, own], fmt=mark, **look)
+                label = "_"
+    low = np.nanmin([(one.measured, one.predicted) for one in check.held_out])
+    high = np.nanmax([(one.measured, one.predicted) for one in check.held_out])
     axis.plot([low, high], [low, high], "--", color=QUIET, lw=1.2, zorder=1)
     for one in check.held_out:
         if one.outlier:
@@ -186,7 +195,7 @@ def draw_predictions(check: Check, axis: Axes) -> None:
 def name_held_out(one: HeldOut) -> str:
     """Name what was held out: by its row, or in a study over a space by its trials."""
     if one.row is not None:
-        return f"row {one.row}"
+        return name_row(one.row, one.label)
     return f"trial {', '.join(map(str, one.trials))}"
 
 
@@ -250,12 +259,11 @@ def check_page(title: str, check: Check, drawing: Drawing) -> str:
 
 
 def held_out_table(check: Check) -> dict[str, Any]:
-    space = bool(check.held_out) and check.held_out[0].row is None
     rows = [
         (
-            *(() if space else (str(one.row),)),
+            *name_cells(one.row, one.label).values(),
             ", ".join(map(str, one.trials)),
-            format_number(one.measured, 6, thousands=False),
+            format_number(one.result, 6, thousands=False),
             format_near(one.predicted, one.sd),
             f"[{format_near(one.low, one.sd)}, {format_near(one.high, one.sd)}]",
             format_fixed(one.residual, 1),
@@ -263,6 +271,6 @@ def held_out_table(check: Check) -> dict[str, Any]:
         )
         for one in check.held_out
     ]
-    row = () if space else ("row",)
-    headings = (*row, "trial", "measured", "predicted", "95 % interval", "residual (sd)", "")
+    names = [*name_cells(one.row, one.label)] if (one := next(iter(check.held_out), None)) else []
+    headings = (*names, "trial", "measured", "predicted", "95 % interval", "residual (sd)", "")
     return table(headings, rows, text=(len(headings) - 1,))
