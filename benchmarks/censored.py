@@ -21,6 +21,7 @@ from benchmarks import tables as results
 from benchmarks.search.tables import DEVELOPMENT, PEROVSKITE, ROUGH, load_table
 from kernelbandits.censored import ABOVE, BELOW, Censored
 from kernelbandits.checks import Array
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.study.candidates import read_candidates
 
 ROUNDS, SEEDS = 30, 2
@@ -28,7 +29,6 @@ LOW, HIGH = "lowest 30 %", "best 10 %"
 ENDS = {LOW: (0.3, BELOW), HIGH: (0.9, ABOVE)}
 """The quantile of the rewards at which the detector ends, and the side that it does not see."""
 TRUTH, LIMIT, DROPPED, TAILS = WAYS = ("truth", "limit", "dropped", "tails")
-HALF_INTERVAL = 1.959963984540054
 LEAST_ROWS, MOST_ROWS = 60, 4000
 ROWS = results.RESULTS / "censored.jsonl"
 TABLE = results.RESULTS / "censored.md"

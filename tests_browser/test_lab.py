@@ -457,7 +457,7 @@ def test_what_is_typed_survives_an_error_page(own_server, open_page):
     """The values of all forms, and of fields that are folded, come back with the page."""
     server, page = own_server, open_page()
     suggest_and_type(page, server, "0.8125")
-    page.click("#trial-5 summary")
+    page.click("#trial-5 summary:has-text('Note')")
     page.fill("#note-5", "warm day")
     page.fill("#n", "3")
     page.select_option("#same", "solvent")

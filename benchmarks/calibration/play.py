@@ -41,12 +41,12 @@ from benchmarks.search.play import play_games, said_unavailable
 from benchmarks.search.tables import Array
 from benchmarks.search.tasks import Task
 from kernelbandits.checks import Indices
+from kernelbandits.formatting import HALF_INTERVAL
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import NO_BETTER
 from kernelbandits.study.dataframes import row_estimates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State
-from kernelbandits.study.posterior_view import INTERVAL
 from kernelbandits.study.stopping import stop
 
 SEEDS = range(3)
@@ -224,7 +224,7 @@ def compare_intervals(
     (0.75, 0.5, 0.25)
     """
     residuals = (values - mean) / sd
-    low, high = (mean - INTERVAL * sd, mean + INTERVAL * sd) if ends is None else ends
+    low, high = (mean - HALF_INTERVAL * sd, mean + HALF_INTERVAL * sd) if ends is None else ends
     return IntervalQuality(
         rows=len(values),
         coverage_95=float(((low <= values) & (values <= high)).mean()),
