@@ -23,7 +23,7 @@ class Outcomes(NamedTuple):
     """What the trials of a study gave."""
 
     objective: Told
-    """What is maximised. That of a pruned trial is a prediction with a standard error."""
+    """What is maximised. That of a pruned trial is predicted from what it reported."""
     constraints: dict[str, Told]
     """Values that should be at most 0, by the names of the constraints."""
 

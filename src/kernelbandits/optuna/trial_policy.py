@@ -28,7 +28,7 @@ class TrialResult(NamedTuple):
     place: Any
     """The number of an arm, or a point of the box."""
     value: float | None
-    """What came of it, perhaps with a standard error; None if there is no result."""
+    """What came of it; None if there is no result."""
 
 
 class TrialPolicy:
@@ -72,8 +72,7 @@ class TrialPolicy:
         before = len(self._digests)
         for result in fresh:
             if result.value is not None:
-                error = getattr(result.value, "sem", None)
-                self._digest.update(json.dumps([result.place, result.value, error]).encode())
+                self._digest.update(json.dumps([result.place, result.value]).encode())
                 self._digests.append(self._digest.hexdigest())
         due = self.policy.fits.last_due(before, len(self._digests))
         if due:
