@@ -391,10 +391,13 @@ def test_an_infinite_constraint_fails_its_trial():
     assert outcomes.constraints == {}
 
 
-def test_constraints_are_numbers():
-    sampler = KernelBanditSampler(seed=0, constraints_func=lambda trial: (math.nan,))
+@pytest.mark.parametrize("given", [(math.nan,), 0.5, "ab", ["0"]])
+def test_constraints_are_a_list_of_numbers(given):
+    sampler = KernelBanditSampler(seed=0, constraints_func=lambda trial: given)
     study = optuna.create_study(sampler=sampler)
-    with pytest.raises(ValueError, match=r"constraints_func needs numbers .* for trial 0"):
+    with pytest.raises(
+        ValueError, match=r"constraints_func needs a list of numbers .* for trial 0"
+    ):
         study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
     with pytest.raises(ValueError, match="needs a function as constraints_func, got 3"):
         KernelBanditSampler(constraints_func=3)

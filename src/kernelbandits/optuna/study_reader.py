@@ -40,8 +40,8 @@ class StudyReader:
         self._restart()
 
     def _restart(self) -> None:
-        self._read: list[tuple[Completion, StudyDirection]] = []
-        """The trials that were read, in order."""
+        self._read: list[tuple[Completion, float | None, StudyDirection]] = []
+        """The trials that were read, in order, by what tells them from those of another study."""
         self._objective: Told = []
         self._runs = RunResults()
 
@@ -54,7 +54,7 @@ class StudyReader:
     def read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> Outcomes:
         """Return the outcomes of the trials that ended, in the order in which they are known."""
         ended = sorted((one for one in trials if one.state.is_finished()), key=completion)
-        keys = [(completion(one), direction) for one in ended]
+        keys = [(completion(one), one.value, direction) for one in ended]
         if keys[: len(self._read)] != self._read:
             self._restart()
         for trial in ended[len(self._read) :]:
