@@ -382,6 +382,22 @@ def test_constraints_that_others_have_set_are_learnt_by_name():
     assert set(known.constraints) == {"0", "1", "heat"}
 
 
+@pytest.mark.thorough
+def test_a_constraint_of_one_branch_leaves_the_other_branches_alone():
+    def objective(trial):
+        if trial.suggest_categorical("kind", ["a", "b"]) == "a":
+            x = trial.suggest_float("x", 0, 1)
+            # As Trial.set_constraint of newer versions does.
+            trial.storage.set_trial_system_attr(trial._trial_id, "constraints:x", x - 0.5)
+            return 1.0 - x
+        return (trial.suggest_float("y", 0, 1) - 0.3) ** 2 + 0.2
+
+    study = best_after(KernelBanditSampler(seed=2), objective, 24)
+    assert [one.params["y"] for one in study.trials if "y" in one.params][-1] == pytest.approx(
+        0.3, abs=0.05
+    )
+
+
 def test_an_infinite_constraint_fails_its_trial():
     with pytest.warns(kb.DataNotice, match="trial 0 has an infinite constraint; it counts as fail"):
         outcomes, _ = read_all(

@@ -154,7 +154,9 @@ class StudyPolicy:
     def ask(self, trial: FrozenTrial, pending: Sequence[Any]) -> Choice:
         """Choose for a trial, while the results of other places are still to come."""
         policy = self.objective.policy
-        limits = [LimitedOutcome(one.policy, high=0.0) for one in self.constraints.values()]
+        # In a conditional space some parameters may have no trial with a constraint.
+        known = [one.policy for one in self.constraints.values() if one.policy.n_rewards]
+        limits = [LimitedOutcome(one, high=0.0) for one in known]
         if limits:
             policy = policy.limited_by(*limits)
         return policy.ask(trial.number + 1, pending=[policy.choice(one) for one in pending])
