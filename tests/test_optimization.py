@@ -728,7 +728,7 @@ def test_a_batch_is_as_large_as_the_number_of_workers_by_default(monkeypatch):
 def test_a_timeout_ends_the_run_and_says_so(monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
-    found = kb.optimize(hill, BOX, 50, timeout=8)
+    found = kb.optimize(hill, BOX, 50, timeout=16)
     assert found.ended == "timeout"
     assert 5 <= len(found.trials) <= 9
     assert str(found).endswith("0 failed; ended by the timeout")

@@ -1,21 +1,26 @@
-"""How the points of a batch are measured: one after the other, by a mapper, or by processes."""
+"""How points are measured: one after the other, by a mapper, or by processes."""
 
 from __future__ import annotations
 
 import copy
 import reprlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from kernelbandits import checks
-from kernelbandits.processes import Death, Mapper, ProcessPool
+from kernelbandits.processes import Death, Mapper, ProcessPool, Supply
 
 Measured = float | dict[str, float]
 """A reward, or the values of several targets by their names."""
-Result = tuple[Measured | None, str]
-"""What was measured and no text, or nothing and the reason."""
+
+
+class Result(NamedTuple):
+    """What was measured and no text, or nothing and the reason."""
+
+    measured: Measured | None = None
+    failure: str = ""
 
 
 class OutOfTime(Exception):
@@ -28,7 +33,7 @@ INTERRUPTS = (OutOfTime, KeyboardInterrupt)
 
 @dataclass(frozen=True)
 class Attempt:
-    """x -> (reward, "") or (None, why there is none).
+    """x -> a result: the reward, or why there is none.
 
     It is a class and no inner function, so that it can be sent to a worker process.
     """
@@ -42,7 +47,7 @@ class Attempt:
             # An objective that changes x in place must not change the point of the choice.
             value = self.objective(copy.copy(x))
         except self.catch as error:
-            return None, describe_error(error)
+            return Result(failure=describe_error(error))
         return read_result(value)
 
 
@@ -58,8 +63,10 @@ def read_result(value: Any) -> Result:
     A number that is not finite is a failure. What is no number is an error, because it is a mistake
     in the program: it would fail at every point.
 
-    >>> read_result(0.5), read_result(float("nan")), read_result({"gloss": 3})
-    ((0.5, ''), (None, 'no finite number: nan'), ({'gloss': 3.0}, ''))
+    >>> read_result(0.5).measured, read_result(float("nan")).failure
+    (0.5, 'no finite number: nan')
+    >>> read_result({"gloss": 3}).measured
+    {'gloss': 3.0}
     """
     measured: Measured
     if isinstance(value, Mapping):
@@ -69,8 +76,8 @@ def read_result(value: Any) -> Result:
         measured = read_number(value)
         numbers = [measured]
     if not all(abs(number) <= checks.LARGEST_REWARD for number in numbers):
-        return None, f"no finite number: {reprlib.repr(value)}"
-    return measured, ""
+        return Result(failure=f"no finite number: {reprlib.repr(value)}")
+    return Result(measured)
 
 
 def read_number(value: Any) -> float:
@@ -99,12 +106,19 @@ def describe_error(error: BaseException) -> str:
 
 
 class Measurer(Protocol):
-    """Measures the points of a batch; used as a context, at whose end it is closed."""
+    """Measures points as they are supplied; used as a context, at whose end it is closed."""
 
-    def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
+    @property
+    def attempt(self) -> Attempt:
+        """What is done with each point."""
+        ...
+
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Result]]:
         """Yield the number of each point with its result, when that is there.
 
-        `OutOfTime` is raised when the deadline is over.
+        `supply` is asked for a point when one can be measured, and has none when the results that
+        were yielded have to be learnt first, or nothing is left to measure. `OutOfTime` is raised
+        when the deadline is over.
         """
         ...
 
@@ -119,10 +133,11 @@ class SerialMeasurer:
 
     attempt: Attempt
 
-    def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
-        for number, x in enumerate(points):
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Result]]:
+        while (given := supply()) is not None:
             if time.monotonic() >= deadline:
                 raise OutOfTime
+            number, x = given
             yield number, self.attempt(x)
 
     def __enter__(self) -> Self:
@@ -134,21 +149,28 @@ class SerialMeasurer:
 
 @dataclass(frozen=True)
 class MapperMeasurer(SerialMeasurer):
-    """Measures by the user's mapper. The deadline counts between batches."""
+    """Measures batches by the mapper of the user. The deadline counts between batches."""
 
     mapper: Mapper
 
-    def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
-        if time.monotonic() >= deadline:
-            raise OutOfTime
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Result]]:
+        while batch := list(iter(supply, None)):
+            if time.monotonic() >= deadline:
+                raise OutOfTime
+            numbers, points = zip(*batch, strict=True)
+            for place, result in enumerate(self._map(list(points))):
+                yield numbers[place], result
+
+    def _map(self, points: list[Any]) -> Iterator[Result]:
+        """Yield one result for each point; refuse what a mapper gives beside that."""
         needed = f"a mapper that gives one result for each of {len(points)} points, in their order"
         results = self.mapper(self.attempt, points)
         checks.needs(isinstance(results, Iterable), "optimize", needed, results)
         number = 0
         for number, result in enumerate(results, 1):
             checks.needs(number <= len(points), "optimize", needed, f"{number} or more")
-            checks.needs(isinstance(result, tuple) and len(result) == 2, "optimize", needed, result)
-            yield number - 1, result
+            checks.needs(isinstance(result, Result), "optimize", needed, result)
+            yield result
         checks.needs(number == len(points), "optimize", needed, number)
 
 
@@ -161,14 +183,21 @@ class ProcessMeasurer(SerialMeasurer):
     def __post_init__(self) -> None:
         self.pool.pack_work(self.attempt)
 
-    def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
-        measured = 0
-        for number, result in self.pool.run(self.attempt, points, deadline):
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Result]]:
+        begun: set[int] = set()
+
+        def begin() -> tuple[int, Any] | None:
+            given = supply()
+            begun.update([] if given is None else [given[0]])
+            return given
+
+        for number, result in self.pool.run_supply(self.attempt, begin, deadline):
             if isinstance(result, Death):
-                result = None, f"the worker process ended with exit code {result.exit_code}"
+                code = result.exit_code
+                result = Result(failure=f"the worker process ended with exit code {code}")
+            begun.remove(number)
             yield number, result
-            measured += 1
-        if measured < len(points):
+        if begun:
             raise OutOfTime
 
     def __exit__(self, *error: object) -> None:

@@ -62,6 +62,7 @@ def optimize(
     policy: Policy | None = None,
     batch: int | None = None,
     workers: int = 1,
+    asynchronous: bool = False,
     timeout: float | None = None,
     tolerance: float | None = None,
     patience: int | None = None,
@@ -85,6 +86,7 @@ def optimize(
     policy: Policy | None = None,
     batch: int | None = None,
     workers: int = 1,
+    asynchronous: bool = False,
     timeout: float | None = None,
     tolerance: float | None = None,
     patience: int | None = None,
@@ -107,6 +109,7 @@ def optimize(
     policy: Policy | None = None,
     batch: int | None = None,
     workers: int = 1,
+    asynchronous: bool = False,
     timeout: float | None = None,
     tolerance: float | None = None,
     patience: int | None = None,
@@ -154,15 +157,21 @@ def optimize(
     workers
         How many processes measure. The objective is then sent to them, so it must be a function at
         the top level of a module or script. A process that dies has failed to measure its point.
+    asynchronous
+        Let each worker begin the next point as soon as it is free, with the points of the others
+        pending. Without it all workers wait for the slowest of each batch. The run then depends on
+        which worker is faster, so it cannot be repeated exactly, nor continued as if it had never
+        been interrupted. With `study` each choice can still be recomputed (`study.replay`).
     timeout
         Seconds after which no further point is measured. Processes are ended in the middle of a
         measurement; one worker finishes the one that it has begun, a mapper its batch.
     tolerance
         End the run when the recommended point is within this much of the best with probability
-        0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee.
+        0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee. With
+        `asynchronous` it is asked after each result, and what is being measured is finished.
     patience
         End the run when so many measurements in succession were no better than the best one before
-        them; a failure is no improvement. It is asked after each batch. With a study the
+        them; a failure is no improvement. It is asked when `tolerance` is. With a study the
         measurements of earlier calls count too.
     mapper
         In place of workers: how the points of a batch are measured, for instance the map of a pool.
@@ -230,6 +239,7 @@ def optimize(
     n_rounds = checks.whole("optimize", "rounds", rounds)
     measurer = choose_measurer(attempt, workers, mapper)
     size = checks.whole("optimize", "batch", workers if batch is None else batch)
+    check_asynchronous(asynchronous, workers, batch, mapper)
     seconds = math.inf if timeout is None else checks.positive("optimize", "timeout", timeout)
     deadline = time.monotonic() + seconds
     callbacks = read_callbacks(each)
@@ -241,7 +251,7 @@ def optimize(
         checks.needs(known, "optimize", "kb.Auto for a tolerance", policy)
     if patience is not None:
         checks.whole("optimize", "patience", patience)
-    plan = Plan(n_rounds, size, tolerance, patience)
+    plan = Plan(n_rounds, size, tolerance, patience, asynchronous)
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:
         player = choose_policy(policy, domain, n_rounds, seed, name)
@@ -362,6 +372,17 @@ def choose_measurer(attempt: Attempt, workers: Any, mapper: Mapper | None) -> Me
         return SerialMeasurer(attempt)
     pool = ProcessPool(count, "optimize with workers needs an objective")
     return ProcessMeasurer(attempt, pool)
+
+
+def check_asynchronous(asynchronous: Any, workers: int, batch: Any, mapper: Any) -> None:
+    """Refuse what only makes sense where points are measured batch by batch."""
+    flag = isinstance(asynchronous, bool)
+    checks.needs(flag, "optimize", "asynchronous True or False", asynchronous)
+    if asynchronous:
+        needed = "workers for asynchronous, and no mapper: a mapper waits for a whole batch"
+        checks.needs(mapper is None, "optimize", needed, mapper)
+        needed = "no batch beside asynchronous: each worker gets a point when it is free"
+        checks.needs(batch in (None, workers), "optimize", needed, batch)
 
 
 def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:

@@ -134,9 +134,10 @@ def test_runs_that_are_killed_end_as_one_without_interruption(tmp_path, whole):
 class LastFirst(SerialMeasurer):
     """Measures the points of a batch from the last to the first, as fast workers may."""
 
-    def measure(self, points, deadline):
-        for number in reversed(range(len(points))):
-            yield number, self.attempt(points[number])
+    def measure(self, supply, deadline):
+        while batch := list(iter(supply, None)):
+            for number, x in reversed(batch):
+                yield number, self.attempt(x)
 
 
 @pytest.mark.thorough

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
@@ -17,7 +20,7 @@ from kernelbandits.formatting import (
     name_coordinates,
 )
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import INTERRUPTS, Measurer, OutOfTime, single_reward
+from kernelbandits.measuring import INTERRUPTS, Measurer, OutOfTime, Result, single_reward
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
@@ -201,6 +204,21 @@ class Plan:
     """The run ends when the recommended point is within this much of the best."""
     patience: int | None = None
     """The run ends when so many results in succession are no better than the best before them."""
+    asynchronous: bool = False
+    """Whether a point is asked for as soon as another one is measured, and not batch by batch."""
+
+    def count_due(self, waiting: int, left: int) -> int:
+        """Return how many points to ask for while so many are measured and so many are left.
+
+        A batch waits for all results of the one before it.
+
+        >>> Plan(9, 3).count_due(0, 9), Plan(9, 3).count_due(1, 9)
+        (3, 0)
+        >>> Plan(9, 3, asynchronous=True).count_due(1, 9)
+        2
+        """
+        free = self.batch - waiting if self.asynchronous or not waiting else 0
+        return max(min(free, left), 0)
 
     def is_stale(self, rewards: Sequence[float | None], sign: float) -> bool:
         """Tell whether the patience is over; a failure, None, is no improvement.
@@ -219,77 +237,169 @@ class Plan:
         return self.patience is not None and len(rewards) - at >= self.patience
 
 
-@dataclass
-class Run:
-    """A run of `optimize` on its way: it yields the trials, and knows why it has ended."""
+Asked = TypeVar("Asked")
+"""What was asked for: a choice of a policy, or a trial of a study."""
 
-    policy: Policy
-    streams: Streams
-    sign: float
-    """1 to maximise, -1 to minimise."""
-    measurer: Measurer
-    deadline: float
-    is_within: Callable[[Any, float], bool]
-    """Whether the point that the policy recommends is within a tolerance of the best."""
 
-    def __post_init__(self) -> None:
-        self.trials: list[OptimizationTrial[Any]] = []
-        self.ended = "rounds"
-        self.reported = False
+class Loop(ABC, Generic[Asked]):
+    """A run of `optimize` on its way: it yields the trials, and knows why it has ended.
+
+    Points are asked for when they can be measured. Batch by batch is the case in which that is so
+    when all results before are learnt; results then count in the order of their points.
+    """
+
+    def __init__(self, measurer: Measurer, deadline: float) -> None:
+        self.measurer, self.deadline, self.ended = measurer, deadline, "rounds"
+        self._queue: deque[Asked] = deque()
+        self._begun: list[Asked] = []
+        self.waiting: dict[int, Asked] = {}
+        """What is being measured, by its number in this run."""
 
     @property
-    def rewards(self) -> list[float | None]:
+    @abstractmethod
+    def sign(self) -> float:
+        """1 to maximise, -1 to minimise."""
+
+    @property
+    @abstractmethod
+    def rewards(self) -> Sequence[float | None]:
         """What was measured, in the order in which it counts; None for a failure."""
-        return [trial.reward for trial in self.trials]
+
+    @abstractmethod
+    def count_left(self, plan: Plan) -> int:
+        """Return how many results are still to come."""
+
+    def find_unmeasured(self) -> Sequence[Asked]:
+        """Return what an earlier run has asked for and not measured."""
+        return ()
+
+    @abstractmethod
+    def may_stop(self, tolerance: float) -> bool:
+        """Tell whether the recommended point is within the tolerance of the best."""
+
+    @abstractmethod
+    def ask(self, n: int) -> Sequence[Asked]:
+        """Ask for so many points."""
+
+    @abstractmethod
+    def point_of(self, asked: Asked) -> Any:
+        """Return the point as the objective gets it."""
+
+    def store(self, asked: Asked, result: Result) -> None:
+        """Keep a result that has come, whether or not it is its turn to be learnt."""
+
+    @abstractmethod
+    def learn(self, number: int, asked: Asked, result: Result) -> OptimizationTrial[Any]:
+        """Learn a result, and return the trial."""
 
     def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
-        """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
-        left = plan.rounds
+        """Yield the trials of the next rounds."""
+        results = self._store_each(self.measurer.measure(lambda: self._supply(plan), self.deadline))
         try:
-            while left and self.ended == "rounds":
-                start = self.policy.turn
-                choices = self.policy.batch(min(plan.batch, left), start, self.streams)
-                points = [self.point_of(choice) for choice in choices]
-                results = put_in_order(self.measurer.measure(points, self.deadline), INTERRUPTS)
-                for number, (measured, failure) in results:
-                    choice, x = choices[number], points[number]
-                    reward = None if measured is None else single_reward(measured)
-                    trial: OptimizationTrial[Any] = OptimizationTrial(
-                        start + number, choice, reward, failure, x
-                    )
-                    yield self.tell(trial)
-                left -= len(choices)
-                if left:
-                    self.look(plan)
+            # What is learnt must not depend on which worker of a batch is faster.
+            ordered = results if plan.asynchronous else put_in_order(results, INTERRUPTS)
+            for number, result in ordered:
+                asked = self.waiting[number]
+                trial = self.learn(number, asked, result)
+                del self.waiting[number]
+                yield trial
         except OutOfTime:
             self.ended = "timeout"
 
-    def look(self, plan: Plan) -> None:
-        """End the run if the plan says so; say that all points of a finite space are measured."""
+    def _store_each(self, results: Iterator[tuple[int, Result]]) -> Iterator[tuple[int, Result]]:
+        for number, result in results:
+            self.store(self.waiting[number], result)
+            yield number, result
+
+    def _supply(self, plan: Plan) -> tuple[int, Any] | None:
+        """Return the next point with its number; None while there is none."""
+        if not self._queue and self.ended == "rounds":
+            self._fill_queue(plan)
+        if not self._queue:
+            return None
+        asked, number = self._queue.popleft(), len(self._begun)
+        self._begun.append(asked)
+        self.waiting[number] = asked
+        return number, self.point_of(asked)
+
+    def _fill_queue(self, plan: Plan) -> None:
+        """Ask for what may be measured now, or end the run."""
+        left = self.count_left(plan)
+        due = plan.count_due(len(self.waiting), left)
+        if not due:
+            return
+        self._queue.extend(self.find_unmeasured()[:left])
+        if self._queue:
+            return
         if plan.is_stale(self.rewards, self.sign):
             self.ended = "patience"
-        elif plan.tolerance is not None and self.is_within(self.policy, plan.tolerance):
+        elif plan.tolerance is not None and self.may_stop(plan.tolerance):
             self.ended = "tolerance"
-        self.report_exhaustion()
+        elif time.monotonic() >= self.deadline:
+            self.ended = "timeout"
+        else:
+            self._queue.extend(self.ask(due))
 
-    def point_of(self, choice: Choice) -> Any:
+
+class Run(Loop[Choice]):
+    """A run of `optimize` in memory."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        streams: Streams,
+        sign: float,
+        measurer: Measurer,
+        deadline: float,
+        is_within: Callable[[Any, float], bool],
+    ) -> None:
+        """`is_within` tells whether the recommended point is near enough to the best."""
+        super().__init__(measurer, deadline)
+        self.policy, self.streams, self._sign, self.is_within = policy, streams, sign, is_within
+        self.start, self.reported = policy.turn, False
+        self.trials: list[OptimizationTrial[Any]] = []
+
+    @property
+    def sign(self) -> float:
+        return self._sign
+
+    @property
+    def rewards(self) -> list[float | None]:
+        return [trial.reward for trial in self.trials]
+
+    def count_left(self, plan: Plan) -> int:
+        return plan.rounds - len(self.trials) - len(self.waiting)
+
+    def may_stop(self, tolerance: float) -> bool:
+        return bool(self.trials) and self.is_within(self.policy, tolerance)
+
+    def ask(self, n: int) -> Sequence[Choice]:
+        self.report_exhaustion()
+        turn, pending = self.start + len(self._begun), tuple(self.waiting.values())
+        return self.policy.batch(n, turn, self.streams, pending=pending)
+
+    def point_of(self, asked: Choice) -> Any:
         """Return the point as the objective gets it: in the user's own values if arms have them."""
         values = self.policy.domain.values if self.policy.finite else ()
-        return choice.x if not values or choice.arm is None else values[choice.arm]
+        return asked.x if not values or asked.arm is None else values[asked.arm]
 
-    def tell(self, trial: OptimizationTrial[Any]) -> OptimizationTrial[Any]:
+    def learn(self, number: int, asked: Choice, result: Result) -> OptimizationTrial[Any]:
         """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
-        if trial.reward is None:
-            self.policy.fail(trial.choice)
+        reward = None if result.measured is None else single_reward(result.measured)
+        if reward is None:
+            self.policy.fail(asked)
         else:
-            self.policy.tell(trial.choice, self.sign * trial.reward)
+            self.policy.tell(asked, self.sign * reward)
+        trial: OptimizationTrial[Any] = OptimizationTrial(
+            self.start + number, asked, reward, result.failure, self.point_of(asked)
+        )
         self.trials.append(trial)
         return trial
 
     def report_exhaustion(self) -> None:
         """Say once that every point of a finite space is measured."""
         space = isinstance(self.policy.domain, MixedBox)
-        if space and not self.reported and is_exhausted(self.policy):
+        if self.trials and space and not self.reported and is_exhausted(self.policy):
             self.reported = True
             count = format_count(int(self.policy.domain.count), "point")
             text = f"optimize: all {count} of the space are measured; further rounds repeat them"
@@ -309,7 +419,7 @@ class Run:
             mean=self.sign * mean,
             sd=sd,
             chance=compared.chance(compared.here),
-            trials=tuple(self.trials),
+            trials=tuple(sorted(self.trials, key=lambda trial: trial.t)),
             policy=policy,
             direction="maximize" if self.sign > 0 else "minimize",
             ended=self.ended,
