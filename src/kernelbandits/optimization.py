@@ -25,7 +25,9 @@ from kernelbandits.measuring import (
     MapperMeasurer,
     Measurer,
     ProcessMeasurer,
+    RunningTrial,
     SerialMeasurer,
+    takes_trial,
 )
 from kernelbandits.policies import Auto, OptimizationTrial, Outcome, Policy
 from kernelbandits.policies.optimization import ENDS, Plan, Run
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
     from kernelbandits.study.optimization import StudyRun
 
 Point = TypeVar("Point")
+Returned = SupportsFloat | Mapping[str, SupportsFloat]
+"""What an objective returns."""
+NamedPoint = dict[str, Any]
+DictObjective = Callable[[NamedPoint], Returned] | Callable[[NamedPoint, RunningTrial], Returned]
+ArrayObjective = Callable[[Array], Returned] | Callable[[Array, RunningTrial], Returned]
 Callback = Callable[[OptimizationTrial[Point]], object]
 """What is called with every trial; it ends the run by returning True."""
 Callbacks = Callback[Point] | Sequence[Callback[Point]] | None
@@ -53,7 +60,8 @@ log = logging.getLogger("kernelbandits.optimize")
 
 @overload
 def optimize(
-    objective: Callable[[dict[str, Any]], SupportsFloat | Mapping[str, SupportsFloat]],
+    objective: Callable[[dict[str, Any]], Returned]
+    | Callable[[dict[str, Any], RunningTrial], Returned],
     domain: MixedBox | Mapping[str, Any] | pd.DataFrame | str | PathLike[str],
     rounds: int,
     *,
@@ -77,7 +85,7 @@ def optimize(
 
 @overload
 def optimize(
-    objective: Callable[[Array], SupportsFloat | Mapping[str, SupportsFloat]],
+    objective: ArrayObjective,
     domain: Box | Arms | npt.ArrayLike,
     rounds: int,
     *,
@@ -100,7 +108,7 @@ def optimize(
 
 
 def optimize(
-    objective: Callable[[Any], Any],
+    objective: Callable[..., Any],
     domain: Any,
     rounds: int,
     *,
@@ -136,7 +144,10 @@ def optimize(
         returns a dictionary with a number for each, and the desirability is the reward. NaN, or
         another number that is not finite, is a failure: it is counted, it is no observation, and
         the run goes on. What is no number (None, text, a list) is a TypeError. An exception ends
-        the run, unless `catch` names it.
+        the run, unless `catch` names it. With a second argument, f(x, trial), it also gets a
+        `kb.RunningTrial`: `trial.report(value, step)` says how far it is, and `trial.should_stop()`
+        whether others were better at this step. What stops is learnt by its predicted end, and
+        never recommended.
     domain
         Where to search: a `kb.Box`, a `kb.MixedBox`, or a list of candidates (`kb.Arms`, an (n, d)
         array or a DataFrame). A list of pairs [(low, high), ...] is a box, a dictionary of
@@ -235,7 +246,7 @@ def optimize(
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
     name, towards = read_aim(target, direction)
     sign = 1.0 if towards == "maximize" else -1.0
-    attempt = Attempt(objective, check_exceptions(catch))
+    attempt = Attempt(objective, check_exceptions(catch), sign, takes_trial(objective))
     n_rounds = checks.whole("optimize", "rounds", rounds)
     measurer = choose_measurer(attempt, workers, mapper)
     size = checks.whole("optimize", "batch", workers if batch is None else batch)

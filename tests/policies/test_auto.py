@@ -608,9 +608,9 @@ def test_a_fit_that_fails_takes_the_prior_and_is_reported_once(monkeypatch):
     told = [
         str(warning.message) for warning in said if issubclass(warning.category, kb.NumericsWarning)
     ]
-    assert told == ["Auto: no likelihood could be computed, so the prior mode is kept"]
+    assert told == ["Auto: the scales cannot be fitted to these rewards, so the usual scales are taken"]
     assert not policy.calibration.ok
-    assert "no likelihood could be computed" in policy.settings["calibration"]
+    assert "the scales cannot be fitted" in policy.settings["calibration"]
     assert policy.posterior.events == 30
     played(policy, 12)
     assert policy.calibration.ok

@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration import Measurement
+from kernelbandits.calibration.unfinished import Curve
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.formatting import format_count
-from kernelbandits.measuring import Measured, Measurer, Result, single_reward
+from kernelbandits.measuring import Measured, Measurer, Reading, single_reward
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import Loop, Plan, raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
 from kernelbandits.study.asks import Asker
 from kernelbandits.study.calls import make_call
-from kernelbandits.study.events import IN_ORDER, State, Trial
+from kernelbandits.study.events import IN_ORDER, REPORTS, STOPPED, State, Trial
 from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
@@ -126,7 +128,7 @@ class StudyRun(Loop[Trial]):
         That is an array on a box, a dict on a space with names or a table.
         """
         super().__init__(measurer, deadline)
-        self.study, self.domain, self.in_order = study, domain, True
+        self.study, self.domain = study, domain
         self.asked: set[int] = set()
         """The trials that this run has asked for or taken over."""
 
@@ -141,7 +143,8 @@ class StudyRun(Loop[Trial]):
     @property
     def rewards(self) -> list[float | None]:
         """What this run and earlier ones have measured, in the order in which it counts."""
-        return [trial.value for trial in self._state.results if trial.worker == WORKER]
+        results = [trial for trial in self._state.results if trial.worker == WORKER]
+        return [None if trial.stopped is not None else trial.value for trial in results]
 
     def find_pending(self) -> list[Trial]:
         """Return the trials without a result that this run or earlier ones have asked for."""
@@ -157,7 +160,11 @@ class StudyRun(Loop[Trial]):
         What was interrupted is finished first. Batch by batch, the choices that follow are those of
         a run without interruption.
         """
-        self.in_order = not plan.asynchronous
+        if self.measurer.attempt.watched and self._state.settings.combined:
+            raise ValueError(
+                "optimize needs a study of one target for an objective that takes a trial, got "
+                f"{self.study.place}, which has several: one report would have to foretell them all"
+            )
         self.study._session.refresh()
         if self.count_left(plan) > 0:
             self._adopt(plan)
@@ -220,16 +227,33 @@ class StudyRun(Loop[Trial]):
             "workers= for several processes, or study.ask and study.tell for several machines"
         )
 
-    def store(self, asked: Trial, result: Result) -> None:
+    def curves_before(self, asked: Trial) -> list[Curve]:
+        earlier = [
+            trial
+            for trial in self._state.results
+            if trial.reports and trial.told and trial.told.seq <= asked.decision_event
+        ]
+        return [
+            Curve(trial.reports, trial.value if trial.stopped is None else None)
+            for trial in earlier
+        ]
+
+    def store(self, asked: Trial, result: Reading) -> None:
         """Store a result, also if Ctrl-C comes meanwhile: its key makes it count once."""
         measured = result.measured
-        remark: dict[str, Any] = {IN_ORDER: True} if self.in_order else {}
+        remark: dict[str, Any] = {IN_ORDER: True} if not self.asynchronous else {}
         value = None if measured is None else self._check_values(measured)
         if measured is None:
             remark["reason"] = result.failure
+        if result.reports:
+            remark[REPORTS] = [list(report) for report in result.reports]
+        if result.stopped and measured is not None:
+            step = result.reports[-1][0]
+            remark |= {STOPPED: step, "note": f"stopped at step {step:g}, end predicted"}
         targets, place = self._state.settings.wanted, self.study.candidates
         failed = measured is None
-        told = tells.check_result(targets, place, asked.number, value=value, failed=failed)
+        sem = measured.sem if isinstance(measured, Measurement) else None
+        told = tells.check_result(targets, place, asked.number, value=value, failed=failed, sem=sem)
         keyed = tells.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
             self._write(keyed)
@@ -237,7 +261,7 @@ class StudyRun(Loop[Trial]):
             self._write(keyed)
             raise
 
-    def learn(self, number: int, asked: Trial, result: Result) -> OptimizationTrial[Any]:
+    def learn(self, number: int, asked: Trial, result: Reading) -> OptimizationTrial[Any]:
         """Return the trial, whose result is stored already."""
         return self.show_trial(self._state.trials[asked.number])
 
@@ -284,7 +308,11 @@ class StudyRun(Loop[Trial]):
         failure = ""
         if trial.value is None and trial.told is not None:
             failure = str(trial.told.body.get("reason", "failed"))
-        return OptimizationTrial(trial.number, choice, trial.value, failure, x)
+        reward = trial.value
+        if reward is not None and trial.stopped is not None and trial.sem is not None:
+            reward = Measurement(reward, trial.sem)
+        reports = trial.reports
+        return OptimizationTrial(trial.number, choice, reward, failure, x, reports, trial.stopped)
 
     def summarise(self) -> Outcome[Any]:
         """Return the recommended point and its estimate; an error if there is no result."""
@@ -311,5 +339,6 @@ class StudyRun(Loop[Trial]):
                 direction=self.study.direction,
                 ended=self.ended,
                 study=self.study.place,
+                asynchronous=self.asynchronous,
                 pending=len(self.find_pending()),
             )
