@@ -19,7 +19,7 @@ Measured = float | dict[str, float]
 """A reward, or the values of several targets by their names."""
 
 
-class Reading(NamedTuple):
+class ObjectiveResult(NamedTuple):
     """What was measured and no text, or nothing and the reason."""
 
     measured: Measured | None = None
@@ -61,22 +61,22 @@ class Attempt:
     watched: bool = False
     """Whether the objective takes a trial; then what is measured is a `Watched` point."""
 
-    def __call__(self, item: Any) -> Reading:
+    def __call__(self, item: Any) -> ObjectiveResult:
         if not self.watched:
             return self._measure(item)
         trial = RunningTrial(item.bars, self.sign)
         result = self._measure(item.x, trial)
         return result if result.failure else trial.complete(result)
 
-    def _measure(self, x: Any, *trial: RunningTrial) -> Reading:
+    def _measure(self, x: Any, *trial: RunningTrial) -> ObjectiveResult:
         try:
             # An objective that changes x in place must not change the point of the choice.
             value = self.objective(copy.copy(x), *trial)
         except self.catch as error:
-            return Reading(failure=describe_error(error))
+            return ObjectiveResult(failure=describe_error(error))
         if any(one.stopped for one in trial):
             # What is returned by a measurement without an end says nothing.
-            return Reading()
+            return ObjectiveResult()
         return read_result(value)
 
 
@@ -145,12 +145,12 @@ class RunningTrial:
     def _usable(self) -> dict[float, float]:
         return {step: value for step, value in self._reports.items() if is_usable(value)}
 
-    def complete(self, result: Reading) -> Reading:
+    def complete(self, result: ObjectiveResult) -> ObjectiveResult:
         """Return a result with what was reported on its way."""
         reports = tuple(self._usable().items())
         if self.stopped and not is_usable(next(reversed(self._reports.values()))):
             step, value = next(reversed(self._reports.items()))
-            return Reading(failure=f"stopped at step {step:g}, where it reported {value}")
+            return ObjectiveResult(failure=f"stopped at step {step:g}, where it reported {value}")
         return result._replace(reports=reports, stopped=self.stopped)
 
 
@@ -176,7 +176,7 @@ RETURNS = (
 )
 
 
-def read_result(value: Any) -> Reading:
+def read_result(value: Any) -> ObjectiveResult:
     """Return what an objective has returned as a result.
 
     A number that is not finite is a failure. What is no number is an error, because it is a mistake
@@ -195,8 +195,8 @@ def read_result(value: Any) -> Reading:
         measured = read_number(value)
         numbers = [measured]
     if not all(is_usable(number) for number in numbers):
-        return Reading(failure=f"no finite number: {reprlib.repr(value)}")
-    return Reading(measured)
+        return ObjectiveResult(failure=f"no finite number: {reprlib.repr(value)}")
+    return ObjectiveResult(measured)
 
 
 def is_usable(number: float) -> bool:
@@ -237,7 +237,7 @@ class Measurer(Protocol):
         """What is done with each point."""
         ...
 
-    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Reading]]:
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, ObjectiveResult]]:
         """Yield the number of each point with its result, when that is there.
 
         `supply` is asked for a point when one can be measured, and has none when the results that
@@ -257,7 +257,7 @@ class SerialMeasurer:
 
     attempt: Attempt
 
-    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Reading]]:
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, ObjectiveResult]]:
         while (given := supply()) is not None:
             if time.monotonic() >= deadline:
                 raise OutOfTime
@@ -277,7 +277,7 @@ class MapperMeasurer(SerialMeasurer):
 
     mapper: Mapper
 
-    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Reading]]:
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, ObjectiveResult]]:
         while batch := list(iter(supply, None)):
             if time.monotonic() >= deadline:
                 raise OutOfTime
@@ -285,7 +285,7 @@ class MapperMeasurer(SerialMeasurer):
             for place, result in enumerate(self._map(list(points))):
                 yield numbers[place], result
 
-    def _map(self, points: list[Any]) -> Iterator[Reading]:
+    def _map(self, points: list[Any]) -> Iterator[ObjectiveResult]:
         """Yield one result for each point; refuse what a mapper gives beside that."""
         needed = f"a mapper that gives one result for each of {len(points)} points, in their order"
         results = self.mapper(self.attempt, points)
@@ -293,7 +293,7 @@ class MapperMeasurer(SerialMeasurer):
         number = 0
         for number, result in enumerate(results, 1):
             checks.needs(number <= len(points), "optimize", needed, f"{number} or more")
-            checks.needs(isinstance(result, Reading), "optimize", needed, result)
+            checks.needs(isinstance(result, ObjectiveResult), "optimize", needed, result)
             yield result
         checks.needs(number == len(points), "optimize", needed, number)
 
@@ -307,7 +307,7 @@ class ProcessMeasurer(SerialMeasurer):
     def __post_init__(self) -> None:
         self.pool.pack_work(self.attempt)
 
-    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Reading]]:
+    def measure(self, supply: Supply, deadline: float) -> Iterator[tuple[int, ObjectiveResult]]:
         begun: set[int] = set()
 
         def begin() -> tuple[int, Any] | None:
@@ -318,7 +318,7 @@ class ProcessMeasurer(SerialMeasurer):
         for number, result in self.pool.run_supply(self.attempt, begin, deadline):
             if isinstance(result, Death):
                 code = result.exit_code
-                result = Reading(failure=f"the worker process ended with exit code {code}")
+                result = ObjectiveResult(failure=f"the worker process ended with exit code {code}")
             begun.remove(number)
             yield number, result
         if begun:

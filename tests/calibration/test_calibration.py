@@ -825,7 +825,9 @@ class TestBadDays:
         monkeypatch.setitem(likelihood.PROFILES, 2.5, lambda squares: (2.0 + squares, squares))
         data = some_data()
         assert fit_of(*data, start=GIVEN) == replace(
-            GIVEN, evaluations=4, message="the scales cannot be fitted to these rewards, so the scales of the last fit are kept"
+            GIVEN,
+            evaluations=4,
+            message="the scales cannot be fitted to these rewards, so the scales of the last fit are kept",
         )
         assert not fit_of(*data).ok
 

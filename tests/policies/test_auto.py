@@ -608,7 +608,9 @@ def test_a_fit_that_fails_takes_the_prior_and_is_reported_once(monkeypatch):
     told = [
         str(warning.message) for warning in said if issubclass(warning.category, kb.NumericsWarning)
     ]
-    assert told == ["Auto: the scales cannot be fitted to these rewards, so the usual scales are taken"]
+    assert told == [
+        "Auto: the scales cannot be fitted to these rewards, so the usual scales are taken"
+    ]
     assert not policy.calibration.ok
     assert "the scales cannot be fitted" in policy.settings["calibration"]
     assert policy.posterior.events == 30

@@ -411,7 +411,9 @@ class ScaleFit:
     ) -> Calibration:
         """Return the best parameters of a search, or the previous fit if none has a likelihood."""
         if not math.isfinite(search.least):
-            return self.keep_previous(start, "the scales cannot be fitted to these rewards", search.evaluations)
+            return self.keep_previous(
+                start, "the scales cannot be fitted to these rewards", search.evaluations
+            )
         found = {"mean": search.mean, "evidence": search.log_evidence}
         known: Any = {"evaluations": search.evaluations, "message": message, "ok": True}
         return self.calibration(search.best, **found, **known)

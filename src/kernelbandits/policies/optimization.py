@@ -23,7 +23,14 @@ from kernelbandits.formatting import (
     name_coordinates,
 )
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import INTERRUPTS, Measurer, OutOfTime, Reading, Watched, single_reward
+from kernelbandits.measuring import (
+    INTERRUPTS,
+    Measurer,
+    OutOfTime,
+    ObjectiveResult,
+    Watched,
+    single_reward,
+)
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
@@ -344,11 +351,11 @@ class Loop(ABC, Generic[Asked]):
         What others of its batch report does not count: they may be faster or slower.
         """
 
-    def store(self, asked: Asked, result: Reading) -> None:
+    def store(self, asked: Asked, result: ObjectiveResult) -> None:
         """Keep a result that has come, whether or not it is its turn to be learnt."""
 
     @abstractmethod
-    def learn(self, number: int, asked: Asked, result: Reading) -> OptimizationTrial[Any]:
+    def learn(self, number: int, asked: Asked, result: ObjectiveResult) -> OptimizationTrial[Any]:
         """Learn a result, and return the trial."""
 
     def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
@@ -366,7 +373,9 @@ class Loop(ABC, Generic[Asked]):
         except OutOfTime:
             self.ended = "timeout"
 
-    def _store_each(self, results: Iterator[tuple[int, Reading]]) -> Iterator[tuple[int, Reading]]:
+    def _store_each(
+        self, results: Iterator[tuple[int, ObjectiveResult]]
+    ) -> Iterator[tuple[int, ObjectiveResult]]:
         for number, result in results:
             asked = self.waiting[number]
             if result.stopped:
@@ -374,12 +383,14 @@ class Loop(ABC, Generic[Asked]):
             self.store(asked, result)
             yield number, result
 
-    def _predict_end(self, asked: Asked, result: Reading) -> Reading:
+    def _predict_end(self, asked: Asked, result: ObjectiveResult) -> ObjectiveResult:
         """Return the result of a measurement that was stopped: its predicted end."""
         found = predict_final(Curve(dict(result.reports)), self.curves_before(asked))
         if found is None:
             step = result.reports[-1][0]
-            return Reading(failure=f"stopped at step {step:g}, and its end cannot be predicted")
+            return ObjectiveResult(
+                failure=f"stopped at step {step:g}, and its end cannot be predicted"
+            )
         return result._replace(measured=found)
 
     def _supply(self, plan: Plan) -> tuple[int, Any] | None:
@@ -478,7 +489,9 @@ class Run(Loop[AskedChoice]):
         earlier = self.trials[: asked.learnt]
         return [Curve(one.reports, one.measured) for one in earlier if one.reports]
 
-    def learn(self, number: int, asked: AskedChoice, result: Reading) -> OptimizationTrial[Any]:
+    def learn(
+        self, number: int, asked: AskedChoice, result: ObjectiveResult
+    ) -> OptimizationTrial[Any]:
         """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
         reward = None if result.measured is None else single_reward(result.measured)
         if reward is None:

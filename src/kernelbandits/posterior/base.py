@@ -86,8 +86,7 @@ def report_conditioning(posterior: Any) -> None:
 
 
 def accept_conditioning(posterior: Any) -> Any:
-    """Return a posterior whose ridge nobody can change, so that nobody is warned that it is small.
-    """
+    """Return a posterior whose ridge nobody can change, so that nobody is warned that it is small."""
     posterior._warned = True
     return posterior
 

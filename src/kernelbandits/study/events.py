@@ -79,7 +79,7 @@ class Trial:
     @property
     def stopped(self) -> float | None:
         """The step at which it was stopped, if its value is a prediction and was not corrected."""
-        if self.told is None or self.sem is None:
+        if self.told is None or self.told.body.get("values") != self.values:
             return None
         step: float | None = self.told.body.get(STOPPED)
         return step
@@ -392,7 +392,8 @@ class State:
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*trial_and_row(event))
-        if "values" not in event.body:
+        if "values" not in event.body or trial.stopped is not None:
+            # The standard error of a prediction is not that of a value in its place.
             trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._take_result(trial, event)
         self.version += 1

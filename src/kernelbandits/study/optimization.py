@@ -17,7 +17,7 @@ from kernelbandits.calibration.unfinished import Curve
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.formatting import format_count
-from kernelbandits.measuring import Measured, Measurer, Reading, single_reward
+from kernelbandits.measuring import Measured, Measurer, ObjectiveResult, single_reward
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
 from kernelbandits.policies.optimization import Loop, Plan, raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
@@ -238,7 +238,7 @@ class StudyRun(Loop[Trial]):
             for trial in earlier
         ]
 
-    def store(self, asked: Trial, result: Reading) -> None:
+    def store(self, asked: Trial, result: ObjectiveResult) -> None:
         """Store a result, also if Ctrl-C comes meanwhile: its key makes it count once."""
         measured = result.measured
         remark: dict[str, Any] = {IN_ORDER: True} if not self.asynchronous else {}
@@ -261,7 +261,7 @@ class StudyRun(Loop[Trial]):
             self._write(keyed)
             raise
 
-    def learn(self, number: int, asked: Trial, result: Reading) -> OptimizationTrial[Any]:
+    def learn(self, number: int, asked: Trial, result: ObjectiveResult) -> OptimizationTrial[Any]:
         """Return the trial, whose result is stored already."""
         return self.show_trial(self._state.trials[asked.number])
 
