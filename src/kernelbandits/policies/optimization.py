@@ -26,8 +26,8 @@ from kernelbandits.markup import html_card, html_pairs
 from kernelbandits.measuring import (
     INTERRUPTS,
     Measurer,
-    OutOfTime,
     ObjectiveResult,
+    OutOfTime,
     Watched,
     single_reward,
 )

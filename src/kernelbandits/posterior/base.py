@@ -79,14 +79,14 @@ def report_conditioning(posterior: Any) -> None:
         posterior._warned = True
         least = float(posterior.ridges.min())
         text = (
-            f"standard deviations of estimates are good to {posterior.conditioning:.0e} only, as the "
-            f"ridge {least:g} is small; a larger ridge or noise_scale makes them more exact"
+            f"standard deviations of estimates are good to {posterior.conditioning:.0e} only, "
+            f"as the ridge {least:g} is small; a larger ridge or noise_scale makes them more exact"
         )
         warnings.warn(text, NumericsWarning, stacklevel=5)
 
 
 def accept_conditioning(posterior: Any) -> Any:
-    """Return a posterior whose ridge nobody can change, so that nobody is warned that it is small."""
+    """Return a posterior that does not warn of a small ridge, because nobody can change it."""
     posterior._warned = True
     return posterior
 
