@@ -288,7 +288,8 @@ def optimize(
         except KeyboardInterrupt:
             run.ended = "interrupted"
         outcome = run.summarise()
-    log.info("%s%s", format_count(len(outcome.trials), "trial"), ENDS[outcome.ended])
+    count, form = format_count(len(outcome.trials), "trial"), ", asynchronous" * asynchronous
+    log.info("%s%s%s", count, form, ENDS[outcome.ended])
     return outcome
 
 

@@ -437,6 +437,22 @@ def test_an_interrupted_asynchronous_run_finishes_what_was_begun_and_goes_on_in_
     assert all(study.replay(trial).same for trial in range(1, 13))
 
 
+@pytest.mark.thorough
+def test_an_asynchronous_run_that_is_killed_goes_on(tmp_path):
+    here = Path(__file__).parent
+    text = KILLED.format(tests=[str(here), str(here.parent)], workers=2, fatal=8)
+    (tmp_path / "script.py").write_text(text.replace("batch=3", "asynchronous=True"))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=os.environ)
+    assert done.returncode == -signal.SIGKILL
+    with kb.Study.open(tmp_path / "a.db") as study:
+        assert 1 <= study.status().pending <= 2
+    with pytest.warns(kb.DataNotice, match="of an interrupted run had no result; measured first"):
+        found = kb.optimize(loss, SPACE, 14, study=tmp_path / "a.db", **GIVEN)
+    assert [trial.t for trial in found.trials] == list(range(1, 15))
+    with kb.Study.open(tmp_path / "a.db") as study:
+        assert all(study.replay(trial).same for trial in range(1, 15))
+
+
 def test_another_run_on_the_same_study_is_seen(study):
     place = kb.MixedBox(SPACE)
     run = StudyRun(study, place, NewestFirst(Attempt(loss)), float("inf"))
