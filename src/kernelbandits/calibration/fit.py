@@ -291,7 +291,7 @@ class ScaleFit:
     ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """Return the most probable scales and plausible ones (`calibrate_members`)."""
         if self.summary.constant:
-            message = "the rewards are all equal, so the prior mode is kept"
+            message = "the rewards are all equal, so the usual scales are taken"
             return self.prior_scales(number, message=message)
         if len(self.points) > MOST_FITTED:
             sample = self.choose_subset(MOST_FITTED)
@@ -416,7 +416,9 @@ class ScaleFit:
     ) -> Calibration:
         """Return the best parameters of a search, or the previous fit if none has a likelihood."""
         if not math.isfinite(search.least):
-            return self.keep_previous(start, "no likelihood could be computed", search.evaluations)
+            return self.keep_previous(
+                start, "the scales cannot be fitted to these rewards", search.evaluations
+            )
         found = {"mean": search.mean, "evidence": search.log_evidence}
         known: Any = {"evaluations": search.evaluations, "message": message, "ok": True}
         return self.calibration(search.best, **found, **known)
@@ -477,9 +479,9 @@ class ScaleFit:
     ) -> Calibration:
         """Return the last good fit or the prior's mode, with a message about what went wrong."""
         if start is None:
-            text = f"{message}, so the prior mode is kept"
+            text = f"{message}, so the usual scales are taken"
             return self.calibration(self.mode, mean=0.0, message=text, evaluations=evaluations)
-        text = f"{message}, so the last fit is kept"
+        text = f"{message}, so the scales of the last fit are kept"
         return replace(start, message=text, ok=False, evaluations=evaluations)
 
     def calibration(self, parameters: Array, **found: Any) -> Calibration:

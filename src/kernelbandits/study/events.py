@@ -29,6 +29,9 @@ REVISED = "revised_from"
 IN_ORDER = "in_order"
 """In the body of a result that counts in the order of the trials, and not in that of their results.
 """
+REPORTS, STOPPED = "reports", "stopped"
+"""In the body of a result: the steps and values that were reported on the way, and the step at
+which the measurement was stopped. Its value is then a prediction, and has a standard error."""
 ASKED = ("note", "why", "greedy", "scale", "revision", "decided", "lease")
 """What the body of every ask has."""
 OFFERS = 3
@@ -66,6 +69,20 @@ class Trial:
         """What the policy noted with its choice; tell needs it."""
         given: Mapping[str, Any] = self.asked.body["note"] if self.asked else {}
         return {name: float(value) for name, value in given.items()}
+
+    @property
+    def reports(self) -> dict[float, float]:
+        """Step -> the value that was reported there, while it was measured."""
+        given = self.told.body.get(REPORTS, ()) if self.told else ()
+        return {float(step): float(value) for step, value in given}
+
+    @property
+    def stopped(self) -> float | None:
+        """The step at which it was stopped, if its value is a prediction and was not corrected."""
+        if self.told is None or self.told.body.get("values") != self.values:
+            return None
+        step: float | None = self.told.body.get(STOPPED)
+        return step
 
     def scale(self, settings: Settings) -> Scale:
         """Return the units of its note."""
@@ -375,7 +392,8 @@ class State:
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*trial_and_row(event))
-        if "values" not in event.body:
+        if "values" not in event.body or trial.stopped is not None:
+            # The standard error of a prediction is not that of a value in its place.
             trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._take_result(trial, event)
         self.version += 1

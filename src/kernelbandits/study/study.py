@@ -353,14 +353,8 @@ class Study:
         shared = (batch.columns if batch else ()) or None
         demand = {"n": size, "worker": name, "lease": seconds, "same": shared, "spread": spread}
         asker = asks.Asker(size, name, seconds, make_call("ask", key, demand), batch)
-        with session.lock:
-            events = session.ask(asker)
-            state = session.state
-            cautions = self._cautions() if asker.has_fitted(state) else []
-            notices = asks.remark_asks(state, asker, events, self.candidates, cautions)
-        for notice in notices:
-            warnings.warn(notice, DataNotice, stacklevel=2)
-        more = state.settings, tuple(notices), self._find_caution
+        events, notices = self._ask(asker)
+        more = session.state.settings, tuple(notices), self._find_caution
         found = [asks.make_suggestion(event, self.candidates, *more) for event in events]
         if sheet is None:
             return found
@@ -393,6 +387,18 @@ class Study:
             chosen = [state.trials[number] for number in wanted]
             write_sheet(path, chosen, state, self.candidates, force)
         return wanted
+
+    def _ask(self, asker: asks.Asker) -> tuple[list[Event], list[str]]:
+        """Write the asks of a call; return them, and what was said with them."""
+        session = self._session
+        with session.lock:
+            events = session.ask(asker)
+            state = session.state
+            cautions = self._cautions() if asker.has_fitted(state) else []
+            notices = asks.remark_asks(state, asker, events, self.candidates, cautions)
+        for notice in notices:
+            warnings.warn(notice, DataNotice, stacklevel=3)
+        return events, notices
 
     def _find_caution(self, trial: int) -> str:
         """Say what makes the estimates of a trial doubtful, by what was known when it was chosen.
