@@ -11,29 +11,27 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration.completion import Completion
 from kernelbandits.calibration.evidence import Blocks
+from kernelbandits.calibration.fitter import Fit, Fitter, positive_sides
+from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.rewards import Rewards
+from kernelbandits.calibration.sides import domain_blocks, domain_sides
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
-from kernelbandits.kernels import Kernel, KernelParts, SamePoint
 from kernelbandits.posterior import PointPosterior, SearchForm
 from kernelbandits.runtime import single_threaded
-
-if TYPE_CHECKING:
-    from kernelbandits.calibration.fitter import Fit, Fitter
 
 DIGITS = 9
 """Predictions are rounded to so many digits behind the point, in spreads of the earlier results. A
 row that is computed with others differs in its last bits from the same row computed alone."""
-KEPT = 8
-"""How many sets of rows keep their predictions: the members of a posterior ask for the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +153,6 @@ def predict_from(
 
     A process fits it once: a study builds its policy again after every change of a setting.
     """
-    from kernelbandits.calibration.fitter import Fitter
-    from kernelbandits.calibration.prior import Prior
-
     whole = [block for block in blocks if {*block} <= {*results.shared}]
     needed = "earlier results that share a column with the domain"
     checks.needs(bool(whole), "Auto", needed, results.shared)
@@ -173,68 +168,12 @@ def predict_from(
     return Prediction(results, tuple(whole), fitter, fitter.fit(rewards))
 
 
-class Completion:
-    """Rows with the predictions of earlier studies as further columns."""
+def complete_rows(earlier: Sequence[EarlierResults], domain: Any, nu: float) -> Completion | None:
+    """Return what makes rows of a domain longer by the predictions of earlier studies.
 
-    def __init__(self, predictions: Sequence[Prediction]) -> None:
-        self.predictions = tuple(predictions)
-        self.sides = tuple(one.side for one in predictions)
-        self._kept: dict[bytes, Array] = {}
-
-    def __call__(self, rows: Array) -> Array:
-        """Return the rows (x, prediction of x, ...)."""
-        return np.hstack([rows, self.predict(rows)])
-
-    def predict(self, rows: Array) -> Array:
-        """Return what each earlier study predicts at each row, an (n, k) array."""
-        key = rows.tobytes()
-        found = self._kept.get(key)
-        if found is None:
-            found = np.column_stack([one(rows) for one in self.predictions])
-            while len(self._kept) >= KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = found
-        return found
-
-    def slopes(self, rows: Array) -> Array:
-        """Return the gradients of the predictions, a (k, n, d) array."""
-        return np.array([one.slopes(rows) for one in self.predictions])
-
-    def kernel_of(self, parts: KernelParts) -> Kernel:
-        """Return the kernel of rows whose completed form has a kernel of these parts."""
-        kernel: Kernel = Completed(replace(parts, nugget=0.0).compose(), self)
-        # Whether two rows are the same is decided by the rows alone.
-        return kernel + parts.nugget * SamePoint() if parts.nugget else kernel
-
-
-@dataclass(frozen=True)
-class Completed(Kernel):
-    """k((x, c(x)), (z, c(z))): a kernel of rows with columns that follow from the others."""
-
-    kernel: Kernel
-    completion: Completion
-
-    def __call__(self, x: Array, z: Array) -> Array:
-        return self.kernel(self.completion(x), self.completion(z))
-
-    def diagonal(self, x: Array) -> Array:
-        return self.kernel.diagonal(self.completion(x))
-
-    def gradient(self, x: Array, z: Array) -> Array:
-        return self.value_and_gradient(x, z)[1]
-
-    def value_and_gradient(self, x: Array, z: Array) -> tuple[Array, Array]:
-        """dk/dx_j + sum_i dk/dc_i dc_i/dx_j"""
-        value, gradient = self.kernel.value_and_gradient(self.completion(x), self.completion(z))
-        d = x.shape[1]
-        followed = np.einsum("nmk,knj->nmj", gradient[..., d:], self.completion.slopes(x))
-        return value, gradient[..., :d] + followed
-
-    def diagonal_gradient(self, x: Array) -> Array:
-        inner, d = self.kernel.diagonal_gradient(self.completion(x)), x.shape[1]
-        followed = np.einsum("nk,knj->nj", inner[:, d:], self.completion.slopes(x))
-        return np.asarray(inner[:, :d] + followed)
-
-    def lengthscales(self, dimension: int) -> Array | None:
-        longer = self.kernel.lengthscales(dimension + len(self.completion.predictions))
-        return None if longer is None else longer[:dimension]
+    None where there are none.
+    """
+    if not earlier:
+        return None
+    blocks, sides = domain_blocks(domain), positive_sides(domain_sides(domain))
+    return Completion([predict_from(one, blocks, tuple(sides.tolist()), nu) for one in earlier])

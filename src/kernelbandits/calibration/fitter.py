@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration
 from kernelbandits.calibration.censoring import replace_limits
-from kernelbandits.calibration.earlier import Completion, EarlierResults, predict_from
+from kernelbandits.calibration.completion import Completion
 from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.calibration.fit import ScaleFit, check_arguments
 from kernelbandits.calibration.noise import NoiseEvidence
@@ -100,9 +100,9 @@ class Fitter:
     transform
         Whether skewed rewards are transformed by a power (`calibration.power`) if that makes the
         model more probable.
-    earlier
-        Results of earlier studies, whose predictions are further columns of each row. Lengthscales
-        and sides are those of the longer rows.
+    completion
+        What makes rows longer by what earlier studies predict of them; None without any.
+        Lengthscales and sides are those of the longer rows.
     """
 
     domain: Any
@@ -113,7 +113,7 @@ class Fitter:
     mean_known: bool = False
     noise: float | None = None
     transform: bool = False
-    earlier: tuple[EarlierResults, ...] = ()
+    completion: Completion | None = None
 
     def __post_init__(self) -> None:
         inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
@@ -134,23 +134,20 @@ class Fitter:
     @cached_property
     def blocks(self) -> Blocks:
         """The coordinates of each column."""
-        d, more = self.domain.dimension, len(self.earlier)
-        return (*domain_blocks(self.domain), *((d + j,) for j in range(more)))
+        d = self.domain.dimension
+        return (*domain_blocks(self.domain), *((j,) for j in range(d, d + len(self._predicted))))
 
-    @cached_property
-    def completion(self) -> Completion | None:
-        """What makes rows longer by the predictions of earlier studies; None without any."""
-        if not self.earlier:
-            return None
-        blocks, sides = domain_blocks(self.domain), tuple(positive_sides(self._domain_sides))
-        return Completion([predict_from(one, blocks, sides, self.nu) for one in self.earlier])
+    @property
+    def _predicted(self) -> tuple[float, ...]:
+        """The sides of the columns that earlier studies predict."""
+        return () if self.completion is None else self.completion.sides
 
     # ------------------------------------------------------------------ fits
 
     @cached_property
     def before_rewards(self) -> Fit:
         """What is assumed before the first reward: the prior."""
-        row = np.zeros((1, self.domain.dimension + len(self.earlier)))
+        row = np.zeros((1, self.domain.dimension + len(self._predicted)))
         fit = self.scale_fit(row, [1], [0.0], [0.0], self.prior)
         scales = fit.prior_scales(self.members, message="no rewards yet", rewards=0, points=0)
         return Fit(*scales, self._sides_with(Rewards()), False)
@@ -255,8 +252,7 @@ class Fitter:
         if rewards.events:
             seen = np.ptp(rewards.points[:, len(known) :], axis=0)
         unseen = np.ones(self.domain.dimension - len(known) - len(seen))
-        predicted = () if self.completion is None else self.completion.sides
-        return positive_sides(np.concatenate([known, seen, unseen, predicted]))
+        return positive_sides(np.concatenate([known, seen, unseen, self._predicted]))
 
     def _sides_with(self, rewards: Rewards) -> tuple[float, ...]:
         return tuple(self.sides(rewards).tolist())

@@ -20,6 +20,7 @@ from kernelbandits.calibration import (
     Rewards,
     Standard,
 )
+from kernelbandits.calibration.earlier import complete_rows
 from kernelbandits.calibration.fitter import Fit, Fitter, ridge_of
 from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.calibration.sides import check_coordinates
@@ -330,7 +331,9 @@ class Auto(IndexPolicy[Point]):
             transform=check_transform(
                 transform, self.goal == "find" or self.looks_ahead, self.mode
             ),
-            earlier=check_earlier(earlier, self.domain, self.mode),
+            completion=complete_rows(
+                check_earlier(earlier, self.domain, self.mode), self.domain, nu
+            ),
         )
         if refits is None:
             many = self.goal == "find" and not self.finite and len(fitter.blocks) >= MANY
@@ -404,7 +407,7 @@ class Auto(IndexPolicy[Point]):
         On a box the best answer may be far from the first good one, and a larger design misses it
         less often.
         """
-        if self.goal == "find" and not self.finite and not self.learner.fitter.earlier:
+        if self.goal == "find" and not self.finite and self.learner.fitter.completion is None:
             return len(self.learner.fitter.blocks) + 2
         return FIRST
 
@@ -828,7 +831,9 @@ class Auto(IndexPolicy[Point]):
         # Two rewards at one point show the noise. Two rewards at points very close to each other do
         # not: their difference may be noise or a short lengthscale.
         played, here = self._played_points(now.place), self._place_of(choice)
-        squares = (((played - here) / self.learner.fitter.own_lengthscales(self.learner.fit)) ** 2).sum(1)
+        squares = (
+            ((played - here) / self.learner.fitter.own_lengthscales(self.learner.fit)) ** 2
+        ).sum(1)
         nearest = int(squares.argmin())
         if not 0 < squares[nearest] < NEAR**2:
             return choice
@@ -1335,9 +1340,7 @@ def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
     return Prior(additive=None) if nu == math.inf else Prior()
 
 
-def check_earlier(
-    earlier: Any, domain: Any, mode: Width | str
-) -> tuple[EarlierResults, ...]:
+def check_earlier(earlier: Any, domain: Any, mode: Width | str) -> tuple[EarlierResults, ...]:
     """Return results of earlier studies, if the domain has their coordinates."""
     needed = "a sequence of kb.calibration.EarlierResults as earlier"
     checks.needs(isinstance(earlier, Sequence), "Auto", needed, earlier)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.calibration import Measurement
+from kernelbandits.calibration import EarlierResults, Measurement
 from kernelbandits.censored import Censored
 from kernelbandits.checks import (
     Array,
@@ -93,7 +93,7 @@ class Driver:
     def _build(self, settings: Settings, spread: float) -> None:
         """Build a policy that knows nothing."""
         place = self.candidates
-        self.policy = build_policy(settings, self._domain, spread)
+        self.policy = build_policy(settings, self._domain, spread, self._place_earlier(settings))
         self._rows = np.arange(len(place))
         if not self.policy.restricts_arms and not place.allowed_rows.all():
             self._rows = place.allowed_rows.nonzero()[0]
@@ -103,6 +103,10 @@ class Driver:
         if place.costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
+
+    def _place_earlier(self, settings: Settings) -> list[EarlierResults]:
+        """Return the results of other studies in the coordinates of this one."""
+        return [source.place_in(self.candidates) for source in settings.sources]
 
     @cached_property
     def _domain(self) -> Arms | MixedBox:
@@ -424,7 +428,7 @@ class SpaceDriver(Driver):
         return self.candidates.first_rows
 
     def _build(self, settings: Settings, spread: float) -> None:
-        self.policy = build_policy(settings, self._domain, spread)
+        self.policy = build_policy(settings, self._domain, spread, self._place_earlier(settings))
         if self.policy.finite:
             raise ValueError(
                 f"a study over a space needs a policy that plays anywhere in it, such as auto or "

@@ -5,13 +5,14 @@ This module knows all policies, and is imported when one is built or settings ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration import EarlierResults
 from kernelbandits.catalogue import (
     CODEC,
     kernel_of,
@@ -32,6 +33,7 @@ from kernelbandits.study.settings import (
     AUTO,
     EARN,
     FIND,
+    LEARN_FROM,
     OF_AUTO,
     REVISION,
     WEEK,
@@ -58,8 +60,16 @@ USUAL_KERNEL = RBF(0.2)
 """On columns scaled to [0, 1]. Stored asks were chosen with it, so it stays what it is."""
 
 
-def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
-    """Build the policy, knowing nothing yet; it will see results in units of this spread."""
+def build_policy(
+    settings: Settings,
+    domain: Arms | MixedBox,
+    spread: float = 1.0,
+    earlier: Sequence[EarlierResults] = (),
+) -> Policy:
+    """Build the policy, knowing nothing yet but the results of earlier studies.
+
+    It will see results in units of this spread.
+    """
     own = CODEC.decode(settings.settings)
     if settings.policy != AUTO:
         kernel = CODEC.decode(settings.kernel)
@@ -69,7 +79,7 @@ def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.
         return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
-    return build_auto(domain, {**own, **task})
+    return build_auto(domain, {**own, **task, "earlier": earlier})
 
 
 def usual_kernel(domain: Arms | MixedBox) -> Kernel:
@@ -156,8 +166,11 @@ def compare_created(
     among the named `scales` keep the scale that they have in the stored `place`.
     """
     given, known = (Settings.of(one["settings"]) for one in (wanted, stored))
-    names = [name for name in given.body if name != REVISION]
+    names = [name for name in given.body if name not in (REVISION, LEARN_FROM)]
     other = [name for name in names if getattr(given, name) != getattr(known, name)]
+    # Another study may have had more results since it was copied.
+    copied = [[one["name"] for one in settings.learn_from or ()] for settings in (given, known)]
+    other += [LEARN_FROM] if copied[0] != copied[1] else []
     if "targets" in other:
         aim = [one for one in AIM if getattr(given, one) != getattr(known, one)]
         other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]

@@ -37,6 +37,7 @@ from kernelbandits.tables.export import COMBINED
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
+    from kernelbandits.study.sources import Source
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 AUTO = "auto"
@@ -44,8 +45,8 @@ FIND, EARN = "find", "earn"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 FIRST_RELEASE = "0.1.0"
-REVISION = "revision"
-"""The setting that a study writes itself; nobody gives it."""
+LEARN_FROM, REVISION = "learn_from", "revision"
+"""A setting that is read from files when it is given, and one that a study writes itself."""
 EVERYWHERE = (COMMAND, API, PAGE)
 
 
@@ -118,6 +119,12 @@ def check_mapping(owner: str, name: str, value: Any) -> None:
     checks.needs(isinstance(value, Mapping), owner, f"{name} as a mapping of names", value)
 
 
+def check_sources(owner: str, name: str, value: Any) -> None:
+    """Refuse what is no list of copied results."""
+    copied = isinstance(value, (list, tuple)) and all(isinstance(one, Mapping) for one in value)
+    checks.needs(copied, owner, f"{name} as results that were copied from studies", value)
+
+
 class StudySettings(TypedDict, total=False):
     """The keyword arguments that `Study.create` and `Study.change` both take, and their types."""
 
@@ -136,6 +143,7 @@ class StudySettings(TypedDict, total=False):
     noise: float | None
     rounds: int | None
     targets: Any
+    learn_from: Any
 
 
 @dataclass(frozen=True)
@@ -275,6 +283,20 @@ class Settings:
         takers=(),
     )
     """Mostly one; each as `Target.body` has it."""
+    learn_from: Sequence[Mapping[str, Any]] | None = declare(
+        None,
+        list[str],
+        "Other studies to learn from, such as old.db: what their results predict becomes a column "
+        "of the model, and counts as much as the results of this study show. Their results are "
+        "copied.",
+        metavar="STUDY",
+        label="Earlier studies to learn from, with commas between their names",
+        example=["old.db"],
+        refused="its own rule plays; only auto learns from other studies",
+        check=check_sources,
+        takers=EVERYWHERE,
+    )
+    """As `sources.Source.body` has each of them."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
 
@@ -318,6 +340,13 @@ class Settings:
                 "other row"
             )
         return "whenever the policy chooses a row again"
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The other studies whose results were copied, to learn from."""
+        from kernelbandits.study.sources import Source
+
+        return tuple(Source.of(body) for body in self.learn_from or ())
 
     @cached_property
     def wanted(self) -> tuple[Target, ...]:

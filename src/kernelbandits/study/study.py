@@ -31,6 +31,7 @@ from kernelbandits.study.place import as_list
 from kernelbandits.study.places import read_place
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
+    LEARN_FROM,
     StudySettings,
     check_lease,
     describe_settings,
@@ -182,6 +183,7 @@ class Study:
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import compare_created, make_settings
+        from kernelbandits.study.sources import read_sources
 
         options: dict[str, Any] = {
             "columns": columns,
@@ -199,6 +201,10 @@ class Study:
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
         place = read_place(candidates, [one.name for one in measured], options)
+        aim = make_settings(targets=measured)
+        if settings.get(LEARN_FROM) is not None:
+            given, towards = settings[LEARN_FROM], (aim.target, aim.direction)
+            settings[LEARN_FROM] = read_sources("create", given, where, place, towards)
         chosen = make_settings(**settings, targets=measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
@@ -229,7 +235,8 @@ class Study:
             notices += [line for one in measured for line in propose_limits(one.name)]
         if chosen.limits is not None:
             notices = [one for one in notices if not one.endswith(LIMITS_HINT)]
-        for notice in (*notices, *said, *driver.remark_budget()):
+        learnt = [line for source in chosen.sources for line in source.describe()]
+        for notice in (*notices, *learnt, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -927,12 +934,16 @@ class Study:
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
+        from kernelbandits.study.sources import read_sources
 
         checks.needs(bool(settings), "change", "at least one setting", "none")
         call = make_call("change", key, settings)
         if written := self._find_written(call):
             return written[0]
         self._session.refresh()
+        if settings.get(LEARN_FROM) is not None:
+            given, aim = settings[LEARN_FROM], (self.target, self.direction)
+            settings[LEARN_FROM] = read_sources("change", given, self.place, self.candidates, aim)
         changed = with_changes(self._session.state.settings, settings)
         driver = build_driver(self.candidates, changed)
         driver.choose(1, (), State())
@@ -948,6 +959,8 @@ class Study:
         [event] = written
         known = len(self._session.state.results)
         notices = driver.remark_budget(known) if "rounds" in settings else []
+        if LEARN_FROM in settings:
+            notices += [line for source in changed.sources for line in source.describe()]
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
