@@ -25,6 +25,7 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,7 +92,7 @@ GROUPS: dict[str, tuple[Pair, ...]] = {
         Pair(ARYLATION, column=SOLVENT, values=(1, 2)),
     ),
     "related": RELATED,
-    "unrelated": tuple(Pair(one, two) for one, two in zip(PLAIN[:5], PLAIN[1:], strict=True)),
+    "unrelated": tuple(Pair(one, two) for one, two in pairwise(PLAIN)),
     "permuted": tuple(
         Pair(one.earlier, column=one.column, values=one.values, permuted=True)
         for one in (RELATED[1], RELATED[5], RELATED[9], RELATED[11], RELATED[12])

@@ -20,6 +20,7 @@ from kernelbandits.calibration import (
     Rewards,
     Standard,
 )
+from kernelbandits.calibration.completion import DerivedColumn
 from kernelbandits.calibration.earlier import complete_rows
 from kernelbandits.calibration.fitter import Fit, Fitter, ridge_of
 from kernelbandits.calibration.rewards import Measurement
@@ -869,11 +870,10 @@ class Auto(IndexPolicy[Point]):
 
         None where there is no such study, or where it predicts the same everywhere.
         """
-        completion = self.learner.fitter.completion
-        if completion is None:
+        if not self.predictions:
             return None
         tried = self._tried_points(now)
-        prediction = completion.predictions[len(tried) % len(completion.predictions)]
+        prediction = self.predictions[len(tried) % len(self.predictions)]
         if prediction.is_flat:
             return None
         u = now.randomness.uniform("tie", now.t)
@@ -1135,6 +1135,12 @@ class Auto(IndexPolicy[Point]):
     def rewards(self) -> Rewards:
         """All rewards so far, by distinct point, in their own units."""
         return self.learner.rewards
+
+    @property
+    def predictions(self) -> tuple[DerivedColumn, ...]:  # type: ignore[override]
+        """What each earlier study predicts of rows; it is one more column of the model."""
+        completion = self.learner.fitter.completion
+        return () if completion is None else completion.predictions
 
     @property
     def n_rewards(self) -> int:

@@ -138,6 +138,11 @@ class Reasons:
         return alike, sum(counts[one] for one in alike)
 
     def _choice_sentence(self, row: int, note: Mapping[str, float]) -> str:
+        if note.get("earlier"):
+            return (
+                f"One of the first choices: what is learnt from earlier studies predicts that this "
+                f"{self.noun} is among the best."
+            )
         if note.get("first"):
             return (
                 f"Part of the initial design: there are too few results to prefer any {self.noun}."

@@ -1,4 +1,4 @@
-"""Results of other studies that a study learns from: read once, copied, and placed among its columns.
+"""Results of other studies that a study learns from: read once, copied, placed among its columns.
 
 A source stands in the settings of the study, so the study replays when the other one is gone. Its
 results are not results of this study: the policy gets them as `EarlierResults`.
@@ -83,7 +83,7 @@ class Source:
         return [self.sentence, *self.remarks]
 
     def place_in(self, place: Place) -> EarlierResults:
-        """Return the results in the coordinates of a place; those that cannot be placed are left out.
+        """Return the results in the coordinates of a place, without those that have no place there.
 
         Such are numbers that have no logarithm, and values that an ordered variable lacks.
         """
@@ -177,8 +177,8 @@ def read_source(owner: str, other: Study, place: Place, aim: tuple[str, str]) ->
         got = format_count(len(values), "result")
         equal = ", all equal" if len(values) >= FEWEST_RESULTS else ""
         raise StudyConflict(
-            f"{owner} needs a study with at least {FEWEST_RESULTS} results, not all equal, to learn "
-            f"from, got {name} with {got}{equal}"
+            f"{owner} needs a study with at least {FEWEST_RESULTS} results, not all equal, to "
+            f"learn from, got {name} with {got}{equal}"
         )
     chosen = choose_results(values if other.direction == MAXIMIZE else -values)
     if len(chosen) < len(values):
@@ -201,8 +201,8 @@ def check_placed(owner: str, source: Source, place: Place) -> Source:
     placed = len(source.place_in(place).rewards)
     if placed < FEWEST_RESULTS:
         raise StudyConflict(
-            f"{owner} needs at least {FEWEST_RESULTS} results with values that the columns can have, "
-            f"got {placed} of {source.name}"
+            f"{owner} needs at least {FEWEST_RESULTS} results with values that the columns can "
+            f"have, got {placed} of {source.name}"
         )
     lost = len(source.values) - placed
     if not lost:

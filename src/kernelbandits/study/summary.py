@@ -12,6 +12,7 @@ from kernelbandits.formatting import format_count, join_reasons
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import Batch
 from kernelbandits.study.driver import Driver, build_driver
+from kernelbandits.study.earlier import list_sources
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
 from kernelbandits.study.premises import broken_premises, broken_regret_premises
@@ -67,6 +68,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         front=find_front_points(state, candidates) if state.settings.combined else (),
         regret=answers.describe_regret("so far"),
         regret_certificate=answers.regret_certificate,
+        sources=list_sources(answers),
     )
 
 

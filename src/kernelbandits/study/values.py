@@ -535,6 +535,63 @@ class Waiting:
     """Whether the candidate was drawn at random."""
 
 
+@dataclass(frozen=True)
+class LearntFrom:
+    """Another study that a study learns from, and how much it counts. `Study.status` has them."""
+
+    name: str
+    """What the other study was called when its results were copied."""
+    target: str
+    """What was measured there."""
+    direction: str
+    """Whether more or less of it was better there."""
+    results: int
+    """How many of its results were copied."""
+    columns: tuple[str, ...]
+    """The columns that both studies have, by the names of this one."""
+    digest: str
+    """The sha256 of what was copied."""
+    remarks: tuple[str, ...]
+    """What of it is not used, and why."""
+    correlation: float | None = None
+    """Of the estimates of this study with what the other one predicts, over the candidates: the
+    mean over the plausible models; None before the first result."""
+    low: float | None = None
+    high: float | None = None
+    """The correlation in eight of ten plausible models."""
+    agreement: float | None = None
+    """The rank correlation of the results of this study with what the other one predicts; None with
+    fewer than five candidates measured. It does not depend on the model of this study."""
+    points: int = 0
+    """How many candidates were measured."""
+
+    @property
+    def sentence(self) -> str:
+        """What is learnt, and how much it counts."""
+        some = format_count(self.results, "result")
+        return f"{self.name}: {some} for {self.target}, by {', '.join(self.columns)}{self.found}"
+
+    @property
+    def found(self) -> str:
+        """How much it counts, as the end of a sentence."""
+        if self.correlation is None:
+            return "; until there are results here, it chooses what is measured first"
+        spread = f"{self.low:.2f} to {self.high:.2f} in the plausible models"
+        found = "; the estimates follow its predictions with a correlation of "
+        found += f"{self.correlation:.2f} ({spread})"
+        if self.agreement is None:
+            return found
+        verdict = "" if self.agreement >= UNLIKE else ": so far it says little about this study"
+        return (
+            f"{found}; the order of the {self.points} candidates measured agrees with it by "
+            f"{self.agreement:.2f}{verdict}"
+        )
+
+
+UNLIKE = 0.3
+"""Below this rank correlation an earlier study is said to tell little."""
+
+
 @dataclass(frozen=True, repr=False)
 class Status(Readable):
     """Results, the likely best and settings of a study at one time.
@@ -621,12 +678,14 @@ class Status(Readable):
     """What all results lost at most, in words, if that is proved; else ""."""
     regret_certificate: float | None = None
     """That number, in the target's units."""
+    sources: tuple[LearntFrom, ...] = ()
+    """The studies that it learns from, and how much each counts."""
 
     @property
     def sentence(self) -> str:
         """Three lines: how far the study is, the likely best, and whether to stop.
 
-        A fourth says what all results lost at most, if that is proved.
+        More lines say what all results lost at most, if that is proved, and what it learns from.
         """
         counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
         failed = f", {self.failed} failed" if self.failed else ""
@@ -634,6 +693,7 @@ class Status(Readable):
         aim = f"{self.place}: {self.direction} {self.target}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
         regret = f"\nregret so far: {self.regret}" if self.regret else ""
+        regret += "".join(f"\nlearns from: {one.sentence}" for one in self.sources)
         return (
             f"{aim}, {self.extent}; {counts}{failed}\n"
             f"likely best: {likely}\n"

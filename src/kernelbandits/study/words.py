@@ -17,7 +17,7 @@ from kernelbandits.formatting import (
     format_share,
 )
 from kernelbandits.storage import Event
-from kernelbandits.study.settings import Settings
+from kernelbandits.study.settings import LEARN_FROM, Settings
 from kernelbandits.study.targets import Target
 from kernelbandits.tables.cells import is_number
 
@@ -401,6 +401,8 @@ def spell_setting(name: str, value: Any) -> str:
     if name == "targets":
         wanted = [Target(**body) for body in value]
         return ", ".join(f"{one.name} ({one.sentence})" for one in wanted)
+    if name == LEARN_FROM:
+        return ", ".join(one["name"] for one in value)
     if name == "lease":
         return format_duration(value)
     if isinstance(value, Mapping):
