@@ -21,8 +21,8 @@ observations and hyperparameters, and the model its answers come from (`Policy.a
 
 from kernelbandits.insight.dependence import PartialDependence as PartialDependence
 from kernelbandits.insight.dependence import partial_dependence as partial_dependence
-from kernelbandits.insight.earlier import Followed as Followed
-from kernelbandits.insight.earlier import follow_earlier as follow_earlier
+from kernelbandits.insight.following import Followed as Followed
+from kernelbandits.insight.following import follow_earlier as follow_earlier
 from kernelbandits.insight.explanation import Explanation as Explanation
 from kernelbandits.insight.explanation import explain as explain
 from kernelbandits.insight.left_out import LeaveOneOut as LeaveOneOut

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Indices, StudyConflict
 from kernelbandits.codec import write_compact, write_equal
-from kernelbandits.domains import Box, Category, MixedBox, Real, read_space
+from kernelbandits.domains import Box, Category, MixedBox, Ordered, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.constraints import Constraint
 from kernelbandits.domains.mixed import MeasuredPoint
@@ -520,6 +520,7 @@ def encode_cell(variable: Variable, cell: Any) -> tuple[float, ...]:
         if variable.log:
             return (math.log(number) if number > 0 else math.nan,)
         return (number,)
+    assert isinstance(variable, (Category, Ordered))
     known = {str(value): value for value in variable.values}
     if str(cell) in known:
         return variable.encode(known[str(cell)])

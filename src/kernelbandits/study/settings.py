@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
@@ -45,8 +45,10 @@ FIND, EARN = "find", "earn"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 FIRST_RELEASE = "0.1.0"
-LEARN_FROM, REVISION = "learn_from", "revision"
-"""A setting that is read from files when it is given, and one that a study writes itself."""
+LEARN_FROM: Final = "learn_from"
+"""The setting that is read from other studies when it is given."""
+REVISION = "revision"
+"""The setting that a study writes itself; nobody gives it."""
 EVERYWHERE = (COMMAND, API, PAGE)
 
 

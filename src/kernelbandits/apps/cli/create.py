@@ -116,8 +116,8 @@ Examples:
     kernelbandits study create films.db --candidates films.csv --target stability --policy amm-ucb \
 --noise-scale 0.1 --norm-bound 2
 
-    kernelbandits study create films2.db --candidates films2.csv --target stability \
---results first.csv --learn-from films.db
+    kernelbandits study create films.db --candidates films.csv --target stability \
+--results first.csv --learn-from old.db
 
     kernelbandits study create "postgresql://ann@lab/studies?study=films" \
 --candidates films.csv --target stability --or-open
@@ -245,8 +245,8 @@ def create(
         given["cells"] = read_assignments("create", "--cell", given["cells"])
     if own:
         given["settings"] = own
-    more = {"results": results, "or_open": or_open}
-    with Study.create(place, where, **measured, **given, **more) as study:
+    given["results"] = results
+    with Study.create(place, where, **measured, **given, or_open=or_open) as study:
         found = describe_study(study)
         begun = or_open and len(study.history()) > 1
     typed = retypable_place(place)

@@ -65,8 +65,8 @@ def follow_earlier(policy: Policy) -> tuple[Followed, ...]:
         agreement = None
         if enough:
             agreement = correlate(rank(measured.means), rank(predict(measured.points)))
-        ends = (float(end) for end in np.quantile(each, [LOW, HIGH]))
-        found.append(Followed(float(each.mean()), *ends, agreement, len(measured.points)))
+        low, high = np.quantile(each, [LOW, HIGH]).tolist()
+        found.append(Followed(float(each.mean()), low, high, agreement, len(measured.points)))
     return tuple(found)
 
 
