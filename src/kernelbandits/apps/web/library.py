@@ -333,8 +333,10 @@ class Library:
 
     def find_sources(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return where the studies to learn from are; they are named as this page names them."""
-        names = settings.get(LEARN_FROM)
-        return {LEARN_FROM: [self._look_up(name) for name in names]} if names else {}
+        wanted, there = settings.get(LEARN_FROM) or (), self.shelf.names()
+        for name in wanted:
+            checks.needs(name in there, LEARN_FROM, "names of studies that are here", name)
+        return {LEARN_FROM: [there[name] for name in wanted]} if wanted else {}
 
     def has_open(self, name: str) -> bool:
         return name in self._open
