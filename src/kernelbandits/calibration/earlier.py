@@ -58,7 +58,7 @@ class EarlierResults:
     >>> old = kb.calibration.EarlierResults([[0.0], [0.4], [0.6], [1.0]], [10, 30, 40, 20])
     >>> policy = kb.Auto(kb.Arms(np.linspace(0, 1, 11)[:, None]), earlier=[old], seed=1)
     >>> policy.ask().x.round(1)
-    array([0.7])
+    array([0.6])
     """
 
     points: Array
