@@ -357,3 +357,14 @@ def test_the_command_creates_with_results_and_learns(tmp_path, old, monkeypatch)
     assert refused.code == 1
     assert "got the study itself" in refused.err
     assert not Path("b.db").exists()
+
+
+def test_a_study_with_a_limited_outcome_learns_about_what_it_maximises_only(tmp_path, old):
+    targets = {"purity": "maximize", "haze": "<=0.5"}
+    with create(tmp_path, old, target=None, targets=targets) as new:
+        assert new.ask()[0].row in response(table(25, 1)).sort_values().index[-3:]
+        new.tell(1, {"purity": 1.0, "haze": 0.3})
+        driver = new._session.updated_driver()
+        assert len(driver.policy.predictions) == 1
+        assert driver.parts["haze"].policy.predictions == ()
+        assert len(new.status().sources) == 1
