@@ -47,6 +47,10 @@ compares the sampler for Optuna with Optuna's own; it continues where it stopped
 [--workers N]` ranks all policies of the catalogue by regret and certified regret; it continues where
 it stopped. `--policy mymodule:MyPolicy` adds a row for your own.
 
+`python -m benchmarks related [--groups ...] [--seeds N] [--minutes M] [--workers N]` plays with the
+results of an earlier study of a related, an unrelated or a permuted table, and without; it continues
+where it stopped.
+
 `python -m benchmarks constrained [--label NAME] [--against NAME] [--seeds N] [--tasks ...]
 [--random N]` compares two versions on constrained spaces, and checks points of random ones.
 """
@@ -70,6 +74,7 @@ from benchmarks import (
     pruning,
     race,
     regret,
+    related,
     rivals,
     samplers,
     scale,
@@ -114,11 +119,14 @@ def main() -> None:
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
     working_sets.arguments(commands.add_parser("working-sets", help=working_sets.__doc__))
     planted.arguments(commands.add_parser("planted", help=planted.__doc__))
+    related.arguments(commands.add_parser("related", help=related.__doc__))
     constrained.arguments(commands.add_parser("constrained", help=constrained.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
+    elif arguments.command == "related":
+        related.run(arguments)
     elif arguments.command == "constrained":
         constrained.run(arguments)
     elif arguments.command == "scale":

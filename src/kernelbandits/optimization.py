@@ -80,6 +80,7 @@ def optimize(
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
     target: str | None = None,
+    results: Any = None,
 ) -> Outcome[dict[str, Any]]: ...
 
 
@@ -104,6 +105,7 @@ def optimize(
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
     target: str | None = None,
+    results: Any = None,
 ) -> Outcome[Array]: ...
 
 
@@ -127,6 +129,7 @@ def optimize(
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
     target: str | None = None,
+    results: Any = None,
 ) -> Outcome[Any]:
     """Maximise or minimise a function that is measured with noise; return the likely best point.
 
@@ -205,6 +208,11 @@ def optimize(
         The name of what is measured, in a study ("value" unless given), or in a DataFrame, whose
         column of that name then describes no candidate. It may have the direction, too:
         "cost:minimize".
+    results
+        What is known before the run: pairs (x, y) in a list, a DataFrame or list of mappings with
+        the values of x and the column "value" (or `target`), or a file of these. They teach the
+        policy, and the likely best may be one of them; they are no rounds. A study takes them when
+        it is created; a run that goes on has them already.
 
     Examples
     --------
@@ -235,6 +243,14 @@ def optimize(
     >>> len(begun.trials), len(ended.trials)
     (6, 9)
     >>> folder.cleanup()
+
+    With results that are known before:
+
+    >>> known = [({"flow": 0.2, "valve": "open"}, 5.01), ({"flow": 0.6, "valve": "open"}, 5.09)]
+    >>> given = {"direction": "minimize", "catch": RuntimeError}
+    >>> outcome = kb.optimize(cost, space, 5, results=known, **given)
+    >>> len(outcome.trials)
+    5
 
     With a policy of your choice:
 
@@ -267,6 +283,8 @@ def optimize(
     if study is None:
         player = choose_policy(policy, domain, n_rounds, seed, name)
         streams = getattr(player, "streams", Streams(0 if seed is None else seed))
+        if results is not None:
+            teach_results(player, domain, results, "value" if name is None else name, sign)
         begun = nullcontext(Run(player, streams, sign, measurer, deadline, is_within))
     else:
         needed = "no policy beside a study, which has a policy of its own"
@@ -274,7 +292,7 @@ def optimize(
         from kernelbandits.study.optimization import open_run
 
         place = read_domain(domain)
-        begun = open_run(study, place, n_rounds, towards, name, seed, measurer, deadline)
+        begun = open_run(study, place, n_rounds, towards, name, seed, measurer, deadline, results)
     with measurer, begun as run, show_progress(n_rounds, run.rewards, sign, progress) as advance:
         try:
             for trial in report_failures(run.play(plan)):
@@ -346,6 +364,16 @@ def choose_policy(
     fits = same_domain(policy.domain, domain)
     checks.needs(fits, "optimize", "a policy of the same domain", policy.domain)
     return policy
+
+
+def teach_results(policy: Policy, domain: Any, results: Any, target: str, sign: float) -> None:
+    """Tell a policy results that are known, read as those of a study; all of them or none."""
+    from kernelbandits.study.known_results import read_known
+
+    pairs = read_known(policy, read_domain(domain), results, target)
+    policy.tell_in_blocks(
+        [(choice, None if value is None else sign * value) for choice, value in pairs]
+    )
 
 
 def read_domain(domain: Any) -> Any:

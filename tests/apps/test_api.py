@@ -499,3 +499,35 @@ def test_wherever_a_row_is_taken_its_name_is_taken(page):
     beside = program.get("/api/studies/films/candidates/A2/why-not").json()
     assert (beside["row"], beside["reason"]) == (2, "it is forbidden")
     assert program.get("/api/studies/films/candidates/3/why-not").json()["row"] == 3
+
+
+def test_a_new_study_begins_with_results_and_learns_from_another_of_the_lab(page, films):
+    known = [{"row": row, "value": row / 10} for row in range(6)]
+    post(films, "tell-all", results=known)
+    body = {"name": "next", "target": "gloss", "rows": ROWS, "learn_from": ["films"]}
+    made = films.post("/api/studies", json=body | {"results": [{"row": 9, "value": 0.9}]})
+    assert made.status_code == 201, made.text
+    status = films.get("/api/studies/next").json()
+    assert status["told"] == 1
+    assert [one["name"] for one in status["sources"]] == ["films.db"]
+    assert status["sources"][0]["columns"] == ["Cs", "solvent"]
+    changed = films.post("/api/studies/next/change", json={"learn_from": None})
+    assert changed.json()["body"]["changed"] == ["learn_from"]
+    assert films.get("/api/studies/next").json()["sources"] == []
+
+
+@pytest.mark.parametrize("name", ["missing", "../films", "/etc/passwd", "films.db"])
+def test_a_study_learns_only_from_studies_of_the_lab(page, films, name):
+    body = {"name": "next", "target": "gloss", "rows": ROWS, "learn_from": [name]}
+    refused = films.post("/api/studies", json=body)
+    assert refused.status_code == 422
+    assert "learn_from needs names of studies that are here" in refused.text
+    assert films.get("/api/studies/next").status_code == 404
+
+
+def test_one_wrong_result_of_a_new_study_creates_nothing(page, films):
+    body = {"name": "next", "target": "gloss", "rows": ROWS}
+    results = [{"row": 1, "value": 0.4}, {"row": 99, "value": 0.4}]
+    refused = films.post("/api/studies", json=body | {"results": results})
+    assert refused.status_code == 409, refused.text
+    assert films.get("/api/studies/next").status_code == 404

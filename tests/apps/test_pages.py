@@ -1261,3 +1261,18 @@ def test_targets_are_changed_under_settings_and_their_trade_off_is_drawn(page):
     assert refused.status_code == 422
     assert "needs both ends of its range, or none" in text_of(refused.text)
     assert study.targets == (gain, cost, acid)
+
+
+def test_a_study_of_ranges_learns_from_another_that_is_named(page):
+    known = [({"heat": 20.0 + 5 * i}, float(i % 7)) for i in range(8)]
+    space = {"heat": (20.0, 90.0)}
+    page.lab.library.create("old", space, target="yield", results=known)
+    browser = page.browser()
+    fields = {**LINE, "name": "next", "target": "yield"}
+    refused = browser.send("/new", "/new/ranges", 422, **fields | {"learn_from": "older"})
+    assert "needs names of studies that are here, got 'older'" in text_of(refused.text)
+    browser.send("/new", "/new/ranges", **fields | {"learn_from": "old"})
+    assert len(study_of(page, "next").settings["learn_from"]) == 1
+    shown = text_of(browser.get("/studies/next/settings").text)
+    assert "learns from" in shown
+    assert "old.db: 8 results for yield, by heat" in shown

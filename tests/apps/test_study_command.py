@@ -170,6 +170,9 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     Path("names.txt").write_text("aspirin\ncaffeine\nsalol\n")
     Path("reactions.csv").write_text("ligand,T\nXPhos,60\nSPhos,60\nXPhos,80\nSPhos,80\n")
     Path("ligands.csv").write_text("ligand,cone angle\nXPhos,256\nSPhos,240\nPPh3,145\n")
+    if "--learn-from" in words:
+        Path("first.csv").write_text("row,stability\n1,0.5\n")
+        shutil.copy(shelf / "told.db", "old.db")
     if words[0] == "tell" and "brew.db" in words:
         space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")

@@ -35,6 +35,7 @@ def table_of_settings() -> list[str]:
     lines = ["| option | Python | meaning |", "|---|---|---|"]
     for one in SETTINGS:
         shown = "2h" if one.unit == SECONDS else one.example
+        shown = ",".join(shown) if one.is_list and COMMAND in one.takers else shown
         option = f"--{one.name.replace('_', '-')} {shown}"
         if one.option:
             option = one.option.partition("/")[2 if one.example is False else 0]
@@ -110,8 +111,9 @@ DEFAULTS = {
     "tolerance": ("0.1.0", None),
     "limits": ("0.1.0", None),
     "targets": ("0.1.0", ({"name": "value"},)),
+    "learn_from": ("0.1.0", None),
 }
-FIRST_SETTINGS = 15
+FIRST_SETTINGS = 16
 """How many settings the first release has; those after them have a later `since`."""
 
 

@@ -13,6 +13,7 @@ The scales maximise the marginal likelihood of the standardised rewards times a 
 """
 
 from kernelbandits.calibration.calibration import Calibration
+from kernelbandits.calibration.earlier import EarlierResults
 from kernelbandits.calibration.fit import calibrate, calibrate_members
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.refits import Refits
@@ -21,6 +22,7 @@ from kernelbandits.calibration.standard import Standard
 
 __all__ = [
     "Calibration",
+    "EarlierResults",
     "Measurement",
     "Prior",
     "Refits",

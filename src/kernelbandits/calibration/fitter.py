@@ -13,6 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration
 from kernelbandits.calibration.censoring import replace_limits
+from kernelbandits.calibration.completion import Completion
 from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.calibration.fit import ScaleFit, check_arguments
 from kernelbandits.calibration.noise import NoiseEvidence
@@ -99,6 +100,9 @@ class Fitter:
     transform
         Whether skewed rewards are transformed by a power (`calibration.power`) if that makes the
         model more probable.
+    completion
+        What makes rows longer by what earlier studies predict of them; None without any.
+        Lengthscales and sides are those of the longer rows.
     """
 
     domain: Any
@@ -109,6 +113,7 @@ class Fitter:
     mean_known: bool = False
     noise: float | None = None
     transform: bool = False
+    completion: Completion | None = None
 
     def __post_init__(self) -> None:
         inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
@@ -129,14 +134,21 @@ class Fitter:
     @cached_property
     def blocks(self) -> Blocks:
         """The coordinates of each column."""
-        return domain_blocks(self.domain)
+        d = self.domain.dimension
+        return (*domain_blocks(self.domain), *((j,) for j in range(d, d + len(self._predicted))))
+
+    @property
+    def _predicted(self) -> tuple[float, ...]:
+        """The sides of the columns that earlier studies predict."""
+        return () if self.completion is None else self.completion.sides
 
     # ------------------------------------------------------------------ fits
 
     @cached_property
     def before_rewards(self) -> Fit:
         """What is assumed before the first reward: the prior."""
-        fit = self.scale_fit(np.zeros((1, self.domain.dimension)), [1], [0.0], [0.0], self.prior)
+        row = np.zeros((1, self.domain.dimension + len(self._predicted)))
+        fit = self.scale_fit(row, [1], [0.0], [0.0], self.prior)
         scales = fit.prior_scales(self.members, message="no rewards yet", rewards=0, points=0)
         return Fit(*scales, self._sides_with(Rewards()), False)
 
@@ -214,11 +226,17 @@ class Fitter:
         parts = [scales.parts(sides) for scales in members]
         if known:
             parts = [replace(part, level=0.0, additive=0.0, nugget=0.0) for part in parts]
+        if self.completion is not None:
+            return KernelStack([self.completion.kernel_of(part) for part in parts])
         return KernelStack.of_parts(parts)
+
+    def own_lengthscales(self, fit: Fit) -> Array:
+        """Return the most probable lengthscales of the coordinates of the domain alone."""
+        return fit.lengthscales[: self.domain.dimension]
 
     def scale_points(self, rewards: Rewards) -> Array:
         """Return the points with rewards, relative to the first of them, in sides of the domain."""
-        rows = rewards.points
+        rows = rewards.points if self.completion is None else self.completion(rewards.points)
         # An inner product changes if its points are moved.
         return rows if self.features else np.asarray((rows - rows[0]) / self.sides(rewards))
 
@@ -234,8 +252,7 @@ class Fitter:
         if rewards.events:
             seen = np.ptp(rewards.points[:, len(known) :], axis=0)
         unseen = np.ones(self.domain.dimension - len(known) - len(seen))
-        sides = np.concatenate([known, seen, unseen])
-        return np.where(sides > 0, sides, 1.0)
+        return positive_sides(np.concatenate([known, seen, unseen, self._predicted]))
 
     def _sides_with(self, rewards: Rewards) -> tuple[float, ...]:
         return tuple(self.sides(rewards).tolist())
@@ -245,6 +262,11 @@ class Fitter:
         """The sides of the domain without the context; none if its arms come with the round."""
         inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
         return np.empty(0) if checks.is_whole(inner) else domain_sides(inner)
+
+
+def positive_sides(sides: Array) -> Array:
+    """Return the sides, with 1 in place of 0: a coordinate that is the same everywhere."""
+    return np.where(sides > 0, sides, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

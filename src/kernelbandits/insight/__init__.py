@@ -4,6 +4,7 @@
     leave_one_out       can the model be trusted? Every point predicted from the others
     relevance           which variables the estimates depend on
     partial_dependence  how the estimate depends on one of them
+    follow_earlier      how closely the estimates follow the predictions of earlier studies
     fitted_model        the model itself: hyperparameters, and the rewards it rests on
 
 They ask a policy only for what every policy has: its posterior and the units of it, its
@@ -20,6 +21,8 @@ observations and hyperparameters, and the model its answers come from (`Policy.a
 
 from kernelbandits.insight.dependence import PartialDependence as PartialDependence
 from kernelbandits.insight.dependence import partial_dependence as partial_dependence
+from kernelbandits.insight.following import Followed as Followed
+from kernelbandits.insight.following import follow_earlier as follow_earlier
 from kernelbandits.insight.explanation import Explanation as Explanation
 from kernelbandits.insight.explanation import explain as explain
 from kernelbandits.insight.left_out import LeaveOneOut as LeaveOneOut

@@ -74,6 +74,8 @@ class Explanation:
     """How many rewards were pending when it was made."""
     pending_sd: float | None = None
     """The sd with these imagined, by which it was chosen; None where none were."""
+    earlier: bool = False
+    """Whether an earlier study predicted it to be good, and nothing else was known."""
     working_set: int | None = None
     """How many arms the working set has, if not all arms of a very large pool are looked at."""
 
@@ -87,6 +89,9 @@ class Explanation:
 
     def sentence(self) -> str:
         """Say the same in words."""
+        if self.earlier:
+            reason = "is one of the first choices: an earlier study predicts it to be good"
+            return f"{format_point(self.x)} {reason}.{self._show_working_set()}"
         if self.first:
             reason = "is one of the initial design: too little is known for anything better"
             return f"{format_point(self.x)} {reason}.{self._show_working_set()}"
@@ -178,6 +183,7 @@ def explain(policy: Policy, choice: Choice, arms: Any = None) -> Explanation:
         highest_chance=compared.chance(best),
         compared=len(compared.contenders),
         first=bool(note.get("first")),
+        earlier="earlier" in note,
         drawn="drawn" in note,
         alone="alone" in note,
         draw_chance=note.get("draw_chance"),

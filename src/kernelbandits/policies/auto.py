@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbandits import checks, widths
-from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
+from kernelbandits.calibration import (
+    Calibration,
+    EarlierResults,
+    Prior,
+    Refits,
+    Rewards,
+    Standard,
+)
+from kernelbandits.calibration.completion import DerivedColumn
+from kernelbandits.calibration.earlier import complete_rows
 from kernelbandits.calibration.fitter import Fit, Fitter, ridge_of
 from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.calibration.sides import check_coordinates
@@ -50,7 +59,12 @@ from kernelbandits.policies.base import INCUMBENTS, check_pairs
 from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.fits import Fits
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.policies.initial_design import OPENINGS, design_location, draw_locations
+from kernelbandits.policies.initial_design import (
+    OPENINGS,
+    design_location,
+    draw_locations,
+    promising_location,
+)
 from kernelbandits.policies.learner import Learner, Observation
 from kernelbandits.policies.lone_results import (
     is_contradicted,
@@ -81,7 +95,7 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.policies.stored import CODEC
-from kernelbandits.policies.working_set import WorkingSet, predict_in_blocks
+from kernelbandits.policies.working_set import WorkingSet, is_large, predict_in_blocks
 from kernelbandits.runtime import OneThread, by_one_thread, single_threaded
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
@@ -206,6 +220,11 @@ class Auto(IndexPolicy[Point]):
         After how many rewards the scales are fitted again (`kb.calibration.Refits`).
     ties
         As for `Policy`.
+    earlier
+        Results of earlier studies (`kb.calibration.EarlierResults`). What they predict at a point
+        is one more column of the model, whose lengthscale is fitted to the rewards: an earlier
+        study that tells nothing is ignored. The initial design then takes three points that they
+        predict to be good.
 
     Examples
     --------
@@ -257,6 +276,7 @@ class Auto(IndexPolicy[Point]):
         safety: float = 2.0,
         seed: int = 0,
         ties: str = "random",
+        earlier: Sequence[EarlierResults] = (),
     ) -> None:
         self.arguments = {
             "goal": goal,
@@ -276,6 +296,7 @@ class Auto(IndexPolicy[Point]):
             "safety": safety,
             "seed": seed,
             "ties": ties,
+            "earlier": tuple(earlier) or None,
         }
         """The settings as they were given, by which `to_dict` describes the policy."""
         domain = as_domain("Auto", domain)
@@ -310,6 +331,9 @@ class Auto(IndexPolicy[Point]):
             noise=self.noise,
             transform=check_transform(
                 transform, self.goal == "find" or self.looks_ahead, self.mode
+            ),
+            completion=complete_rows(
+                check_earlier(earlier, self.domain, self.mode), self.domain, nu
             ),
         )
         if refits is None:
@@ -384,7 +408,7 @@ class Auto(IndexPolicy[Point]):
         On a box the best answer may be far from the first good one, and a larger design misses it
         less often.
         """
-        if self.goal == "find" and not self.finite:
+        if self.goal == "find" and not self.finite and self.learner.fitter.completion is None:
             return len(self.learner.fitter.blocks) + 2
         return FIRST
 
@@ -808,7 +832,9 @@ class Auto(IndexPolicy[Point]):
         # Two rewards at one point show the noise. Two rewards at points very close to each other do
         # not: their difference may be noise or a short lengthscale.
         played, here = self._played_points(now.place), self._place_of(choice)
-        squares = (((played - here) / self.learner.fit.lengthscales) ** 2).sum(1)
+        squares = (
+            ((played - here) / self.learner.fitter.own_lengthscales(self.learner.fit)) ** 2
+        ).sum(1)
         nearest = int(squares.argmin())
         if not 0 < squares[nearest] < NEAR**2:
             return choice
@@ -829,12 +855,29 @@ class Auto(IndexPolicy[Point]):
         table, and where the edge is poor they find less than a hat does (docs/decisions/0029).
         """
         place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
+        promising = self._locate_promising(place, now)
+        if promising is not None:
+            return self._choose_location(promising, now, {"first": 1.0, "earlier": 1.0})
         hat = self.goal == "find" and self.finite and self.opening == "random"
         location = self._draw_untried(place, now) if hat and now.place.context is None else None
         if location is None:
             tried, sides = self._tried_points(now), self._own_sides(place)
             location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
         return self._choose_location(location, now, {"first": 1.0})
+
+    def _locate_promising(self, place: Place, now: Round) -> Location | None:
+        """Return a location that an earlier study predicts to be good; each has its turn.
+
+        None where there is no such study, or where it predicts the same everywhere.
+        """
+        if not self.predictions:
+            return None
+        tried = self._tried_points(now)
+        prediction = self.predictions[len(tried) % len(self.predictions)]
+        if prediction.is_flat:
+            return None
+        u = now.randomness.uniform("tie", now.t)
+        return promising_location(place, prediction, tried, self._own_sides(place), self.ties, u)
 
     def _choose_location(
         self, location: Location, now: Round, reason: dict[str, float]
@@ -862,7 +905,7 @@ class Auto(IndexPolicy[Point]):
         """Return the sides of what is chosen, without those of the context."""
         context = 0 if place.context is None else len(place.context)
         sides = self.learner.fitter.sides(self.rewards)
-        return sides[: place.survey.shape[1] - context]
+        return sides[: self.domain.dimension - context]
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """Return what is known with the pending rewards imagined.
@@ -1094,6 +1137,12 @@ class Auto(IndexPolicy[Point]):
         return self.learner.rewards
 
     @property
+    def predictions(self) -> tuple[DerivedColumn, ...]:  # type: ignore[override]
+        """What each earlier study predicts of rows; it is one more column of the model."""
+        completion = self.learner.fitter.completion
+        return () if completion is None else completion.predictions
+
+    @property
     def n_rewards(self) -> int:
         return self.rewards.events
 
@@ -1295,6 +1344,22 @@ def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
     if isinstance(domain, (Box, MixedBox, Contextual)):
         return Prior(additive=None, nugget=None, noise=-6.0, noise_sd=2.0)
     return Prior(additive=None) if nu == math.inf else Prior()
+
+
+def check_earlier(earlier: Any, domain: Any, mode: Width | str) -> tuple[EarlierResults, ...]:
+    """Return results of earlier studies, if the domain has their coordinates."""
+    needed = "a sequence of kb.calibration.EarlierResults as earlier"
+    checks.needs(isinstance(earlier, Sequence), "Auto", needed, earlier)
+    for one in earlier:
+        checks.needs(isinstance(one, EarlierResults), "Auto", needed, one)
+        plain = isinstance(domain, (Box, MixedBox, Arms)) and not getattr(domain, "features", False)
+        checks.needs(plain, "Auto", "a table or a space without contexts for earlier", domain)
+        small = not (isinstance(domain, Arms) and is_large(domain))
+        checks.needs(small, "Auto", "no more than 100 000 arms for earlier", domain)
+        checks.needs(mode != "theory", "Auto", 'no earlier with width="theory"', mode)
+        given, size = one.points.shape[1], domain.dimension
+        checks.needs(given == size, "Auto", f"earlier points of {size} coordinates", given)
+    return tuple(earlier)
 
 
 def check_members(members: Any, mode: Width | str, finite: bool) -> int:

@@ -179,6 +179,8 @@ class Policy(Generic[AnyPoint]):
     """How many choices its initial design has."""
     working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
+    predictions: tuple[Any, ...] = ()
+    """What earlier studies predict of rows, for a policy that learns from them (`Auto`)."""
     outcomes: tuple[Any, ...] = ()
     """Outcomes beside the reward that must lie within limits (`Auto.limited_by`)."""
     compiled_loop: ClassVar[str | None] = None

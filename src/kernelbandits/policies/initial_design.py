@@ -5,16 +5,20 @@ The first is about the middle, each of the others far from those tried.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import ndtr
 
 from kernelbandits.checks import Array
-from kernelbandits.domains import MixedBox
+from kernelbandits.domains import MixedBox, argmax
 from kernelbandits.policies.place import ArmList, Location, Place
 from kernelbandits.streams import Randomness
 
 OFFERED = 10
 """A location far away is the farthest of this many random ones: not always a corner."""
+FEWEST_PROMISING = 5
+"""The best tenth of the predictions has at least so many locations."""
 OPENINGS = ("middle", "random")
 
 
@@ -35,6 +39,32 @@ def design_location(
     rows = np.array([location.row[:d] for location in offers]) / sides
     squares = ((rows[:, None] - (tried[:, :d] / sides)[None]) ** 2).sum(2)
     return offers[int(squares.min(1).argmax())]
+
+
+def promising_location(
+    place: Place,
+    predict: Callable[[Array], Array],
+    tried: Array,
+    sides: Array,
+    ties: str,
+    u: float,
+) -> Location:
+    """Return the next location of an initial design by what was learnt elsewhere.
+
+    The first is the best prediction; each of the others is, of the best tenth, the one farthest
+    from those tried, in units of the sides of the domain. On a box they are points of its cover.
+    """
+    rows = place.survey
+    predicted = predict(rows)
+    if len(tried):
+        best = np.argsort(-predicted, kind="stable")[: max(FEWEST_PROMISING, len(rows) // 10)]
+        squares = (((rows[best][:, None] - tried[None]) / sides) ** 2).sum(2)
+        number = int(best[argmax(squares.min(1), ties, u)])
+    else:
+        number = argmax(predicted, ties, u)
+    if isinstance(place, ArmList):
+        return place.location(number)
+    return place.location(rows[number][place.columns])
 
 
 def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> Location:

@@ -346,7 +346,7 @@ class Learner:
             numbers = rewards.unmatched_rows(rows)
         else:
             categories = [block for block in self.fitter.blocks if len(block) > 1]
-            lengths = known.fit.lengthscales
+            lengths = self.fitter.own_lengthscales(known.fit)
             numbers = rewards.unmatched_rows_near(known.failed, lengths, categories)
         if not numbers:
             return NO_PENALTIES
@@ -607,7 +607,8 @@ class Learner:
             return None
         about = PoolKnowledge(known.failed, 0)
         if known.rewards.events:
-            likely, lengths = self._most_probable_posterior(known), known.fit.lengthscales
+            likely = self._most_probable_posterior(known)
+            lengths = self.fitter.own_lengthscales(known.fit)
             about = know_pool(self.domain, known.rewards, known.failed, likely, lengths)
         return choose_working_set(self.domain, self.seed, about, allowed)
 

@@ -176,7 +176,9 @@ def open_database(place: Place, mode: str, patience: float | None = None) -> Dat
     return PostgresDatabase(place, mode, patience)
 
 
-def create_study(database: Database, first: Draft, columns: Mapping[str, Column]) -> None:
+def create_study(
+    database: Database, first: Draft, columns: Mapping[str, Column], more: Sequence[Draft] = ()
+) -> None:
     """Create a study in one transaction: it is complete or does not exist."""
     checks.needs(
         first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
@@ -191,8 +193,10 @@ def create_study(database: Database, first: Draft, columns: Mapping[str, Column]
             database.begin_creation(connection)
             refuse_existing(connection, database)
             now = fetch_one(connection, database.dialect.time)
-            event = build_row(first, 1, now, header.fingerprint[:DIGITS])
-            write_tables(connection, database.dialect, header, parts, [event])
+            rows = [build_row(first, 1, now, header.fingerprint[:DIGITS])]
+            for draft in more:
+                rows.append(build_row(draft, len(rows) + 1, now, rows[-1][-1]))
+            write_tables(connection, database.dialect, header, parts, rows)
 
 
 def refuse_existing(connection: Connection, database: Database) -> None:
@@ -280,13 +284,19 @@ class Log:
         self.header = database.read(lambda connection: read_header(connection, database))
 
     @classmethod
-    def create(cls, where: Where, first: Draft, columns: Mapping[str, Column]) -> Log:
-        """Create a study. If several processes do so at once, one succeeds.
+    def create(
+        cls,
+        where: Where,
+        first: Draft,
+        columns: Mapping[str, Column],
+        more: Sequence[Draft] = (),
+    ) -> Log:
+        """Create a study, with events that it begins with. All of it is written, or nothing.
 
-        The others get StudyExists.
+        If several processes do so at once, one succeeds. The others get StudyExists.
         """
         with closing(open_database(find(where), "create")) as database:
-            create_study(database, first, columns)
+            create_study(database, first, columns, more)
         return cls.open(where)
 
     @classmethod

@@ -471,6 +471,29 @@ class Candidates(Place):
         fixed = self.changed or self.descriptors
         return Arms(points, blocks=self.blocks, sides=self._sides() if fixed else ())
 
+    def encode_columns(
+        self, columns: Mapping[str, Sequence[Any]], size: int
+    ) -> tuple[Array, tuple[int, ...]]:
+        points, shared = np.zeros((size, self.width)), list[int]()
+        for name, block in zip(self.varying, self.blocks, strict=True):
+            if name in columns:
+                points[:, list(block)] = self._encode_cells(name, columns[name])
+                shared += block
+        return points, tuple(shared)
+
+    def _encode_cells(self, name: str, cells: Sequence[Any]) -> Array:
+        """Return cells that may stand in no row of the table as coordinates of their column."""
+        if name in self.categories:
+            levels, places = self.levels(name), self._place_levels(name)
+            unknown = np.zeros(places.shape[1])
+            known = (levels.get(str(cell)) for cell in cells)
+            return np.array([unknown if level is None else places[level] for level in known])
+        values, (low, high) = np.array(cells, dtype=np.float64), self.range(name)
+        if name not in self.log:
+            return scale_to_unit(values, low, high)[:, None]
+        positive = np.where(values > 0, values, np.nan)
+        return scale_to_unit(np.log10(positive), math.log10(low), math.log10(high))[:, None]
+
     def _sides(self) -> tuple[float, ...]:
         """Return the extent of each coordinate by the fixed scales, whatever rows came since."""
         sides: list[float] = []

@@ -27,6 +27,7 @@ from kernelbandits.insight.variance_shares import share_variance
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import GOOD, judge_skill
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
+from kernelbandits.study.earlier import list_sources
 from kernelbandits.study.events import Trial
 from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
 from kernelbandits.study.values import Readable, Row
@@ -205,6 +206,7 @@ def check_model(answers: Answers) -> Check:
         describe_lone_lead(answers),
         describe_columns(verdict, columns, answers.candidates.column_noun),
         describe_noise(answers, noise, replicated),
+        *(f"Learnt from {one.sentence}." for one in list_sources(answers)),
     ]
     return Check(
         verdict=verdict,

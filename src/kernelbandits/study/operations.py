@@ -216,6 +216,12 @@ CREATE = Operation(
             help=f"{DESCRIBE.help} For each column, as the text of a CSV file or as a list of "
             "objects.",
         ),
+        Argument(
+            "results",
+            list[Any],
+            "Results that are known already, as `tell` takes a list of them: all are stored with "
+            "the study, or nothing is created.",
+        ),
         *settings_of(API),
     ),
     answer=NewStudy,

@@ -46,24 +46,33 @@ def open_run(
     seed: int | None,
     measurer: Measurer,
     deadline: float,
+    results: Any = None,
 ) -> Iterator[StudyRun]:
     """Open a run on the study at this place, which is created if there is none.
 
     A study that is there must have the same space or table and the same direction, and the target
-    and the seed if they are given.
+    and the seed if they are given. `results` are known when it is created.
     """
     if isinstance(where, Study):
+        needed = "results when the study is created (Study.create), or told to it"
+        checks.needs(results is None, "optimize", needed, "them beside an open study")
         check_same(where, domain, direction, target, seed)
         yield StudyRun(where, domain, measurer, deadline)
         return
     named = isinstance(where, (str, PathLike)) and str(where) != ""
     checks.needs(named, "optimize", "the place of a study, such as 'tune.db'", where)
-    with create_or_open(where, domain, rounds, direction, target, seed) as study:
+    with create_or_open(where, domain, rounds, direction, target, seed, results) as study:
         yield StudyRun(study, domain, measurer, deadline)
 
 
 def create_or_open(
-    where: Any, domain: Any, rounds: int, direction: str, target: str | None, seed: int | None
+    where: Any,
+    domain: Any,
+    rounds: int,
+    direction: str,
+    target: str | None,
+    seed: int | None,
+    results: Any,
 ) -> Study:
     try:
         return Study.create(
@@ -73,6 +82,7 @@ def create_or_open(
             direction=direction,  # type: ignore[arg-type]
             seed=0 if seed is None else seed,
             rounds=rounds,
+            results=results,
         )
     except StudyExists:
         study = Study.open(where)

@@ -414,6 +414,16 @@ class Place(ABC):
         """Return what a policy plays on: all candidates, or of a table some rows."""
 
     @abstractmethod
+    def encode_columns(
+        self, columns: Mapping[str, Sequence[Any]], size: int
+    ) -> tuple[Array, tuple[int, ...]]:
+        """Return rows of cells as coordinates, and the coordinates of the columns that they have.
+
+        The cells may be those of another study. Of a category an unknown value is like no other; a
+        value without a place, such as a number without a logarithm, is nan.
+        """
+
+    @abstractmethod
     def side_lengths(self) -> Array:
         """Return the range of each coordinate."""
 

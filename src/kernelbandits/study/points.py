@@ -25,7 +25,7 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Indices, StudyConflict
 from kernelbandits.codec import write_compact, write_equal
-from kernelbandits.domains import Box, MixedBox, Real, read_space
+from kernelbandits.domains import Box, Category, MixedBox, Ordered, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.constraints import Constraint
 from kernelbandits.domains.mixed import MeasuredPoint
@@ -203,6 +203,16 @@ class Points(Place):
 
     def domain(self, rows: Indices | None = None) -> MixedBox:
         return self.space
+
+    def encode_columns(
+        self, columns: Mapping[str, Sequence[Any]], size: int
+    ) -> tuple[Array, tuple[int, ...]]:
+        points, shared = np.zeros((size, self.space.dimension)), list[int]()
+        for name, (variable, at) in zip(self.space.names, self.space.blocks, strict=True):
+            if name in columns and variable.levels > 1:
+                points[:, at] = [encode_cell(variable, cell) for cell in columns[name]]
+                shared += range(at.start, at.stop)
+        return points, tuple(shared)
 
     def side_lengths(self) -> Array:
         return np.subtract(self.space.upper, self.space.lower)
@@ -501,6 +511,21 @@ def show_values(x: Mapping[str, Any]) -> tuple[str, ...]:
 
 def floats_of(x: Mapping[str, Any]) -> list[float]:
     return [value for value in x.values() if isinstance(value, float)]
+
+
+def encode_cell(variable: Variable, cell: Any) -> tuple[float, ...]:
+    """Return the coordinates of a cell of another study, which need not be a value here."""
+    if isinstance(variable, Number):
+        number = float(cell)
+        if variable.log:
+            return (math.log(number) if number > 0 else math.nan,)
+        return (number,)
+    assert isinstance(variable, (Category, Ordered))
+    known = {str(value): value for value in variable.values}
+    if str(cell) in known:
+        return variable.encode(known[str(cell)])
+    # A category has a place for a value that is like no other, an order has none.
+    return (0.0 if isinstance(variable, Category) else math.nan,) * len(variable.lower)
 
 
 def describe_variable(variable: Variable) -> str:

@@ -5,13 +5,14 @@ This module knows all policies, and is imported when one is built or settings ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration import EarlierResults
 from kernelbandits.catalogue import (
     CODEC,
     kernel_of,
@@ -24,14 +25,17 @@ from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.domains import Arms, MixedBox
 from kernelbandits.domains.box import check_sides
+from kernelbandits.formatting import format_number
 from kernelbandits.kernels import RBF, Kernel, Linear, is_kernel
 from kernelbandits.policies import Auto, Policy
+from kernelbandits.policies.working_set import LARGEST_POOL
 from kernelbandits.study.limits import read_limits
 from kernelbandits.study.places import tasks_of
 from kernelbandits.study.settings import (
     AUTO,
     EARN,
     FIND,
+    LEARN_FROM,
     OF_AUTO,
     REVISION,
     WEEK,
@@ -43,6 +47,7 @@ from kernelbandits.study.targets import (
     Target,
     check_names,
     is_combined,
+    list_targets,
     read_targets,
 )
 from kernelbandits.tables.scaling import differing_scales
@@ -58,8 +63,16 @@ USUAL_KERNEL = RBF(0.2)
 """On columns scaled to [0, 1]. Stored asks were chosen with it, so it stays what it is."""
 
 
-def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
-    """Build the policy, knowing nothing yet; it will see results in units of this spread."""
+def build_policy(
+    settings: Settings,
+    domain: Arms | MixedBox,
+    spread: float = 1.0,
+    earlier: Sequence[EarlierResults] = (),
+) -> Policy:
+    """Build the policy, knowing nothing yet but the results of earlier studies.
+
+    It will see results in units of this spread.
+    """
     own = CODEC.decode(settings.settings)
     if settings.policy != AUTO:
         kernel = CODEC.decode(settings.kernel)
@@ -69,7 +82,7 @@ def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.
         return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
-    return build_auto(domain, {**own, **task})
+    return build_auto(domain, {**own, **task, "earlier": earlier})
 
 
 def usual_kernel(domain: Arms | MixedBox) -> Kernel:
@@ -99,6 +112,7 @@ def check_policy(settings: Settings) -> None:
             given = getattr(settings, name)
             needed = f"no {name} with the policy {settings.policy}: {refused}"
             checks.needs(given is None, "Study", needed, given)
+    check_outcomes(settings)
     kernel = settings.kernel is None or is_kernel(settings.kernel)
     checks.needs(
         kernel,
@@ -106,6 +120,17 @@ def check_policy(settings: Settings) -> None:
         "a kernel such as kb.RBF(0.2) or 'rbf:0.2', on columns scaled to [0, 1]",
         settings.kernel,
     )
+
+
+def check_outcomes(settings: Settings, rows: int = 0) -> None:
+    """Check that limits on outcomes can be met: by auto with the goal find, on few enough rows."""
+    if not settings.outcomes:
+        return
+    named = ", ".join(f"{one.name} {one.sentence}" for one in settings.outcomes)
+    limits = f"a limit on an outcome ({named})"
+    checks.needs(settings.policy == AUTO, limits, "the policy auto", settings.policy)
+    checks.needs(settings.goal == FIND, limits, 'the goal "find"', settings.goal)
+    checks.needs(rows <= LARGEST_POOL, limits, f"at most {format_number(LARGEST_POOL)} rows", rows)
 
 
 def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
@@ -156,8 +181,11 @@ def compare_created(
     among the named `scales` keep the scale that they have in the stored `place`.
     """
     given, known = (Settings.of(one["settings"]) for one in (wanted, stored))
-    names = [name for name in given.body if name != REVISION]
+    names = [name for name in given.body if name not in (REVISION, LEARN_FROM)]
     other = [name for name in names if getattr(given, name) != getattr(known, name)]
+    # Another study may have had more results since it was copied.
+    copied = [[one["name"] for one in settings.learn_from or ()] for settings in (given, known)]
+    other += [LEARN_FROM] if copied[0] != copied[1] else []
     if "targets" in other:
         aim = [one for one in AIM if getattr(given, one) != getattr(known, one)]
         other = [*(aim or ["targets"]), *(name for name in other if name != "targets")]
@@ -174,13 +202,17 @@ def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
     What the values of a single target mean is settled once and for all.
     """
     needed = "a study of several targets"
-    checks.needs(before.combined, "change", needed, "one of a single target")
+    checks.needs(before.shows_targets, "change", needed, "one of a single target")
     known = {one.name: one for one in before.wanted}
-    fresh = {one.name: one for one in read_targets(given)}
+    fresh = {one.name: one for one in list_targets(given)}
     check_names("change", before.wanted, fresh)
     targets = [{**known, **fresh}[name] for name in known]
+    for one in targets:
+        was_limit = known[one.name].is_limit
+        needed = f"{one.name} to {'stay a limit' if was_limit else 'keep a direction'}"
+        checks.needs(one.is_limit == was_limit, "change", needed, one.sentence)
     needed = "an aim, a range, a weight or a limit of a single target"
-    checks.needs(is_combined(targets), "change", needed, targets[0].sentence)
+    checks.needs(is_combined(targets) == before.combined, "change", needed, targets[0].sentence)
     return [one.body for one in targets]
 
 

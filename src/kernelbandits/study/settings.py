@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
@@ -32,11 +32,20 @@ from kernelbandits.study.arguments import (
     Positive,
 )
 from kernelbandits.study.limits import UNLIMITED, parse_limits, read_limits
-from kernelbandits.study.targets import MAXIMIZE, UNNAMED, Range, Target, is_combined, read_targets
+from kernelbandits.study.targets import (
+    MAXIMIZE,
+    UNNAMED,
+    Range,
+    Target,
+    is_combined,
+    objectives_of,
+    read_targets,
+)
 from kernelbandits.tables.export import COMBINED
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
+    from kernelbandits.study.sources import Source
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 AUTO = "auto"
@@ -44,6 +53,8 @@ FIND, EARN = "find", "earn"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 FIRST_RELEASE = "0.1.0"
+LEARN_FROM: Final = "learn_from"
+"""The setting that is read from other studies when it is given."""
 REVISION = "revision"
 """The setting that a study writes itself; nobody gives it."""
 EVERYWHERE = (COMMAND, API, PAGE)
@@ -118,6 +129,12 @@ def check_mapping(owner: str, name: str, value: Any) -> None:
     checks.needs(isinstance(value, Mapping), owner, f"{name} as a mapping of names", value)
 
 
+def check_sources(owner: str, name: str, value: Any) -> None:
+    """Refuse what is no list of copied results."""
+    copied = isinstance(value, (list, tuple)) and all(isinstance(one, Mapping) for one in value)
+    checks.needs(copied, owner, f"{name} as results that were copied from studies", value)
+
+
 class StudySettings(TypedDict, total=False):
     """The keyword arguments that `Study.create` and `Study.change` both take, and their types."""
 
@@ -136,6 +153,7 @@ class StudySettings(TypedDict, total=False):
     noise: float | None
     rounds: int | None
     targets: Any
+    learn_from: Any
 
 
 @dataclass(frozen=True)
@@ -270,11 +288,26 @@ class Settings:
         ({"name": UNNAMED},),
         list,
         "What is measured, in place of one target: several, each with its direction, range, weight "
-        "and limit. Their desirability is what the policy maximises.",
+        "and limit. Their desirability is what the policy maximises. A target such as "
+        '"<=0.25" or ">=6,<=8" only has limits, which the answer must meet.',
         example={"stability": "minimize", "efficiency": "maximize,range=0..20"},
         takers=(),
     )
     """Mostly one; each as `Target.body` has it."""
+    learn_from: Sequence[Mapping[str, Any]] | None = declare(
+        None,
+        list[str],
+        "Other studies to learn from, such as old.db: what their results predict becomes a column "
+        "of the model, and counts as much as the results of this study show. Their results are "
+        "copied.",
+        metavar="STUDY",
+        label="Earlier studies to learn from, with commas between their names",
+        example=["old.db"],
+        refused="its own rule plays; only auto learns from other studies",
+        check=check_sources,
+        takers=EVERYWHERE,
+    )
+    """As `sources.Source.body` has each of them."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
 
@@ -320,9 +353,31 @@ class Settings:
         return "whenever the policy chooses a row again"
 
     @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The other studies whose results were copied, to learn from."""
+        from kernelbandits.study.sources import Source
+
+        return tuple(Source.of(body) for body in self.learn_from or ())
+
+    @cached_property
     def wanted(self) -> tuple[Target, ...]:
         """The targets."""
         return tuple(Target(**body) for body in self.targets)
+
+    @cached_property
+    def objectives(self) -> tuple[Target, ...]:
+        """The targets that have a direction: the policy sees their value or their desirability."""
+        return objectives_of(self.wanted)
+
+    @cached_property
+    def outcomes(self) -> tuple[Target, ...]:
+        """The targets that a policy of their own learns: those that only have limits."""
+        return tuple(one for one in self.wanted if one.is_limit)
+
+    @property
+    def shows_targets(self) -> bool:
+        """Whether answers describe each target, beside the number that the policy sees."""
+        return self.combined or self.several
 
     @cached_property
     def combined(self) -> bool:
@@ -348,11 +403,11 @@ class Settings:
     @property
     def target(self) -> str:
         """The name of what the policy sees."""
-        return COMBINED if self.combined else self.wanted[0].name
+        return COMBINED if self.combined else self.objectives[0].name
 
     @property
     def direction(self) -> str:
-        return MAXIMIZE if self.combined else self.wanted[0].direction
+        return MAXIMIZE if self.combined else self.objectives[0].direction
 
     def single_value(self, values: Mapping[str, float]) -> float | None:
         """Return the value of a single target; None without one, and for several."""

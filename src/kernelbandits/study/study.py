@@ -5,8 +5,9 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
 
 from kernelbandits import checks
@@ -31,6 +32,7 @@ from kernelbandits.study.place import as_list
 from kernelbandits.study.places import read_place
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
+    LEARN_FROM,
     StudySettings,
     check_lease,
     describe_settings,
@@ -49,7 +51,7 @@ from kernelbandits.study.values import (
     study_card,
 )
 from kernelbandits.study.words import describe_unchanged
-from kernelbandits.tables.results import add_keys, read_results
+from kernelbandits.tables.results import add_keys, list_pairs, read_results
 from kernelbandits.tables.roles import LIMITS_HINT, Notices, propose_limits
 from kernelbandits.tables.scaling import name_scales
 
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
     from kernelbandits.study.place import Place
 
 
+READING = ("worksheet", "header_row", "cells")
+"""Arguments of `create` and `tell_all` that say how a file is read."""
 MOST_ASKED = 10_000
 """Rows in one call."""
 
@@ -127,6 +131,7 @@ class Study:
         header_row: int | None = None,
         cells: Mapping[str, str] | None = None,
         or_open: bool = False,
+        results: Any = None,
         **settings: Unpack[StudySettings],
     ) -> Study:
         """Create a study; with `or_open` open an existing one that was created in the same way.
@@ -175,6 +180,12 @@ class Study:
         cells
             What to read in place of some cells of a file, such as {"B7": "0.5"}. The file stays as
             it is, and a notice says it.
+        results
+            Results that are known already: a file, a DataFrame or a list of mappings, as `tell_all`
+            takes them, or a list of pairs of a candidate and its value, such as [(17, 0.83)] by the
+            rows of a table or [({"heat": 35}, 0.7)]. They are read before the study is created: all
+            of them are stored with it, or nothing is. With `or_open` they are not told to a study
+            that exists.
         **settings
             The following, all of which `change` takes too:
 
@@ -182,6 +193,7 @@ class Study:
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import compare_created, make_settings
+        from kernelbandits.study.sources import read_sources
 
         options: dict[str, Any] = {
             "columns": columns,
@@ -199,6 +211,10 @@ class Study:
         }
         measured = read_measured("Study", target, direction, settings.pop("targets", None))
         place = read_place(candidates, [one.name for one in measured], options)
+        aim = make_settings(targets=measured)
+        if settings.get(LEARN_FROM) is not None:
+            given, towards = settings[LEARN_FROM], (aim.target, aim.direction)
+            settings[LEARN_FROM] = read_sources("create", given, where, place, towards)
         chosen = make_settings(**settings, targets=measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
@@ -208,8 +224,14 @@ class Study:
         described = {place.stored_as: place.body, "fingerprint": place.fingerprint}
         body = {"settings": chosen.body, **described}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
+        # Of the file with the candidates, what was said of its cells and its sheet still holds.
+        same = isinstance(results, (str, Path)) and str(results) == str(candidates)
+        reading = {name: options[name] for name in READING} if same else {}
+        told = (
+            [] if results is None else rehearse_results(created, place, measured, results, reading)
+        )
         try:
-            study = cls(Log.create(where, created, place.stored_columns))
+            study = cls(Log.create(where, created, place.stored_columns, told))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
@@ -229,7 +251,8 @@ class Study:
             notices += [line for one in measured for line in propose_limits(one.name)]
         if chosen.limits is not None:
             notices = [one for one in notices if not one.endswith(LIMITS_HINT)]
-        for notice in (*notices, *said, *driver.remark_budget()):
+        learnt = [line for source in chosen.sources for line in source.describe()]
+        for notice in (*notices, *learnt, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -933,12 +956,16 @@ class Study:
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
+        from kernelbandits.study.sources import read_sources
 
         checks.needs(bool(settings), "change", "at least one setting", "none")
         call = make_call("change", key, settings)
         if written := self._find_written(call):
             return written[0]
         self._session.refresh()
+        if settings.get(LEARN_FROM) is not None:
+            given, aim = settings[LEARN_FROM], (self.target, self.direction)
+            settings[LEARN_FROM] = read_sources("change", given, self.place, self.candidates, aim)
         changed = with_changes(self._session.state.settings, settings)
         driver = build_driver(self.candidates, changed)
         driver.choose(1, (), State())
@@ -954,6 +981,8 @@ class Study:
         [event] = written
         known = len(self._session.state.results)
         notices = driver.remark_budget(known) if "rounds" in settings else []
+        if LEARN_FROM in settings:
+            notices += [line for source in changed.sources for line in source.describe()]
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
@@ -1184,3 +1213,25 @@ def check_span(trials: Any) -> range:
         return trials
     number = checks.whole("release", "trial", trials)
     return range(number, number + 1)
+
+
+def rehearse_results(
+    created: Draft,
+    place: Place,
+    measured: Sequence[Target],
+    results: Any,
+    reading: Mapping[str, Any],
+) -> list[Draft]:
+    """Return the events of results that are known when a study is created.
+
+    They are told to a study that is thrown away: whatever `tell_all` says or refuses, it says or
+    refuses before anything is stored.
+    """
+    lines = list_pairs(results, place, measured[0].name)
+    with TemporaryDirectory(prefix="kernelbandits-") as folder:
+        log = Log.create(Path(folder) / "rehearsal.db", created, place.stored_columns)
+        with Study(log) as study:
+            study.tell_all(lines, **reading)
+            _, *events = log.events()
+    kept = [one.name for one in fields(Draft)]
+    return [Draft(**{name: getattr(event, name) for name in kept}) for event in events]

@@ -12,6 +12,7 @@ from kernelbandits.formatting import format_count, join_reasons
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import Batch
 from kernelbandits.study.driver import Driver, build_driver
+from kernelbandits.study.earlier import list_sources
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
 from kernelbandits.study.premises import broken_premises, broken_regret_premises
@@ -19,6 +20,7 @@ from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import stop
 from kernelbandits.study.target_models import describe_targets, find_front_points
+from kernelbandits.study.target_states import list_results, state_of_target
 from kernelbandits.study.values import Explained, Replayed, RowComparison, Status, Waiting
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         front=find_front_points(state, candidates) if state.settings.combined else (),
         regret=answers.describe_regret("so far"),
         regret_certificate=answers.regret_certificate,
+        sources=list_sources(answers),
     )
 
 
@@ -224,7 +227,8 @@ def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explaine
 def policy_inputs(state: State) -> tuple[Any, ...]:
     """Return all that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
-    return state.settings, state.scale, state.table, results
+    apart = [list_results(state_of_target(state, one)) for one in state.settings.outcomes]
+    return state.settings, state.scale, state.table, results, apart
 
 
 def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:

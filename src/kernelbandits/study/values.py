@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kernelbandits.study.events import State
     from kernelbandits.study.place import Place
 
+LIKELY = 0.9
+"""From this probability of meeting all limits on, a candidate counts as feasible."""
 MOST_SHOWN = 10
 """Pending trials that a notebook lists."""
 X = Mapping[str, Any]
@@ -310,6 +312,25 @@ class Best(Readable):
     least a third."""
     stands_alone: bool = False
     """Whether it leads all others by a single result, which may be luck or a slip."""
+    limits: str = ""
+    """The limits on outcomes in words; "" without any."""
+    feasibility: float | None = None
+    """The probability that it meets all of them; None without any."""
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether it meets the limits on outcomes with a probability of at least 0.9."""
+        return self.feasibility is None or self.feasibility >= LIKELY
+
+    @property
+    def limits_sentence(self) -> str:
+        """How probably it meets the limits, or that nothing is known to; "" without any."""
+        if self.feasibility is None:
+            return ""
+        share = format_share(self.feasibility)
+        if self.is_feasible:
+            return f"meets {self.limits} with probability {share}"
+        return f"nothing measured is known to meet {self.limits}; this most probably does ({share})"
 
     @property
     def sentence(self) -> str:
@@ -317,6 +338,8 @@ class Best(Readable):
         known = format_interval(self.mean, self.low, self.high, label=", 95 % interval")
         estimate = f"{describe_candidate(self.row, self.label, self.x)}: {known}"
         often = f"measured {format_times(self.results)}"
+        if self.limits:
+            estimate = f"{estimate}; {self.limits_sentence}"
         if self.early:
             return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
         share = f"the best with probability {format_share(self.probability)}{self.comparison}"
@@ -333,6 +356,8 @@ class Best(Readable):
         if not self.early:
             chance = f"{format_share(self.probability)}{self.comparison}"
             known.append(("the best with probability", chance))
+        if self.feasibility is not None:
+            known.append((f"meets {self.limits}", format_share(self.feasibility)))
         known.append(("measured", f"{format_times(self.results)}{self.luck}"))
         early = f"Too early to say: {self.early}." if self.early else ""
         untested = self.untested.sentence if self.untested else ""
@@ -355,7 +380,11 @@ class Best(Readable):
         """How sure it is that the candidate is the best one, and what to do about it."""
         sure = "too early to say" if self.early else describe_chance(self.probability)
         again = "; measure it again" if self.again and not self.early else ""
-        return f"{sure}, measured {format_times(self.results)}{again}"
+        met = ""
+        if self.feasibility is not None:
+            share = format_share(self.feasibility)
+            met = f", meets {self.limits} with probability {share}"
+        return f"{sure}{met}, measured {format_times(self.results)}{again}"
 
     @property
     def again(self) -> bool:
@@ -535,6 +564,63 @@ class Waiting:
     """Whether the candidate was drawn at random."""
 
 
+@dataclass(frozen=True)
+class LearntFrom:
+    """Another study that a study learns from, and how much it counts. `Study.status` has them."""
+
+    name: str
+    """What the other study was called when its results were copied."""
+    target: str
+    """What was measured there."""
+    direction: str
+    """Whether more or less of it was better there."""
+    results: int
+    """How many of its results were copied."""
+    columns: tuple[str, ...]
+    """The columns that both studies have, by the names of this one."""
+    digest: str
+    """The sha256 of what was copied."""
+    remarks: tuple[str, ...]
+    """What of it is not used, and why."""
+    correlation: float | None = None
+    """Of the estimates of this study with what the other one predicts, over the candidates: the
+    mean over the plausible models; None before the first result."""
+    low: float | None = None
+    high: float | None = None
+    """The correlation in eight of ten plausible models."""
+    agreement: float | None = None
+    """The rank correlation of the results of this study with what the other one predicts; None with
+    fewer than five candidates measured. It does not depend on the model of this study."""
+    points: int = 0
+    """How many candidates were measured."""
+
+    @property
+    def sentence(self) -> str:
+        """What is learnt, and how much it counts."""
+        some = format_count(self.results, "result")
+        return f"{self.name}: {some} for {self.target}, by {', '.join(self.columns)}{self.found}"
+
+    @property
+    def found(self) -> str:
+        """How much it counts, as the end of a sentence."""
+        if self.correlation is None:
+            return "; until there are results here, it chooses what is measured first"
+        spread = f"{self.low:.2f} to {self.high:.2f} in the plausible models"
+        found = "; the estimates follow its predictions with a correlation of "
+        found += f"{self.correlation:.2f} ({spread})"
+        if self.agreement is None:
+            return found
+        verdict = "" if self.agreement >= UNLIKE else ": so far it says little about this study"
+        return (
+            f"{found}; the order of the {self.points} candidates measured agrees with it by "
+            f"{self.agreement:.2f}{verdict}"
+        )
+
+
+UNLIKE = 0.3
+"""Below this rank correlation an earlier study is said to tell little."""
+
+
 @dataclass(frozen=True, repr=False)
 class Status(Readable):
     """Results, the likely best and settings of a study at one time.
@@ -621,12 +707,14 @@ class Status(Readable):
     """What all results lost at most, in words, if that is proved; else ""."""
     regret_certificate: float | None = None
     """That number, in the target's units."""
+    sources: tuple[LearntFrom, ...] = ()
+    """The studies that it learns from, and how much each counts."""
 
     @property
     def sentence(self) -> str:
         """Three lines: how far the study is, the likely best, and whether to stop.
 
-        A fourth says what all results lost at most, if that is proved.
+        More lines say what all results lost at most, if that is proved, and what it learns from.
         """
         counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
         failed = f", {self.failed} failed" if self.failed else ""
@@ -634,6 +722,7 @@ class Status(Readable):
         aim = f"{self.place}: {self.direction} {self.target}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
         regret = f"\nregret so far: {self.regret}" if self.regret else ""
+        regret += "".join(f"\nlearns from: {one.sentence}" for one in self.sources)
         return (
             f"{aim}, {self.extent}; {counts}{failed}\n"
             f"likely best: {likely}\n"

@@ -17,7 +17,7 @@ from kernelbandits.formatting import (
     format_share,
 )
 from kernelbandits.storage import Event
-from kernelbandits.study.settings import Settings
+from kernelbandits.study.settings import LEARN_FROM, Settings
 from kernelbandits.study.targets import Target
 from kernelbandits.tables.cells import is_number
 
@@ -401,6 +401,8 @@ def spell_setting(name: str, value: Any) -> str:
     if name == "targets":
         wanted = [Target(**body) for body in value]
         return ", ".join(f"{one.name} ({one.sentence})" for one in wanted)
+    if name == LEARN_FROM:
+        return ", ".join(one["name"] for one in value)
     if name == "lease":
         return format_duration(value)
     if isinstance(value, Mapping):
@@ -440,12 +442,19 @@ def name_rows(rows: Sequence[int], name: Namer) -> str:
     return f"{', '.join(map(name, rows[:MOST_ROWS]))}{more}"
 
 
+def describe_fit(body: Mapping[str, Any]) -> str:
+    """Say to how many results a model was fitted, and of which target if it has its own."""
+    if "target" in body:
+        return f"model of {body['target']} fitted to {format_count(body['results'], 'value')}"
+    return f"model fitted to {format_count(body['results'], 'result')}"
+
+
 OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "created": describe_creation,
     "settings": describe_settings,
     "added": describe_addition,
     "noted": describe_remark,
-    "fitted": lambda body: f"model fitted to {format_count(body['results'], 'result')}",
+    "fitted": describe_fit,
 }
 """Kind of an event that belongs to no trial -> its body in words."""
 

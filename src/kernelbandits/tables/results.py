@@ -196,6 +196,40 @@ class Layout:
         return own | {*self.described.values(), *self.labels.values()}
 
 
+def list_pairs(source: Any, candidates: PlaceOfResults, target: str) -> Any:
+    """Return pairs of a candidate and its value as a list of mappings; anything else as it is.
+
+    A candidate is a row, by its number or name, or the values of its columns, by name or in their
+    order. Of several targets the value is a mapping.
+
+    >>> import pandas as pd
+    >>> from kernelbandits.study.candidates import read_candidates
+    >>> candidates = read_candidates(pd.DataFrame({"heat": [20, 50, 90]}), target="yield")
+    >>> list_pairs([(1, 0.7), ((90,), 0.4)], candidates, "yield")
+    [{'row': 1, 'yield': 0.7}, {'heat': 90, 'yield': 0.4}]
+    """
+    listed = isinstance(source, (list, tuple)) and len(source) > 0
+    if not listed or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in source):
+        return source
+    lines = list[dict[str, Any]]()
+    for place, value in source:
+        if isinstance(place, Mapping):
+            named = dict(place)
+        elif not candidates.row_columns and checks.is_number(place):
+            # A point of a space with one variable.
+            checks.needs(len(candidates.chosen) == 1, "results", "points with all values", place)
+            named = {candidates.chosen[0]: place}
+        elif isinstance(place, (list, tuple)) or getattr(place, "ndim", 0) == 1:
+            size = len(candidates.chosen)
+            checks.needs(len(place) == size, "results", f"points of {size} values", place)
+            values = place.tolist() if hasattr(place, "tolist") else place
+            named = dict(zip(candidates.chosen, values, strict=True))
+        else:
+            named = {"row": place}
+        lines.append({**named, **(value if isinstance(value, Mapping) else {target: value})})
+    return lines
+
+
 def read_lines(
     source: Source | pd.DataFrame,
     worksheet: str | None,

@@ -116,6 +116,9 @@ Examples:
     kernelbandits study create films.db --candidates films.csv --target stability --policy amm-ucb \
 --noise-scale 0.1 --norm-bound 2
 
+    kernelbandits study create films.db --candidates films.csv --target stability \
+--results first.csv --learn-from old.db
+
     kernelbandits study create "postgresql://ann@lab/studies?study=films" \
 --candidates films.csv --target stability --or-open
 """
@@ -214,6 +217,13 @@ def create(
     ] = None,
     given: Given,
     own: Given,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with results that are known already, as `tell --file` reads it. All of them "
+            "are stored with the study, or nothing is created."
+        ),
+    ] = None,
     or_open: Annotated[
         bool,
         typer.Option(
@@ -235,6 +245,7 @@ def create(
         given["cells"] = read_assignments("create", "--cell", given["cells"])
     if own:
         given["settings"] = own
+    given["results"] = results
     with Study.create(place, where, **measured, **given, or_open=or_open) as study:
         found = describe_study(study)
         begun = or_open and len(study.history()) > 1
@@ -352,7 +363,9 @@ def describe_study(study: Study) -> dict[str, Any]:
     shown = ("policy", "goal", "noise", "rounds", "lease", "seed")
     settings = {name: study.settings[name] for name in shown}
     aim = {"place": study.place, "target": study.target, "direction": study.direction}
-    return aim | study.candidates.summarise() | settings | list_targets(study)
+    known = {"results": sum(study._session.state.counts.values())}
+    learnt = {"learns_from": [one.sentence for one in study._session.state.settings.sources]}
+    return aim | study.candidates.summarise() | settings | known | learnt | list_targets(study)
 
 
 def list_targets(study: Study) -> dict[str, Any]:
@@ -381,6 +394,10 @@ def print_study(console: Console, created: Mapping[str, Any], place: str, begun:
         aim += f" of {', '.join(cell(one['name']) for one in created['targets'])}"
     goal = f" Goal: {GOALS[created['goal']].replace('row', noun)}." if created["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {created['policy']}.{goal}")
+    for sentence in created["learns_from"]:
+        print_line(console, f"It {cell(sentence)}.")
+    if created["results"]:
+        print_line(console, f"{format_count(created['results'], 'result')} known.")
     lease = format_duration(created["lease"])
     print_line(console, f"A {noun} that was asked for is reserved for {lease}.")
     which = "next" if begun else "first"

@@ -153,6 +153,8 @@ def print_status(
     }
     about |= {"regret so far": status.regret} if status.regret else {}
     about |= {cell(one.name): one.sentence for one in status.targets}
+    if status.sources:
+        about |= {"learns from": "\n".join(one.sentence for one in status.sources)}
     if details:
         about |= {
             "policy": status.policy,

@@ -7,7 +7,7 @@ then counts once, and is answered in the same way each time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Annotated, Any
 
@@ -227,7 +227,7 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
     checks.needs(len(given) == 1, "create", "one of csv, rows and space", len(given))
     measured = [one for one in (body.target, body.targets) if one is not None]
     checks.needs(len(measured) == 1, "create", "target or targets", len(measured))
-    sources = {"name", "csv", "rows", "space", "describe"}
+    sources = {"name", "csv", "rows", "space", "describe", "results"}
     settings = body.model_dump(exclude=sources, exclude_none=True)
     if body.targets is not None:
         settings["targets"] = [read_wanted(one) for one in body.targets]
@@ -251,6 +251,8 @@ def create(request: Request, body: Annotated[Any, Depends(json_body(CreateReques
                 name: keep(table, name) if isinstance(table, str) else frame_of(table)
                 for name, table in body.describe.items()
             }
+        if body.results is not None:
+            settings["results"] = list_lines(body.results)
         study = lab.library.create(body.name, candidates, **settings)
     return answer({"name": body.name, "notices": [*notices, *study.candidates.notices]}, 201)
 
@@ -274,8 +276,13 @@ def frame_of(rows: list[dict[str, Any]]) -> Any:
 
 def tell_all(study: Study, results: list[dict[str, Any]], **more: Any) -> Any:
     """Record many results; a cell that is null is not there."""
-    lines = [{name: cell for name, cell in one.items() if cell is not None} for one in results]
-    return study.tell_all(lines, **more)
+    return study.tell_all(list_lines(results), **more)
+
+
+def list_lines(results: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return results without the cells that are null."""
+    plain = [one if isinstance(one, dict) else one.model_dump() for one in results]
+    return [{name: cell for name, cell in one.items() if cell is not None} for one in plain]
 
 
 def permit(
@@ -309,6 +316,7 @@ def offer(operation: Operation) -> None:
         request: Request, name: Name, body: Any = body_of_model, key: Key = None
     ) -> Response:
         study, given = find(request, name), body.model_dump(exclude_unset=True)
+        given |= find_lab(request).library.find_sources(given)
         if operation.name in CALLS:
             return answer(CALLS[operation.name](study, **given, key=key))
         return answer(getattr(study, operation.method)(**given, key=key))

@@ -33,7 +33,6 @@ from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import ERRORS, MISSING
 from kernelbandits.tables.layout import NoHeader
 from kernelbandits.tables.matrices import is_similarity
-from kernelbandits.tables.results import read_results
 from kernelbandits.tables.roles import LABEL, LEFT_OUT, LIMITS_HINT, OPEN, propose_columns
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import (
@@ -526,12 +525,10 @@ def create_from_table(library: Library, upload: Upload, preview: Preview) -> tup
     """Create a study and return it, with the number of results of the table told to it."""
     columns, aims, reading = preview.columns, preview.aims, preview.reading.options
     settings, told = aims.settings(), preview.tell_results and preview.results > 0
-    candidates = read_roles(upload, columns, aims.targets, preview.reading)
     if told:
-        # All results are checked before the study is created.
-        read_results(upload.path, candidates, aims.targets, **reading)
+        settings["results"] = upload.path
     study = library.create(aims.name, upload.path, **reading, **role_settings(columns), **settings)
-    return study, len(study.tell_all(upload.path, **reading)) if told else 0
+    return study, len(study.to_dataframe()) if told else 0
 
 
 # ---------------------------------------------------------------------- from ranges

@@ -85,7 +85,7 @@ def read_argument(argument: Argument, text: str) -> Any:
         texts = text.replace(",", " ").split() if argument.is_list else [text]
         numbers = [read_whole(what, one, *ends) for one in texts]
         return numbers if argument.is_list else numbers[0]
-    if argument.names_row and argument.is_list:
+    if argument.is_list and (argument.names_row or isinstance(argument, Setting)):
         return [
             name for one in next(csv.reader([text], skipinitialspace=True)) if (name := one.strip())
         ]

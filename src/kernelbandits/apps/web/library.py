@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from kernelbandits.runtime import descriptor_limit, has_free_descriptor
 from kernelbandits.storage import NoStudy, StorageBusy, StorageError, StudyExists, studies
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
 from kernelbandits.study import Study
+from kernelbandits.study.settings import LEARN_FROM
 
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -325,9 +326,17 @@ class Library:
         place = self.shelf.new_place(name)
         if name in self.shelf.names():
             raise StudyConflict(f"a new study needs another name, got {name!r}, which is there")
+        settings |= self.find_sources(settings)
         # It is opened again, with the patience of the library.
         Study.create(place, candidates, **settings).close()
         return self._add(name, place).find(STUDY)
+
+    def find_sources(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where the studies to learn from are; they are named as this page names them."""
+        wanted, there = settings.get(LEARN_FROM) or (), self.shelf.names()
+        for name in wanted:
+            checks.needs(name in there, LEARN_FROM, "names of studies that are here", name)
+        return {LEARN_FROM: [there[name] for name in wanted]} if wanted else {}
 
     def has_open(self, name: str) -> bool:
         return name in self._open

@@ -584,8 +584,12 @@ def show_settings(
 
 
 def offer_settings(known: Mapping[str, Any]) -> list[Setting]:
-    """Return the settings that the page has fields for; those of auto only where auto plays."""
-    return [one for one in settings_of(PAGE) if known["policy"] == AUTO or not one.refused]
+    """Return the settings that the page has fields for; those of auto only where auto plays.
+
+    The studies to learn from are named when a study is created.
+    """
+    offered = [one for one in settings_of(PAGE) if not one.is_list]
+    return [one for one in offered if known["policy"] == AUTO or not one.refused]
 
 
 @router.get("/studies/{name}/share")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kernelbandits.study import Status, Study
 
 PAPER = "Hu, He, Sutherland. Efficient kernelized bandit algorithms via exploration distributions."
-HAND, DESIGN = "by hand", "design"
+HAND, DESIGN, EARLIER = "by hand", "design", "earlier"
 POLICY = "policy "
 """Begins the key of choices of a policy other than auto, and ends in its name."""
 FITTED = (
@@ -22,6 +22,7 @@ FITTED = (
 )
 RULES = {
     DESIGN: "belonged to an initial design",
+    EARLIER: "were among the best by the predictions of earlier studies, before there were results",
     "drawn": "were drawn at random from those without a result, as one in five is",
     "alone": "were measured again because they led all others by a single result",
     "draw_chance": "were drawn with a probability in proportion to the 20th power of their "
@@ -59,6 +60,7 @@ def describe_methods(study: Study, status: Status) -> str:
         f"(kernelbandits {version})",
         study.candidates.introduce_in_methods(),
         *describe_changes(study, status),
+        *describe_sources(status),
         *([describe_counts(status)] if chosen else []),
         *([describe_choices(chosen)] if set(chosen) - {HAND} else []),
         *([describe_settings(study, status)] if set(chosen) - {HAND} else []),
@@ -80,12 +82,16 @@ def describe_selection(chosen: Counter[str]) -> str:
     if not chosen:
         return "are planned; nothing has been measured yet"
     policies = [rule for rule in chosen if rule.startswith(POLICY)]
-    by_model = set(chosen) - {HAND, DESIGN, *policies}
+    by_model = set(chosen) - {HAND, DESIGN, EARLIER, *policies}
     methods = ["Bayesian optimisation with a Gaussian process model"] if by_model else []
     methods += [f"the {one}" for one in policies]
     if methods:
         return f"were selected {'in part ' if chosen[HAND] else ''}by {' and '.join(methods)}"
-    where = {HAND: "by hand", DESIGN: "from an initial design"}
+    where = {
+        HAND: "by hand",
+        DESIGN: "from an initial design",
+        EARLIER: "by the predictions of earlier studies",
+    }
     ways = " and ".join(words for rule, words in where.items() if chosen[rule])
     return f"were chosen {ways}, and their results were described by a Gaussian process model"
 
@@ -113,6 +119,8 @@ def standing_events(study: Study) -> list[Event]:
 def how_chosen(asked: Event, policy: str) -> str:
     """Return how a measurement was chosen: a key in `RULES`, or the policy of that time."""
     note = asked.body.get("note", {})
+    if note.get("earlier"):
+        return EARLIER
     if note.get("first"):
         return DESIGN
     # Other policies write the same words into their notes and mean rules of their own by them.
@@ -141,6 +149,16 @@ def describe_changes(study: Study, status: Status) -> list[str]:
         verb = "was" if forbidden == 1 else "were"
         found.append(f"{format_count(forbidden, 'row')} {verb} not allowed at the end")
     return ["; ".join(found)] if found else []
+
+
+def describe_sources(status: Status) -> list[str]:
+    """Say what was learnt from other studies."""
+    return [
+        f"Results of an earlier study were used ({one.name}, {one.results} results for "
+        f"{one.target}): what a Gaussian process model of them predicts was one more column of the "
+        f"model, whose lengthscale was fitted{one.found}"
+        for one in status.sources
+    ]
 
 
 def describe_settings(study: Study, status: Status) -> str:
