@@ -43,7 +43,7 @@ from kernelbandits.tables.table import (
     column_kind,
     column_numbers,
     column_texts,
-    has_only_numbers,
+    has_only_results,
     is_empty,
     origin,
 )
@@ -425,7 +425,7 @@ def guess_targets(table: Table) -> list[str]:
     gaps = {
         name: missing
         for name in table.columns
-        if has_only_numbers(table, name)
+        if has_only_results(table, name)
         and name not in wrong
         and (missing := find_blanks(table, name))
     }
