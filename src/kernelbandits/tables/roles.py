@@ -269,8 +269,7 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
         notices.append(
             f"column {name!r} has {format_count(len(strange), 'cell')} that "
             f"{'is' if len(strange) == 1 else 'are'} no result, such as {texts[first]!r} in "
-            f"{row_place(table, first)}; leave them blank, or write a number or a limit such as "
-            "<0.5"
+            f"{row_place(table, first)}; blank is not measured yet, and <0.5 or n.d. a limit"
         )
 
 

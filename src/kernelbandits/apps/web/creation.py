@@ -24,6 +24,7 @@ from kernelbandits.apps.web.visitors import SubmittedForm
 from kernelbandits.domains import Forbidden, LinearConstraint, MixedBox
 from kernelbandits.domains.entries import ANY, parse_choices
 from kernelbandits.domains.space_files import remark_recipe, space_from_file
+from kernelbandits.formatting import format_names
 from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
 from kernelbandits.study.candidates import Candidates, read_candidates
@@ -389,7 +390,11 @@ def preview_table(
         return replace(found, problem=str(error))
     # That the table has results is said by a field of its own, and so are limits that were typed.
     said = (RESULTS_HINT, LIMITS_HINT) if aims.texts.get("limits") else (RESULTS_HINT,)
-    notices = [one for one in candidates.notices if not one.endswith(said)]
+    notices = [
+        one.replace(LIMITS_HINT, "the limits 0..100, under More settings")
+        for one in candidates.notices
+        if not one.endswith(said)
+    ]
     return replace(found, notices=notices, results=count_results(table, columns))
 
 
@@ -509,8 +514,12 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
         return found[0] if found else None
 
     undecided = [one.name for one in columns if one.role == UNDECIDED]
-    needed = f"to be told what {' and '.join(undecided)} is for: a result, or what else"
-    checks.needs(not undecided, "a new study", needed, "no answer")
+    if undecided:
+        several = len(undecided) > 1
+        looks = f"columns {format_names(undecided)} look like results"
+        looks = looks if several else f"column {undecided[0]} looks like a result"
+        which = "each of them" if several else "it"
+        raise ValueError(f"the {looks}: choose below what {which} is for")
     described = [one for one in columns if one.role == DESCRIBES]
     checks.needs(bool(described), "a new study", f"a column that {DESCRIBES}", "none")
     return {

@@ -321,7 +321,7 @@ def read_batch(
                 wrong[f"{field}-{trial}"] = "a measurement that failed has no result"
             elif text:
                 try:
-                    line[target.name] = read_result(f"the result ({target.name})", text)
+                    line[target.name] = read_result("the result", text)
                 except ValueError as error:
                     wrong[f"{field}-{trial}"] = str(error)
         if line:
