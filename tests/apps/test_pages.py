@@ -1310,3 +1310,35 @@ def test_a_preview_asks_in_the_words_of_the_page(page):
     assert "Tell the study the 2 results in the column yield (%)" in text_of(shown)
     asked = text_of(look_at("sample,Cs,yield,purity\nA,0.1,5,\nB,0.2,,1\nC,0.3,,2\n"))
     assert "The column purity looks like a result: choose below what it is for." in asked
+
+
+def test_a_trial_that_was_really_set_otherwise_names_the_sample_that_was_suggested(page, films):
+    study = study_of(page)
+    [one] = study.ask()
+    films.send("/studies/films", "/studies/films/tell", value="0.5", **{"x-Cs": "0,33"})
+    assert study.to_dataframe()["value"].tolist() == [0.5]
+    shown = text_of(films.get("/studies/films/trials/1"))
+    assert f"A{one.row} was suggested. The conditions above are those that were really set" in shown
+    study.tell(study.ask()[0].trial, 0.6)
+    assert "was suggested. The" not in text_of(films.get("/studies/films/trials/2"))
+
+
+def test_wrong_results_of_a_table_have_fields_beside_those_of_other_cells(page):
+    browser = page.browser()
+    table = "sample,Cs,yield,ee\nA,0.1,~5,90\nB,much,6,91\nC,0.3,,92\nD,0.4,,\nE,0.5,,\n"
+    at = browser.send("/new", "/new/table", pasted=table).headers["location"]
+    shown = text_of(browser.get(at))
+    # What a column is for is asked, and all wrong cells are named, at once.
+    assert "The column yield looks like a result" in shown
+    assert "B3 Cs: needs a number such as 12.5, got 'much'" in " ".join(shown.split())
+    roles = ("names the row", "describes the candidate", "result", "not used")
+    fields = {f"role-{i}": role for i, role in enumerate(roles)} | {"name": "two"}
+    fields |= {"target": "yield", "direction": "maximize", "tell-results": "on", "action": "create"}
+    answer = browser.send(at, at, 422, **fields)
+    shown = " ".join(text_of(answer.text).split())
+    assert "2 cells need another value" in shown
+    assert "C2 yield: needs a number such as 12.5, got '~5'" in shown
+    assert "B3 Cs: needs a number" in shown
+    mended = {"cell-name": ["C2", "B3"], "cell-text": ["-", "0.2"]}
+    browser.follow(browser.send(at, at, **fields, **mended))
+    assert study_of(page, "two").to_dataframe()["value"].tolist() == [6.0]

@@ -187,7 +187,7 @@ def find_roles(
         chosen = find_default(table, others, notices, [*known, *features])
     for one, found in zip(targets, results, strict=True):
         values = () if found is None else column_numbers(table, found)
-        notices += propose_limits(str(one), values)
+        notices += propose_limits(str(one if found is None else found), values)
         if not named and found is None and origin(table).source != ARRAY:
             notice_no_target(table, one, chosen, notices)
     if targets and not named:
@@ -428,8 +428,12 @@ def explain_result(
     table: Table, name: str, targets: Sequence[str], results: Sequence[str | None]
 ) -> str:
     """Return why a column of numbers looks like a result; "" if it does not."""
-    if column_kind(table, name) != NUMBERS or not has_only_results(table, name):
+    if column_kind(table, name) != NUMBERS:
         return ""
+    words = set(re.findall(r"\w+", loose_bare(name)))
+    called = "is called as results are" if words & RESULTS else ""
+    if not has_only_results(table, name):
+        return called
     gaps = np.isnan(column_results(table, name))
     for result in results:
         if result is not None and not is_empty(table, result):
@@ -441,13 +445,12 @@ def explain_result(
     limits = ~gaps & np.isnan(column_numbers(table, name))
     if limits.any():
         return f"has limits such as {column_texts(table, name)[int(limits.argmax())]!r}"
-    words = set(re.findall(r"\w+", loose_bare(name)))
     alike = [
         one for one in targets if len(loose(one)) >= LETTERS and has_words(loose(name), loose(one))
     ]
     if alike:
         return f"is called almost as the target {alike[0]!r}"
-    return "is called as results are" if words & RESULTS else ""
+    return called
 
 
 def is_label(table: Table, name: str) -> bool:

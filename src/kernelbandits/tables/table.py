@@ -329,7 +329,9 @@ def number_problem(table: Table, i: int, name: str, largest: float) -> WrongCell
     if cell.casefold() in MISSING:
         return missing_problem(table, i, name)
     shape = "12,5" if about.decimal == "," else "12.5"
-    limit = f", at most {largest:g}" if is_number(cell.replace(about.decimal, ".")) else ""
+    other = "," if about.decimal == "." else "."
+    too_large = other not in cell and is_number(cell.replace(about.decimal, "."))
+    limit = f", at most {largest:g}" if too_large else ""
     hint = suggest_number(cell, about.decimal)
     shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}..."
     needed = f"a number such as {shape}{limit}"

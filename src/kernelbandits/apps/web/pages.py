@@ -120,6 +120,7 @@ def write_sentence(text: str) -> str:
     said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
     said = said.replace(WHICH_SHEET, "keep the one that is meant, or paste its cells")
     said = said.replace("(study change --limits, or Settings on the page)", "under Settings")
+    said = said.replace("for instance study change --limits 0..,", "for instance 0.. as Limits,")
     said = re.sub("^tell needs ", "the study needs ", said.strip().rstrip("."))
     # A sentence that begins with the name of a file keeps it.
     name = "." in said.partition(" ")[0]
@@ -469,6 +470,8 @@ def show_trial(
     if explained and not waiting:
         sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
+    suggested = snapshot.asks[trial].row if trial in snapshot.asks else None
+    place, moved = snapshot.study.candidates, suggested != found.row
     values = {"conflict": None, "typed": {}, **more}
     return show_page(
         request,
@@ -481,6 +484,7 @@ def show_trial(
         why=sentence,
         numbers=rows,
         events=events,
+        asked="" if suggested is None or not moved else place.name(suggested),
         **values,
     )
 
