@@ -407,8 +407,8 @@ class Answers:
         if count >= FIRST:
             values = (trial.value for trial in self.state.results if trial.value is not None)
             return "" if are_different(values) else "all results are equal"
-        reason = f"before {FIRST} results the probability of being the best is not meaningful"
-        return f"{format_count(count, 'result')} so far; {reason}"
+        so_far = format_count(count, "result")
+        return f"{so_far} so far; {FIRST} are needed to say which may be best"
 
     def find_untested(self) -> Untested | None:
         """Return the row of the best estimate of all, if it was never measured; else None."""

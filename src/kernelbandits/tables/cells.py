@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks
+from kernelbandits import censored, checks
 from kernelbandits.censored import ABOVE, BELOW, NOT_DETECTED, Censored
 from kernelbandits.checks import Array
 
@@ -158,7 +158,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value)) if abs(int(value)) < LARGEST_INTEGER else "inf"
     if isinstance(value, Censored):
-        return f"{value.side}{canonical(float(value))}"
+        side, limit = value.side, float(value)
+        return censored.UNDETECTED if value == NOT_DETECTED else f"{side}{canonical(limit)}"
     if isinstance(value, Real):
         return canonical(checks.as_float(value)) if checks.is_number(value) else str(float(value))
     refused = (

@@ -9,15 +9,16 @@ import hashlib
 import math
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import product
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelbandits import checks
-from kernelbandits.censored import SIGNS, Censored, side_of
-from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.censored import NOT_DETECTED, SIGNS, Censored, side_of
+from kernelbandits.checks import LARGEST_REWARD, DataNotice, StudyConflict
 from kernelbandits.codec import write_compact
 from kernelbandits.formatting import format_names
 from kernelbandits.tables.cells import canonical, is_number, parse_result, truth
@@ -36,9 +37,13 @@ from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import (
     LARGEST,
     Table,
+    WrongCell,
     cell_place,
+    column_numbers,
     column_texts,
+    number_problem,
     origin,
+    problems_of,
     read_number,
     refuse_problems,
     row_place,
@@ -278,11 +283,12 @@ def read_results(
     if not len(table):
         return []
     layout = replace(layout_of(table, candidates, targets), off_table=off_table)
-    used = layout.used_columns
-    refuse_problems(one for one in origin(table).problems if one.column in used)
+    refuse_problems(problems_of(table, layout.used_columns, {*layout.described.values()}))
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
+    told = [i for i in measured if not has_failed(table, layout, i)]
+    refuse_problems(find_wrong_results(table, product(told, layout.values.values())), UNREAD)
     results = [read_result(table, layout, candidates, i) for i in measured]
     check_keys(table, results)
     return (
@@ -574,17 +580,23 @@ def names_row(table: Table, layout: Layout, i: int) -> bool:
     return any(names) or (layout.complete and all(described))
 
 
+UNREAD = "; blank is not measured yet, and a column 'failed' tells failures"
+"""What to write in place of a result that is none."""
+
+
+def find_wrong_results(table: Table, cells: Iterable[tuple[int, str]]) -> Iterator[WrongCell]:
+    """Yield those of these cells, each a row and its column, that are neither results nor blank."""
+    for i, name in cells:
+        if cell(table, name, i):
+            value = value_of(table, name, i)
+            if value != NOT_DETECTED and not abs(value) <= LARGEST_REWARD:
+                yield number_problem(table, i, name, LARGEST_REWARD)
+
+
 def value_of(table: Table, name: str, i: int) -> float:
-    text = column_texts(table, name)[i]
-    limit = parse_result(text, origin(table).decimal)
-    if isinstance(limit, Censored):
-        return limit
-    try:
-        return read_number(table, i, name) + 0.0
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; blank is not measured yet, and a column 'failed' tells failures"
-        ) from None
+    """Return the result in a cell, a number or a limit; nan if it is none."""
+    limit = parse_result(column_texts(table, name)[i], origin(table).decimal)
+    return limit if isinstance(limit, Censored) else float(column_numbers(table, name)[i])
 
 
 def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:

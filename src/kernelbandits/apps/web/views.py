@@ -19,6 +19,7 @@ from kernelbandits.formatting import (
     format_number,
     format_share,
     format_time,
+    group_thousands,
 )
 from kernelbandits.study import Best, Study
 from kernelbandits.study.dataframes import with_labels
@@ -34,13 +35,12 @@ from kernelbandits.tables.export import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.storage import Event
     from kernelbandits.study import Explained
 
 PAGE = 100
 """Candidates on one page of the table."""
 SHOWS = ("all", "measured", "unmeasured", "pending")
-QUIET_EVENTS = ("fitted",)
-"""Kinds of events that nobody did."""
 MOST_DOTS = 100
 """Results in the small curve of the first page: the last ones."""
 EVENTS = 200
@@ -185,6 +185,11 @@ class StudyCard:
     """When something was last written, and what."""
 
 
+def is_automatic(event: Event) -> bool:
+    """Tell whether nobody did it: the model was fitted, or its units were found."""
+    return event.kind == "fitted" or bool(event.body.get("auto"))
+
+
 def make_card(snapshot: Snapshot) -> StudyCard:
     """Return what the list of studies shows of one of them."""
     study, counts = snapshot.study, snapshot.counts
@@ -197,8 +202,9 @@ def make_card(snapshot: Snapshot) -> StudyCard:
         one, number = trial_row(study, record), int(record["row"]) if "row" in record else None
         names = study.candidates.names_of(number)
         x = {name: one.cells[name] for name in one.cells if name not in names}
-        best = f"{name_sample(number, names, x)}: {one.value}"
-    event = next((one for one in reversed(snapshot.events) if one.kind not in QUIET_EVENTS), None)
+        best = f"{name_sample(number, names, x)}: {group_thousands(one.value)}"
+    done = (one for one in reversed(snapshot.events) if not is_automatic(one))
+    event = next(done, None)
     last = (
         ""
         if event is None
@@ -253,7 +259,7 @@ def make_headline(snapshot: Snapshot, best: Best) -> Headline:
         cells={name: format_cell(value) for name, value in best.x.items()},
         estimate=format_interval(best.mean, best.low, best.high).partition(" ")[0],
         bar=(bar[0], bar[1], bar[2]),
-        ends=(format_number(low), format_number(high)),
+        ends=(format_number(low, 3), format_number(high, 3)),
         dots=dots,
         steps=" ".join(steps),
     )
@@ -469,7 +475,7 @@ def explanation_rows(explained: Explained) -> tuple[str, list[tuple[str, str]]]:
     numbers = {
         "estimate": explained.mean,
         # The sentence has the one with the pending results imagined.
-        f"standard deviation{' by the results alone' if explained.pending else ''}": explained.sd,
+        f"± of it{', by the results alone' if explained.pending else ''}": explained.sd,
         "expected improvement": explained.improvement,
         "exploration weight": explained.weight,
         "confidence width": explained.width,
