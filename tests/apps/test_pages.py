@@ -1286,7 +1286,9 @@ def test_what_was_not_detected_is_typed_into_a_batch_and_a_percent_sign_is_refus
     notes = {f"note-{trial}": "" for trial in (1, 2, 3)}
     wrong = films.client.post(BATCH, data=hidden | notes | {"value-1": "n.d.", "value-2": "45 %"})
     assert wrong.status_code == 422
-    assert "The result needs a number, got '45 %'; write 45 without %" in text_of(wrong.text)
+    assert "The result needs a number, got '45 %'; write 45, or 0.45 if 1 is 100 %" in text_of(
+        wrong.text
+    )
     # Sentences have room: the lines are not divided in two halves.
     assert 'class="sheets"' in wrong.text
     again = find_form(wrong.text, BATCH) | notes | {"value-1": "n.d.", "value-2": "45"}

@@ -228,6 +228,21 @@ def suggest_number(cell: str, decimal: str = ".") -> str:
     return f"write {' or '.join(numbers)}{put}" if numbers else ""
 
 
+def suggest_typed(text: str) -> str:
+    """Say how to type what looks like a number; "" if its number is not clear.
+
+    >>> suggest_typed("1,234"), suggest_typed("45 %"), suggest_typed("5 $")
+    ('write 1234 or 1.234', 'write 45, or 0.45 if 1 is 100 %', 'write 5 without $')
+    """
+    numbers, unit = rewrite_number(text)
+    if not numbers:
+        return ""
+    written = f"write {' or '.join(numbers)}"
+    if unit == "%" and len(numbers) == 1:
+        return f"{written}, or {float(numbers[0]) / 100:.12g} if 1 is 100 %"
+    return f"{written} without {unit}" if unit else written
+
+
 def rewrite_number(cell: str, decimal: str = ".") -> tuple[list[str], str]:
     """Return the numbers that a cell may mean, in the form that is read, and the unit beside them.
 

@@ -12,7 +12,7 @@ from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.operations import Operation
 from kernelbandits.study.settings import Setting
-from kernelbandits.tables.cells import parse_result, parse_typed, rewrite_number
+from kernelbandits.tables.cells import parse_result, parse_typed, suggest_typed
 
 if TYPE_CHECKING:
     from kernelbandits.apps.web.visitors import SubmittedForm
@@ -29,9 +29,8 @@ def read_number(what: str, text: str) -> float:
     """
     number = parse_typed(text)
     if not abs(number) <= LARGEST_REWARD:
-        numbers, unit = rewrite_number(text)
-        without = f" without {unit}" if unit else ""
-        hint = f"; write {' or '.join(numbers)}{without}" if numbers else ""
+        meant = suggest_typed(text)
+        hint = f"; {meant}" if meant else ""
         raise ValueError(f"{what} needs a number, got {text!r}{hint}")
     return number
 
