@@ -162,7 +162,9 @@ def test_a_mixed_space_with_constraints_learns_too():
         constraints=["heat + 10 * n <= 100"],
     )
     xs = [{"heat": 20.0 + i, "n": 1 + i % 4, "acid": "ab"[i % 2]} for i in range(30)]
-    old = EarlierResults([space.encode(x) for x in xs], [x["heat"] + 9 * (x["acid"] == "b") for x in xs])
+    old = EarlierResults(
+        [space.encode(x) for x in xs], [x["heat"] + 9 * (x["acid"] == "b") for x in xs]
+    )
     policy = kb.Auto(space, earlier=[old], seed=1)
     for t in range(6):
         choice = policy.ask()
