@@ -81,7 +81,7 @@ def test_the_kernel_of_a_policy_is_that_of_rows_with_their_predictions(box):
     for member, kernel in zip(fit.members, fitter.stack_of(fit).kernels, strict=True):
         expected = member.whole_kernel(np.array(fit.sides))(*longer)
         np.testing.assert_allclose(kernel(x, z), expected, rtol=1e-12)
-        value, gradient = kernel.value_and_gradient(x[1:], z)
+        gradient = kernel.value_and_gradient(x[1:], z)[1]
         for j in range(3):
             move = 1e-4 * np.eye(3)[j]
             difference = (kernel(x[1:] + move, z) - kernel(x[1:] - move, z)) / 2e-4

@@ -332,7 +332,7 @@ def test_one_wrong_result_creates_nothing(tmp_path, results, needed):
 
 
 def test_results_beyond_the_limits_create_nothing(tmp_path):
-    with pytest.raises((ValueError, StudyConflict), match="limits|at most"):
+    with pytest.raises((ValueError, StudyConflict), match=r"limits|at most"):
         kb.Study.create(tmp_path / "a.db", ROWS, target="yield", limits="0..1", results=[(0, 3.0)])
     assert not (tmp_path / "a.db").exists()
 

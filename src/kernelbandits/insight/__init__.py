@@ -21,10 +21,10 @@ observations and hyperparameters, and the model its answers come from (`Policy.a
 
 from kernelbandits.insight.dependence import PartialDependence as PartialDependence
 from kernelbandits.insight.dependence import partial_dependence as partial_dependence
-from kernelbandits.insight.following import Followed as Followed
-from kernelbandits.insight.following import follow_earlier as follow_earlier
 from kernelbandits.insight.explanation import Explanation as Explanation
 from kernelbandits.insight.explanation import explain as explain
+from kernelbandits.insight.following import Followed as Followed
+from kernelbandits.insight.following import follow_earlier as follow_earlier
 from kernelbandits.insight.left_out import LeaveOneOut as LeaveOneOut
 from kernelbandits.insight.left_out import leave_one_out as leave_one_out
 from kernelbandits.insight.model import FittedModel as FittedModel
