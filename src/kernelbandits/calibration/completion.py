@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -36,7 +36,7 @@ class Completion:
     def __init__(self, predictions: Sequence[DerivedColumn]) -> None:
         self.predictions = tuple(predictions)
         self.sides = tuple(one.side for one in predictions)
-        self._kept: dict[bytes, Array] = {}
+        self._kept: dict[tuple[str, bytes], Array] = {}
 
     def __call__(self, rows: Array) -> Array:
         """Return the rows (x, prediction of x, ...)."""
@@ -44,18 +44,30 @@ class Completion:
 
     def predict(self, rows: Array) -> Array:
         """Return what each earlier study predicts at each row, an (n, k) array."""
-        key = rows.tobytes()
+
+        def compute() -> Array:
+            return np.column_stack([one(rows) for one in self.predictions])
+
+        return self._keep("values", rows, compute)
+
+    def slopes(self, rows: Array) -> Array:
+        """Return the gradients of the predictions, a (k, n, d) array."""
+
+        def compute() -> Array:
+            return np.array([one.slopes(rows) for one in self.predictions])
+
+        return self._keep("slopes", rows, compute)
+
+    def _keep(self, what: str, rows: Array, compute: Callable[[], Array]) -> Array:
+        """Return what was computed of the same rows a moment ago, or compute it."""
+        key = what, rows.tobytes()
         found = self._kept.get(key)
         if found is None:
-            found = np.column_stack([one(rows) for one in self.predictions])
+            found = compute()
             while len(self._kept) >= KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = found
         return found
-
-    def slopes(self, rows: Array) -> Array:
-        """Return the gradients of the predictions, a (k, n, d) array."""
-        return np.array([one.slopes(rows) for one in self.predictions])
 
     def kernel_of(self, parts: KernelParts) -> Kernel:
         """Return the kernel of rows whose completed form has a kernel of these parts."""

@@ -82,7 +82,7 @@ def build_policy(
         return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
-    return build_auto(domain, {**own, **task, "earlier": earlier})
+    return build_auto(domain, {**own, **task}, earlier)
 
 
 def usual_kernel(domain: Arms | MixedBox) -> Kernel:
@@ -110,6 +110,8 @@ def check_policy(settings: Settings) -> None:
         policy_entry(settings.policy)
         for name, refused in OF_AUTO.items():
             given = getattr(settings, name)
+            if name == LEARN_FROM and given is not None:
+                given = ", ".join(one["name"] for one in given)
             needed = f"no {name} with the policy {settings.policy}: {refused}"
             checks.needs(given is None, "Study", needed, given)
     check_outcomes(settings)
@@ -274,12 +276,14 @@ def select_settings(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name in known}
 
 
-def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto[Any]:
+def build_auto(
+    domain: Arms | MixedBox, settings: Mapping[str, Any], earlier: Sequence[EarlierResults] = ()
+) -> Auto[Any]:
     """Build Auto, and refuse settings that it does not know; the seed is the study's."""
-    known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
+    known = [name for name in parameters_of(Auto) if name not in ("domain", "seed", "earlier")]
     for name in settings:
         checks.needs(name in known, AUTO, f"settings among {', '.join(known)}", name)
-    return Auto(domain, **settings)
+    return Auto(domain, **settings, earlier=earlier)
 
 
 def store_settings(given: Mapping[str, Any]) -> Settings:

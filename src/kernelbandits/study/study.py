@@ -52,7 +52,7 @@ from kernelbandits.study.values import (
 )
 from kernelbandits.study.words import describe_unchanged
 from kernelbandits.tables.results import add_keys, list_pairs, read_results
-from kernelbandits.tables.roles import LIMITS_HINT, Notices, propose_limits
+from kernelbandits.tables.roles import LIMITS_HINT, RESULTS_HINT, Notices, propose_limits
 from kernelbandits.tables.scaling import name_scales
 
 if TYPE_CHECKING:
@@ -251,6 +251,8 @@ class Study:
             notices += [line for one in measured for line in propose_limits(one.name)]
         if chosen.limits is not None:
             notices = [one for one in notices if not one.endswith(LIMITS_HINT)]
+        if results is not None:
+            notices = [one for one in notices if not one.endswith(RESULTS_HINT)]
         learnt = [line for source in chosen.sources for line in source.describe()]
         for notice in (*notices, *learnt, *said, *driver.remark_budget()):
             warnings.warn(notice, DataNotice, stacklevel=2)

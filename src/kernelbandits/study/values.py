@@ -605,11 +605,11 @@ class LearntFrom:
         """How much it counts, as the end of a sentence."""
         if self.correlation is None:
             return "; until there are results here, it chooses what is measured first"
+        if self.agreement is None:
+            return "; it is too early to say how much it counts"
         spread = f"{self.low:.2f} to {self.high:.2f} in the plausible models"
         found = "; the estimates follow its predictions with a correlation of "
         found += f"{self.correlation:.2f} ({spread})"
-        if self.agreement is None:
-            return found
         verdict = "" if self.agreement >= UNLIKE else ": so far it says little about this study"
         return (
             f"{found}; the order of the {self.points} candidates measured agrees with it by "

@@ -372,7 +372,9 @@ def describe_creation(body: Mapping[str, Any]) -> str:
     settings, log = Settings.of(body["settings"]), body.get("candidates", {}).get("log")
     scales = f", log10 of {', '.join(log)}" if log else ""
     aim = f"{settings.direction} {settings.target}"
-    return f"study created: {aim}, policy {settings.policy}{scales}"
+    known = settings.learn_from
+    learnt = f", learns from {spell_setting(LEARN_FROM, known)}" if known else ""
+    return f"study created: {aim}, policy {settings.policy}{scales}{learnt}"
 
 
 def describe_settings(body: Mapping[str, Any]) -> str:

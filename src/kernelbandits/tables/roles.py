@@ -94,6 +94,8 @@ WORDS = 4
 LEAST_COST, LARGEST_COST = 1e-150, 1e150
 
 
+RESULTS_HINT = "tell this file as results"
+"""Ends the notice that a table has results; it is left out where they are told with it."""
 LIMITS_HINT = 'the limits 0..100 (--limits 0..100, limits="0..100")'
 """Ends the notice that proposes limits; it is left out where they are given."""
 
@@ -262,7 +264,7 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
     if told:
         notices.append(
             f"column {name!r} holds {format_count(told, 'result')}; to use "
-            f"{'it' if told == 1 else 'them'}, tell this file as results"
+            f"{'it' if told == 1 else 'them'}, {RESULTS_HINT}"
         )
     if strange:
         first = strange[0]

@@ -364,7 +364,7 @@ def describe_study(study: Study) -> dict[str, Any]:
     settings = {name: study.settings[name] for name in shown}
     aim = {"place": study.place, "target": study.target, "direction": study.direction}
     known = {"results": sum(study._session.state.counts.values())}
-    learnt = {"learns_from": [one.sentence for one in study._session.state.settings.sources]}
+    learnt = {"sources": [one.sentence for one in study._session.state.settings.sources]}
     return aim | study.candidates.summarise() | settings | known | learnt | list_targets(study)
 
 
@@ -394,7 +394,7 @@ def print_study(console: Console, created: Mapping[str, Any], place: str, begun:
         aim += f" of {', '.join(cell(one['name']) for one in created['targets'])}"
     goal = f" Goal: {GOALS[created['goal']].replace('row', noun)}." if created["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {created['policy']}.{goal}")
-    for sentence in created["learns_from"]:
+    for sentence in created["sources"]:
         print_line(console, f"It {cell(sentence)}.")
     if created["results"]:
         print_line(console, f"{format_count(created['results'], 'result')} known.")

@@ -35,7 +35,14 @@ from kernelbandits.tables.cells import ERRORS, MISSING
 from kernelbandits.tables.layout import NoHeader
 from kernelbandits.tables.matrices import is_similarity
 from kernelbandits.tables.results import find_wrong_results
-from kernelbandits.tables.roles import LABEL, LEFT_OUT, LIMITS_HINT, OPEN, propose_columns
+from kernelbandits.tables.roles import (
+    LABEL,
+    LEFT_OUT,
+    LIMITS_HINT,
+    OPEN,
+    RESULTS_HINT,
+    propose_columns,
+)
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import (
     NUMBERS,
@@ -64,8 +71,6 @@ ROLES = (DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED)
 SCALES = ("automatic", "linear", "logarithmic")
 TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", "y"})
 """Names of a column that is probably the result."""
-RESULTS_HINT = "tell this file as results"
-"""The end of a notice for those who create a study by a command."""
 SIMILARITY = (
     "{file} is a symmetric matrix of {n} by {n} numbers: the similarity of candidates, or the "
     "edges of a graph, and no table of candidates. This page makes studies of tables and ranges; "
