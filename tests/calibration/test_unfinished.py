@@ -24,6 +24,31 @@ def test_gains_that_are_alike_give_the_final_value_exactly():
     assert found.sem < 1e-2
 
 
+def test_runs_that_were_at_the_same_value_say_more():
+    """Good runs stay where they are, bad ones still gain one."""
+    completed = [Curve({1: v}, v - (v > 2)) for v in (0.0, 0.1, 0.2, 3.0, 3.1, 3.2)]
+    good, bad = (predict_final(Curve({1: v}), completed) for v in (0.1, 3.1))
+    assert good == pytest.approx(0.1, abs=0.2)
+    assert bad == pytest.approx(2.1, abs=0.2)
+    # One that is far from all gains the mean.
+    assert predict_final(Curve({1: 30.0}), completed) == pytest.approx(29.5)
+
+
+def test_a_prediction_is_the_weighted_mean_of_gains_by_definition():
+    rng = np.random.default_rng(1)
+    there, finals, value = rng.normal(size=6), rng.normal(size=6), 0.3
+    runs = [Curve({1: v}, y) for v, y in zip(there.tolist(), finals.tolist(), strict=True)]
+    found = predict_final(Curve({1: value}), runs)
+    h = there.std()
+    w = [math.exp(-((value - v) ** 2) / (2 * h**2)) + 0.05 for v in there]
+    gains = finals - there
+    mean = sum(a * b for a, b in zip(w, gains, strict=True)) / sum(w)
+    n = sum(w) ** 2 / sum(a**2 for a in w)
+    spread = sum(a * (b - mean) ** 2 for a, b in zip(w, gains, strict=True)) / sum(w)
+    assert found == pytest.approx(value + mean)
+    assert found.sem == pytest.approx(math.sqrt(spread / (1 - 1 / n) * (1 + 1 / n)))
+
+
 def test_the_standard_error_is_that_of_predictions():
     """Of 2000 predictions from 8 runs, 95 % lie within the quantile of Student's t."""
     rng = np.random.default_rng(3)

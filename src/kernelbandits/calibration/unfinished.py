@@ -12,17 +12,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration.rewards import Measurement
-from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.checks import LARGEST_REWARD, Array
 
 ENOUGH = 2
 """From so many completed runs on, the spread of what is still to come is known."""
+LEAST_WEIGHT = 0.05
+"""The weight of a run that was at another value: where no run was near, all count alike."""
 LEAST_SHARE = 1e-3
 """The least standard error of a prediction, in shares of the spread of the final values."""
 LEAST_ERROR = 1e-12
@@ -99,13 +100,17 @@ def is_usable(value: float) -> bool:
 def predict_final(stopped: Curve, completed: Sequence[Curve]) -> Measurement | None:
     """Return the final value that a stopped run would have had, with its standard error.
 
-    Let d be what completed runs have gained from the step s of the last report to their end. Then
-    the final value is
+    Let v be the last report, at step s, and d_i what the completed run i, which had v_i at this
+    step, has gained from there to its end. A run that had come about as far says more. With h the
+    standard deviation of the v_i,
 
-        value(s) + mean(d) +- sd(d) sqrt(1 + 1/n).
+        v + sum_i w_i d_i / sum_i w_i,    w_i = exp(-(v - v_i)^2 / (2 h^2)) + 0.05.
+
+    The standard error is the weighted standard deviation of the d_i times sqrt(1 + 1/n), where n
+    is the number of runs that count, (sum w)^2 / sum w^2.
 
     It is None where fewer than two completed runs have reported anything, and where the last report
-    of the stopped run is no finite number.
+    of the stopped run is no number that a policy can learn.
     """
     if stopped.last is None or stopped.diverged:
         return None
@@ -117,12 +122,29 @@ def predict_final(stopped: Curve, completed: Sequence[Curve]) -> Measurement | N
     ]
     if len(pairs) < ENOUGH:
         return None
-    finals, gains = [one for one, _ in pairs], [final - known for final, known in pairs]
-    spread = float(np.std(gains, ddof=1)) * math.sqrt(1 + 1 / len(gains))
+    finals, there = np.array(pairs).T
+    gains, weights = finals - there, weigh_runs(value - there, float(np.std(there)))
+    gain, share = float(weights @ gains), float(weights @ weights)
+    variance = float(weights @ (gains - gain) ** 2) / (1 - share)
+    spread = math.sqrt(variance * (1 + share))
     least = LEAST_SHARE * float(np.std([*finals, value]))
     # Equal numbers throughout have no spread, and a standard error is above zero.
-    predicted, error = value + fmean(gains), max(spread, least, LEAST_ERROR)
+    predicted, error = value + gain, max(spread, least, LEAST_ERROR)
     return Measurement(predicted, error) if is_usable(predicted) and is_usable(error) else None
+
+
+def weigh_runs(gaps: Array, scale: float) -> Array:
+    """Return the shares of completed runs in a prediction, by how far they were from its value.
+
+    >>> import numpy as np
+    >>> weigh_runs(np.array([0.0, 0.0, 9.0]), 1.0).round(3)
+    array([0.488, 0.488, 0.023])
+    """
+    weights = np.full(len(gaps), LEAST_WEIGHT)
+    if scale > 0:
+        # Beyond 40 deviations the exponential is 0, and a square could overflow.
+        weights += np.exp(-(np.minimum(np.abs(gaps) / scale, 40.0) ** 2) / 2)
+    return weights / weights.sum()
 
 
 class RunResults:
