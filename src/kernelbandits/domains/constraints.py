@@ -26,7 +26,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from kernelbandits import checks
-from kernelbandits.domains.variables import as_plain, check_values, is_same_value
+from kernelbandits.domains.values import as_plain, check_values, is_same_value
 
 OPPOSITE = {"<=": ">", ">": "<=", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
 """What holds where a comparison does not."""
@@ -40,6 +40,11 @@ RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+HINT = (
+    "a text such as 'A + B + C == 1', '2*x + y <= 10' or "
+    "\"not (solvent == 'DMF' and temperature > 60)\""
+)
+"""What a constraint looks like, as an error says it."""
 LONGEST_TEXT = 2000
 """A longer text is certainly no constraint, and could exhaust the parser."""
 
@@ -224,6 +229,31 @@ def as_constraints(owner: str, given: Any, names: Sequence[str] = ()) -> tuple[C
     return tuple(dict.fromkeys(read))
 
 
+def as_condition_text(owner: str, given: Any) -> str | None:
+    """Return when a variable is there as a text; names are checked where they are known.
+
+    >>> as_condition_text("Real", {"kernel": ["rbf", "poly"], "layers": ">= 2"})
+    "kernel in ('rbf', 'poly') and layers >= 2"
+    """
+    if isinstance(given, Mapping):
+        return " and ".join(map(str, Forbidden(given).conditions))
+    needed = "when as a text such as \"kernel == 'rbf'\", or a dict {'kernel': 'rbf'}"
+    written = given is None or (isinstance(given, str) and given.strip() != "")
+    checks.needs(written, owner, needed, given)
+    return None if given is None else given.strip()
+
+
+def parse_conditions(text: str, names: Sequence[str] = ()) -> tuple[Condition, ...]:
+    """Read the conditions that one text joins by `and`.
+
+    >>> [str(one) for one in parse_conditions("kernel in ('rbf', 'poly') and 2 <= layers")]
+    ["kernel in ('rbf', 'poly')", 'layers >= 2']
+    """
+    hint = "a text such as \"kernel == 'rbf'\" or 'layers >= 2 and cups in (1, 2)'"
+    parser = ConstraintParser(text, names, "a condition", hint)
+    return tuple(parser.conditions(parser.tree))
+
+
 def parse_constraints(text: str, names: Sequence[str] = ()) -> tuple[Constraint, ...]:
     """Read the constraints of one text; 0 <= x + y <= 1 is two of them.
 
@@ -250,9 +280,11 @@ class ConstraintParser:
     Nothing is evaluated: names are names of variables, numbers are numbers.
     """
 
-    def __init__(self, text: str, names: Sequence[str] = ()) -> None:
-        checks.needs(len(text) <= LONGEST_TEXT, "a constraint", "a short text", f"{text[:40]!r}...")
-        self.text = text.strip()
+    def __init__(
+        self, text: str, names: Sequence[str] = (), owner: str = "a constraint", hint: str = HINT
+    ) -> None:
+        checks.needs(len(text) <= LONGEST_TEXT, owner, "a short text", f"{text[:40]!r}...")
+        self.text, self.owner, self.hint = text.strip(), owner, hint
         self.names = [name for name in names if isinstance(name, str) and stands_bare(name)]
         self.quoted: dict[str, str] = {}
         """Placeholder -> the name between backticks that it stands for."""
@@ -265,12 +297,8 @@ class ConstraintParser:
 
     def refuse(self, got: str, needed: str = "") -> NoReturn:
         """Raise an error that quotes the text."""
-        hint = needed or (
-            "a text such as 'A + B + C == 1', '2*x + y <= 10' or "
-            "\"not (solvent == 'DMF' and temperature > 60)\""
-        )
         where = "" if got == self.text else f" in {self.text!r}"
-        raise ValueError(f"a constraint needs {hint}, got {got!r}{where}")
+        raise ValueError(f"{self.owner} needs {needed or self.hint}, got {got!r}{where}")
 
     def _in_python(self) -> str:
         """Return the text with backticks, a single = and the signs ≤ ≥ replaced."""

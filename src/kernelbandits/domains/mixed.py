@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import product
@@ -24,6 +24,7 @@ from kernelbandits.domains.box import (
     draw_units,
     spread_points,
 )
+from kernelbandits.domains.conditions import Activity, write_conditions
 from kernelbandits.domains.constraints import as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
@@ -37,6 +38,10 @@ DOUBLINGS = 6
 
 Rounding to separate values makes points equal, so a cover needs more points than it keeps.
 """
+
+
+ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
+"""The value of a variable that a point does not name."""
 
 
 class MeasuredPoint(dict[str, Any]):
@@ -81,6 +86,13 @@ class MixedBox:
     66
     >>> {"A": 0.5, "B": 0.3, "C": 0.2} in mixture, {"A": 0.5, "B": 0.3, "C": 0.3} in mixture
     (True, False)
+
+    A variable that is there only with one value of another one:
+
+    >>> gamma = Real(1e-4, 1, log=True, when={"kernel": "rbf"})
+    >>> svm = MixedBox({"kernel": Category(("rbf", "linear")), "gamma": gamma})
+    >>> svm.decode(svm.encode({"kernel": "linear"}))
+    {'kernel': 'linear'}
     """
 
     variables: Any
@@ -111,6 +123,8 @@ class MixedBox:
         labels = self.names or tuple(f"x{number}" for number in range(1, len(read) + 1))
         constraints = as_constraints("MixedBox", self.constraints, labels)
         object.__setattr__(self, "constraints", constraints)
+        if self.activity is not None:
+            object.__setattr__(self, "variables", write_conditions(read, self.activity))
         if constraints:
             check_sides("MixedBox", self)
             # Built here, so that constraints that leave nothing are refused at once.
@@ -185,6 +199,8 @@ class MixedBox:
         With constraints it is infinite also if there are more than 100 000 points: they are not
         counted then.
         """
+        if not self.constraints and self.activity is not None:
+            return self.activity.count_points()
         if not self.constraints:
             count: float = math.prod(variable.levels for variable in self.variables)
             return count
@@ -207,6 +223,12 @@ class MixedBox:
         return tuple(zip(self.variables, places, strict=True))
 
     @cached_property
+    def activity(self) -> Activity | None:
+        """Which variables are there at a point; None if all of them always are."""
+        labels = self.names or tuple(f"x{number}" for number in range(1, self.sides + 1))
+        return Activity.of(self.variables, labels)
+
+    @cached_property
     def feasible(self) -> FeasibleSet:
         """What the constraints leave, compiled for the search."""
         return FeasibleSet(self, self.constraints)
@@ -215,6 +237,11 @@ class MixedBox:
     def without_constraints(self) -> MixedBox:
         """The same variables without constraints."""
         return MixedBox(self.variables, self.names) if self.constraints else self
+
+    @cached_property
+    def unconditional(self) -> MixedBox:
+        """The same variables without constraints, all of them always there."""
+        return MixedBox(tuple(replace(one, when=None) for one in self.variables), self.names)
 
     @cached_property
     def measurable(self) -> MixedBox:
@@ -252,16 +279,19 @@ class MixedBox:
         values, reason = self._values(x)
         if reason:
             return None, reason
-        for variable, value, name in zip(
-            self.variables, values, self.names or range(self.sides), strict=True
-        ):
-            if not variable.holds(value):
-                return None, f"{variable.requirement} for {name!r}, got {value!r}"
+        active, order = self.find_active_values(values), range(self.sides)
+        for number in order if self.activity is None else self.activity.order:
+            variable, value = self.variables[number], values[number]
+            if active[number] and not variable.holds(value):
+                label = (self.names or order)[number]
+                why = "" if variable.when is None else f", because {variable.when}"
+                shown = "nothing" if value is ABSENT else repr(value)
+                return None, f"{variable.requirement} for {label!r}{why}, got {shown}"
         row = np.array(
             [
-                number
-                for variable, value in zip(self.variables, values, strict=True)
-                for number in variable.encode(value)
+                coordinate
+                for variable, value, there in zip(self.variables, values, active, strict=True)
+                for coordinate in (variable.encode(value) if there else variable.neutral)
             ]
         )
         if self.constraints:
@@ -273,9 +303,16 @@ class MixedBox:
     def _values(self, x: Any) -> tuple[tuple[Any, ...], str | None]:
         """Return the values of x in the order of the variables, or what is needed instead."""
         if self.names:
-            if isinstance(x, Mapping) and set(x) == set(self.names):
-                return tuple(x[name] for name in self.names), None
-            return (), f"a value for each of {format_names(self.names)}, got {x!r}"
+            given = isinstance(x, Mapping) and set(x) <= set(self.names)
+            if given and self.activity is not None:
+                always = zip(self.names, self.variables, strict=True)
+                given = all(name in x for name, variable in always if variable.when is None)
+            elif given:
+                given = len(x) == self.sides
+            if given:
+                return tuple(x.get(name, ABSENT) for name in self.names), None
+            needed = "a value for each of" if self.activity is None else "values of"
+            return (), f"{needed} {format_names(self.names)}, got {x!r}"
         fits = (
             isinstance(x, (Sequence, np.ndarray))
             and not isinstance(x, str)
@@ -285,14 +322,19 @@ class MixedBox:
             return tuple(x), None
         return (), f"a sequence of {len(self.variables)} values, got {x!r}"
 
+    def find_active_values(self, values: Sequence[Any]) -> list[bool]:
+        """Tell which variables are there at a point with these values, in order."""
+        if self.activity is None:
+            return [True] * self.sides
+        return self.activity.find_active_values(values)
+
     def decode(self, row: Any) -> dict[str, Any]:
         """Return the point nearest to a row."""
         nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
         if self.constraints:
             nearest = self.feasible.write_briefly(nearest)
-        point: dict[str, Any] = self._to_point(
-            variable.decode(nearest[place]) for variable, place in self.blocks
-        )
+        values = [variable.decode(nearest[place]) for variable, place in self.blocks]
+        point: dict[str, Any] = self._to_point(values)
         return point
 
     def canonical(self, x: Any, owner: str = "encode") -> Any:
@@ -305,13 +347,24 @@ class MixedBox:
         values, _ = self._values(x)
         self.encode(x, owner)
         return self._to_point(
-            variable.canonical(value)
-            for variable, value in zip(self.variables, values, strict=True)
+            [
+                variable.canonical(value) if there else ABSENT
+                for variable, value, there in zip(
+                    self.variables, values, self.find_active_values(values), strict=True
+                )
+            ]
         )
 
-    def _to_point(self, values: Iterator[Any]) -> Any:
-        """Return values as a point: a dict if the variables have names."""
-        return dict(zip(self.names, values, strict=True)) if self.names else tuple(values)
+    def _to_point(self, values: Sequence[Any]) -> Any:
+        """Return values as a point: a dict if the variables have names.
+
+        What is inactive is not in a dict, and None in a tuple.
+        """
+        active = self.find_active_values(values)
+        if self.names:
+            known = zip(self.names, values, active, strict=True)
+            return {name: value for name, value, there in known if there}
+        return tuple(value if there else None for value, there in zip(values, active, strict=True))
 
     def write_point(self, x: Any) -> str:
         """Return a point as text (JSON). Two points are the same if and only if their texts are.
@@ -386,7 +439,11 @@ class MixedBox:
             bad = ~self.feasible.holds(found)
             if bad.any():
                 found[bad] = self.feasible.settle(found[bad])
-        return found
+        return self.neutralise(found)
+
+    def neutralise(self, rows: Array) -> Array:
+        """Return rows with the neutral coordinates of what is inactive in them."""
+        return rows if self.activity is None else self.activity.neutralise(rows)
 
     def from_unit(self, unit: Array) -> Array:
         """Return the rows for u in [0, 1)^v, one number for each variable.
@@ -407,7 +464,7 @@ class MixedBox:
                 rng = Streams(int.from_bytes(digest.digest())).generator()
                 tied = self.feasible.coordinates.is_tied
                 rows[np.ix_(bad, tied)] = self.feasible.sample(int(bad.sum()), rng)[:, tied]
-        return rows
+        return self.neutralise(rows)
 
     def neighbours(self, row: Array) -> Array:
         """Return rows that differ from this one in the value of one discrete variable.
@@ -416,8 +473,11 @@ class MixedBox:
         other takes.
         """
         if self.constraints:
-            return self.feasible.neighbours(row)
-        tried: Array = np.vstack([row[None], *self.changes(row)])
+            tried = self.feasible.neighbours(row)
+        else:
+            tried = np.vstack([row[None], *self.changes(row)])
+        if self.activity is not None:
+            tried = distinct_rows(self.neutralise(tried))
         changed: Array = tried[(tried != row).any(1)]
         return changed
 
@@ -499,8 +559,12 @@ class MixedBox:
             needed = "values of which some combination satisfies the constraints"
             checks.needs(bool(kept.any()), "grid", needed, [len(column) for column in columns])
             rows, places = rows[kept], places[kept]
+        if self.activity is not None:
+            rows = self.neutralise(rows)
+            first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+            rows, places = rows[first], places[first]
         values = tuple(
-            self._to_point(column[i] for column, i in zip(columns, numbers, strict=True))
+            self._to_point([column[i] for column, i in zip(columns, numbers, strict=True)])
             for numbers in places.tolist()
         )
         spans = (range(place.start, place.stop) for _, place in self.blocks)
@@ -525,6 +589,8 @@ class MixedBox:
         if self.constraints:
             assert self._allowed_rows is not None
             return self._allowed_rows.copy()
+        if self.activity is not None:
+            return self.activity.list_rows()
         return np.array(
             [
                 np.concatenate(parts)

@@ -70,7 +70,7 @@ class Part:
         """Return rows of the variables that are left as rows of the whole box."""
         whole: Array = np.tile(self._fixed_row, (len(rows), 1))
         whole[:, self.columns] = rows
-        return whole
+        return self.whole.neutralise(whole)
 
     def __contains__(self, x: Any) -> bool:
         return x in self.whole and self.whole.canonical(x) in self.box

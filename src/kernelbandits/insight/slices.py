@@ -85,6 +85,8 @@ def slice_space(space: MixedBox, number: int) -> list[Slice]:
     the other components give what this one takes. (Those on a grid may lie between its values.)
     """
     variable, place = space.blocks[number]
+    if space.activity is not None:
+        return slice_conditional(space, number)
     if not space.constraints or number not in space.feasible.coordinates.tied:
         others = space.cover(ROWS).points
         values = variable.grid_values(VALUES)
@@ -97,6 +99,23 @@ def slice_space(space: MixedBox, number: int) -> list[Slice]:
             Slice(value, rows[(rows[:, place] == variable.encode(value)).all(1)][:ROWS])
             for value in variable.grid_values(None)
         ]
+    return [one for one in slices if len(one.rows) >= FEWEST]
+
+
+def slice_conditional(space: MixedBox, number: int) -> list[Slice]:
+    """Return points for several values of a variable of a space with conditions.
+
+    They are points at which the variable is there. What becomes active by its value has values
+    spread over its range, and what becomes inactive none.
+    """
+    variable, place = space.blocks[number]
+    others, slices = space.unconditional.cover(POOLED).points, []
+    for value in variable.grid_values(VALUES):
+        rows = space.neutralise(set_value(others, place, variable.encode(value)))
+        kept = space.activity is None or space.activity.find_active(rows)[:, number]
+        if space.constraints:
+            kept = kept & space.feasible.holds(rows)
+        slices.append(Slice(value, rows[kept][:ROWS]))
     return [one for one in slices if len(one.rows) >= FEWEST]
 
 

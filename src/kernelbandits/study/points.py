@@ -28,7 +28,7 @@ from kernelbandits.codec import write_compact, write_equal
 from kernelbandits.domains import Box, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.constraints import Constraint
-from kernelbandits.domains.mixed import MeasuredPoint
+from kernelbandits.domains.mixed import ABSENT, MeasuredPoint
 from kernelbandits.domains.space_files import give_steps
 from kernelbandits.domains.variables import Number, Variable
 from kernelbandits.formatting import format_cell, format_count, format_names
@@ -109,6 +109,11 @@ class Points(Place):
         return tuple(name for name, one in self.columns.items() if not isinstance(one, Number))
 
     @property
+    def conditional(self) -> tuple[str, ...]:
+        """The variables that are there only under a condition."""
+        return tuple(name for name, one in self.columns.items() if one.when is not None)
+
+    @property
     def log(self) -> tuple[str, ...]:
         """The variables that the model sees by their logarithms."""
         return tuple(name for name, one in self.columns.items() if getattr(one, "log", False))
@@ -184,6 +189,9 @@ class Points(Place):
     def check_batch(self, columns: Sequence[str], spread: bool) -> None:
         needed = "spread only in a study of a table"
         checks.needs(not spread, "ask", needed, "it in a study over a space")
+        for name in columns:
+            always = self.columns[name].when is None
+            checks.needs(always, "ask", "variables in same that are always there", name)
         some = set(columns) < set(self.chosen)
         checks.needs(some, "ask", "a variable that is not in same", list(columns))
 
@@ -231,16 +239,17 @@ class Points(Place):
         mixture = self.find_mixture()
         mixed = mixture is not None and {*names} <= {*mixture.names}
         total = mixture.total if mixture is not None and mixed else None
+        rows = self.space.neutralise(rows)
         return MapGrid(sides, rows, holds_constraints(self.space, rows), shared, total)
 
     def levels(self, name: str) -> dict[str, int]:
         return {str(value): i for i, value in enumerate(self.columns[name].values)}
 
     def texts(self, name: str) -> list[str]:
-        return [str(x[name]) for x in self._points]
+        return [str(x.get(name, "")) for x in self._points]
 
     def numbers(self, name: str) -> Array:
-        return np.array([x[name] for x in self._points], dtype=np.float64)
+        return np.array([x.get(name, math.nan) for x in self._points], dtype=np.float64)
 
     def range(self, name: str) -> tuple[float, float]:
         variable = self.columns[name]
@@ -254,7 +263,7 @@ class Points(Place):
 
         # Values of choices as objects: pandas would make a missing value of None.
         kind = object if name in self.categories else None
-        return pd.Series([self._points[row][name] for row in rows], dtype=kind)
+        return pd.Series([self._points[row].get(name) for row in rows], dtype=kind)
 
     # ------------------------------------------------------------------ points
 
@@ -267,6 +276,8 @@ class Points(Place):
         if owner == "tell" and (shown := self._find_shown(x)) is not None:
             return shown
         point = self.canonical(x, owner, by_hand)
+        if owner == "tell" and self.space.activity is not None:
+            self.remark_inactive(x, point)
         text = write_compact(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)
@@ -274,6 +285,14 @@ class Points(Place):
             self._texts.append(text)
             self._shown.setdefault(show_values(point), []).append(self._numbers[text])
         return self._numbers[text]
+
+    def remark_inactive(self, x: Mapping[str, Any], point: Mapping[str, Any]) -> None:
+        """Say which values were given of variables that are not there at a point."""
+        for name in x:
+            if name not in point and x[name] is not None:
+                when = self.columns[name].when
+                text = f"{name} is there only when {when}; the value {x[name]!r} is not kept"
+                warnings.warn(text, DataNotice, stacklevel=3)
 
     def canonical(self, x: Any, owner: str = "a study", by_hand: bool = False) -> dict[str, Any]:
         """Return a point as it is stored, also one off the grid of the space.
@@ -294,6 +313,11 @@ class Points(Place):
 
     def _check_ranges(self, x: Mapping[str, Any], owner: str) -> None:
         """Refuse a point beyond a range; only what a hand has set of a trial may be there."""
+        values = [x.get(name, ABSENT) for name in self.chosen]
+        for name, there in zip(self.chosen, self.space.find_active_values(values), strict=True):
+            variable = self.columns[name]
+            needed = f"a value for {name!r}, which is there when {variable.when}"
+            checks.needs(not there or variable.when is None or name in x, owner, needed, dict(x))
         for name, value in x.items():
             variable = self.columns.get(name)
             if isinstance(variable, Number) and checks.is_number(value):
@@ -316,9 +340,9 @@ class Points(Place):
         means the point that was suggested; the rounded one would be another point, and may break a
         constraint.
         """
-        if not isinstance(x, Mapping) or set(x) != set(self.chosen):
+        if not isinstance(x, Mapping) or not {*x} <= {*self.chosen}:
             return None
-        given = {name: x[name] for name in self.chosen}
+        given = {name: x[name] for name in self.chosen if name in x}
         found = self._shown.get(show_values(given), [])
         rounded = all(value == float(format_cell(value)) for value in floats_of(given))
         if len(found) != 1 or not rounded or given == self._points[found[0]]:
@@ -396,7 +420,16 @@ class Points(Place):
         names = name_in_export(self.chosen)
         columns = [frame[names[name]].tolist() for name in self.chosen]
         lines = zip(*columns, strict=True)
-        return [self.add(dict(zip(self.chosen, values, strict=True))) for values in lines]
+        points = [dict(zip(self.chosen, values, strict=True)) for values in lines]
+        if self.conditional:
+            points = [self._without_blanks(point) for point in points]
+        return [self.add(self.parse_point(point)) for point in points]
+
+    def _without_blanks(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a line of a DataFrame in which a variable may be missing."""
+        import pandas as pd
+
+        return {k: value for k, value in x.items() if k not in self.conditional or pd.notna(value)}
 
     def shown_rows(self, used: Iterable[int]) -> list[int]:
         return sorted({*used})
@@ -450,11 +483,23 @@ class Points(Place):
             checks.needs(
                 name in self.chosen, "tell", f"values of {format_names(self.chosen)}", name
             )
-        missing = [name for name in self.chosen if name not in x]
+        always = [name for name, variable in self.columns.items() if variable.when is None]
         checks.needs(
-            not missing, "tell", f"a value for each of {format_names(self.chosen)}", format_names(x)
+            {*always} <= {*x},
+            "tell",
+            f"a value for each of {format_names(always)}",
+            format_names(x),
         )
-        return {name: self.parse(name, x[name]) for name in self.chosen}
+        if self.space.activity is None:
+            return {name: self.parse(name, x[name]) for name in self.chosen}
+        # What a point does not have may be an empty cell of a file: it is not read.
+        read: dict[str, Any] = {}
+        for number in self.space.activity.order:
+            name, known = self.chosen[number], [read.get(one, ABSENT) for one in self.chosen]
+            if name in x and self.space.activity.find_active_values(known)[number]:
+                read[name] = self.parse(name, x[name])
+        self.remark_inactive({name: value for name, value in x.items() if value != ""}, read)
+        return {name: read[name] for name in self.chosen if name in read}
 
     def parse(self, name: str, value: Any) -> Any:
         """Read a value of a variable; a text is compared with the texts of its values."""
@@ -506,12 +551,13 @@ def floats_of(x: Mapping[str, Any]) -> list[float]:
 def describe_variable(variable: Variable) -> str:
     """Return a variable in words: 20 to 90, by its logarithm; or the values of a choice."""
     known = variable.to_dict()
+    when = "" if variable.when is None else f", only when {variable.when.replace('`', '')}"
     if "values" in known:
-        return ", ".join(map(str, known["values"]))
+        return ", ".join(map(str, known["values"])) + when
     scale = ", by its logarithm" if known.get("log") else ""
     step = f", step {known['step']:g}" if known.get("step") is not None else ""
     digits = f", {known['digits']} digits" if known.get("digits") is not None else ""
-    return f"{known['low']:g} to {known['high']:g}{scale}{step}{digits}"
+    return f"{known['low']:g} to {known['high']:g}{scale}{step}{digits}{when}"
 
 
 def describe_constraint(text: str) -> str:
