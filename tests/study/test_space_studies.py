@@ -863,3 +863,71 @@ def test_what_was_really_set_is_told_on_the_command_line(tmp_path):
     [asked] = document("ask", place)
     told = document("tell", place, asked["trial"], "--failed", "--at", "heat=33.34")
     assert (told["x"]["heat"], told["failed"]) == (33.34, True)
+
+
+CONDITIONAL = kb.MixedBox(
+    {
+        "kernel": kb.Category(("rbf", "poly", "linear")),
+        "C": kb.Real(0.1, 100, log=True),
+        "gamma": kb.Real(1e-4, 1, log=True, when={"kernel": ["rbf", "poly"]}),
+        "degree": kb.Integer(2, 5, when="kernel == 'poly'"),
+        "base": kb.Category((None, "NaH"), when="degree >= 3"),
+    }
+)
+
+
+def fit(x: Any) -> float:
+    gap = 0.0 if "gamma" not in x else math.log10(x["gamma"]) + 2
+    return -(gap**2) - math.log10(x["C"]) ** 2 - (x["kernel"] == "linear")
+
+
+def test_a_study_of_conditional_variables_is_exported_told_again_and_replayed(tmp_path):
+    study = kb.Study.create(tmp_path / "svm.db", CONDITIONAL, target="accuracy", seed=1)
+    for _ in range(8):
+        [one] = study.ask()
+        assert ("gamma" in one.x) == (one.x["kernel"] != "linear")
+        assert ("degree" in one.x) == (one.x["kernel"] == "poly")
+        assert ("base" in one.x) == (one.x.get("degree", 0) >= 3)
+        study.tell(one.trial, fit(one.x))
+    assert all(study.replay(trial).same for trial in range(1, 9))
+    frame = study.to_dataframe()
+    linear = frame["kernel"] == "linear"
+    assert frame.loc[linear, "gamma"].isna().all()
+    assert frame.loc[~linear, "gamma"].notna().all()
+    for name in ("out.csv", "out.xlsx"):
+        study.export(tmp_path / name)
+        other = kb.Study.create(tmp_path / f"{name}.db", CONDITIONAL, target="accuracy")
+        assert len(other.tell_all(tmp_path / name)) == 8
+        shown = [*CONDITIONAL.names, "value"]
+        pd.testing.assert_frame_equal(other.to_dataframe()[shown], frame[shown])
+
+
+def test_inactive_values_of_a_result_are_left_out_and_named(tmp_path):
+    study = kb.Study.create(tmp_path / "svm.db", CONDITIONAL, target="accuracy")
+    with pytest.warns(kb.checks.DataNotice, match="gamma is there only when"):
+        told = study.tell(x={"kernel": "linear", "C": 2.0, "gamma": 0.1}, value=0.5)
+    assert told.x == {"kernel": "linear", "C": 2.0}
+    again = study.tell(x={"kernel": "linear", "C": 2.0, "gamma": None, "degree": None}, value=0.6)
+    assert again.x == told.x
+    assert len(study.estimates()) == 1
+    with pytest.raises(ValueError, match="needs a value for 'gamma', which is there when"):
+        study.tell(x={"kernel": "rbf", "C": 2.0}, value=0.5)
+    with pytest.raises(ValueError, match="variables in same that are always there"):
+        study.ask(2, same="gamma")
+    batch = study.ask(3, same="kernel")
+    assert len({one.x["kernel"] for one in batch}) == 1
+
+
+@pytest.mark.thorough
+def test_conditional_variables_on_the_command_line(tmp_path):
+    place = tmp_path / "svm.db"
+    gamma = "gamma=1e-4:1 log step none when kernel == 'rbf'"
+    options = "--choice", "kernel=rbf,linear", "--real", gamma, "--target", "accuracy"
+    created = run_command("study", "create", place, *options).stdout
+    assert "gamma: 0.0001 to 1, by its logarithm, only when kernel == 'rbf'" in created
+    run_command("study", "tell", place, "--at", "kernel=linear", "0.5")
+    run_command("study", "tell", place, "--at", "kernel=rbf", "--at", "gamma=0.1", "0.7")
+    assert "–" in run_command("study", "estimates", place).stdout
+    figure = tmp_path / "svm.html"
+    run_command("study", "plot", place, figure)
+    assert "kernel" in figure.read_text(encoding="utf-8")

@@ -429,7 +429,9 @@ class Points(Place):
         """Return the values of a line of a DataFrame in which a variable may be missing."""
         import pandas as pd
 
-        return {k: value for k, value in x.items() if k not in self.conditional or pd.notna(value)}
+        # None may be a value of a choice.
+        numbers = {*self.conditional}.difference(self.categories)
+        return {k: value for k, value in x.items() if k not in numbers or pd.notna(value)}
 
     def shown_rows(self, used: Iterable[int]) -> list[int]:
         return sorted({*used})

@@ -687,7 +687,9 @@ def read_parts(
     blank = {
         name
         for name in candidates.conditional
-        if column_texts(table, layout.described[name])[i] in ABSENT
+        # None may be a value of a choice, and is a blank cell too.
+        if name not in candidates.categories
+        and column_texts(table, layout.described[name])[i] in ABSENT
     }
     return {
         name: read_part(table, layout, candidates, name, i)
