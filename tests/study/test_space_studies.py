@@ -21,6 +21,7 @@ from kernelbandits.domains.space_files import space_from_file
 from kernelbandits.domains.steps import with_steps
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.points import Points, find_space
+from kernelbandits.study.words import describe_event
 
 BREW = kb.MixedBox(
     {
@@ -931,3 +932,108 @@ def test_conditional_variables_on_the_command_line(tmp_path):
     figure = tmp_path / "svm.html"
     run_command("study", "plot", place, figure)
     assert "kernel" in figure.read_text(encoding="utf-8")
+
+
+def test_ranges_are_changed_by_an_event_and_back_by_undo(tmp_path):
+    study = kb.Study.create(tmp_path / "brew.db", BREW, target="yield", seed=2)
+    play(study, 6)
+    [early] = study.ask()
+    event = study.change(ranges={"heat": (20, 120), "cups": (1, 12)})
+    assert event.kind == "ranges"
+    assert describe_event(event) == (
+        "ranges changed: heat 20 to 120 (before: 20 to 90), cups 1 to 12 (before: 1 to 8)"
+    )
+    assert (study.space.variables[0].high, study.space.variables[2].high) == (120.0, 12)
+    beyond = {"heat": 115.0, "rate": 0.001, "cups": 12, "acid": None}
+    told = study.tell(x=beyond, value=0.9)
+    with pytest.warns(kb.DataNotice, match="1 result lies beyond the new ranges: still learnt"):
+        study.change(ranges={"heat": (20, 90), "cups": (1, 8)})
+    later = study.ask(3)
+    assert all(one.x in BREW for one in later)
+    assert study.best().x != beyond
+    frame = study.estimates()
+    there = frame[frame["heat"] == 115.0]
+    assert abs(there["mean"].item() - 0.9) < 0.5
+    assert all(study.replay(one.trial).same for one in [early, *later])
+    for _ in range(2):
+        study.undo()
+    assert study.space.variables[0].high == 120.0
+    assert study.best().x == told.x
+    with kb.Study.open(tmp_path / "brew.db") as again:
+        assert again.space == study.space
+        assert again.best() == study.best()
+        assert again.to_dataframe().equals(study.to_dataframe())
+        assert all(one.ok for one in again.doctor())
+
+
+def test_pending_points_beyond_a_narrowed_range_are_named(tmp_path):
+    study = kb.Study.create(tmp_path / "small.db", {"heat": kb.Real(20, 90)}, seed=1)
+    [one] = study.ask()
+    ends = one.x["heat"] + 1, 95
+    with pytest.warns(kb.DataNotice, match="pending beyond the new ranges: trial 1; a result th"):
+        study.change(ranges={"heat": ends})
+    assert study.tell(one.trial, 0.5).x == one.x
+    assert study.best() is None
+    study.status()
+    study.export(tmp_path / "out.csv")
+    assert all(asked.x["heat"] >= ends[0] for asked in study.ask(3))
+
+
+def test_a_study_whose_ranges_change_is_the_same_as_one_that_had_them_from_the_start(tmp_path):
+    wide = kb.Study.create(tmp_path / "wide.db", {"heat": kb.Real(20, 120)}, target="y", seed=4)
+    grown = kb.Study.create(tmp_path / "grown.db", {"heat": kb.Real(20, 90)}, target="y", seed=4)
+    for heat in (25.0, 40.0, 60.0, 80.0, 88.0, 90.0):
+        for study in (wide, grown):
+            study.tell(x={"heat": heat}, value=math.sin(heat / 20))
+    grown.change(ranges={"heat": (20, 120)})
+    for study in (wide, grown):
+        assert len(study.ask(2)) == 2
+    columns = ["heat", "mean", "sd"]
+    pd.testing.assert_frame_equal(wide.to_dataframe()[columns], grown.to_dataframe()[columns])
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"heat": (20.2, 90)}, "change needs a low end of 'heat' in steps of 0.5 from 20"),
+        ({"heat": (90, 20)}, "change needs low < high for 'heat', got"),
+        ({"heat": 20}, r"change needs two ends \(low, high\) for 'heat', got 20"),
+        ({"kernel": (1, 2)}, "a range of numbers, and no list or single value, got 'kernel'"),
+        ({"layers": (1, 9)}, "a range on which no condition of another variable depends"),
+        ({"beat": (1, 9)}, "change needs names among heat, kernel, layers, width, got 'beat'"),
+        ({"heat": (100, 110)}, "within the ranges no point satisfies 'heat <= 80'"),
+        ({}, "change needs ranges by name"),
+    ],
+)
+def test_ranges_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path, ranges, message):
+    space = kb.MixedBox(
+        {
+            "heat": kb.Real(20, 90, step=0.5),
+            "kernel": kb.Category(("a", "b")),
+            "layers": kb.Integer(1, 4),
+            "width": kb.Integer(1, 64, when="layers >= 2"),
+        },
+        constraints=["heat <= 80"],
+    )
+    study = kb.Study.create(tmp_path / "svm.db", space)
+    with pytest.raises(ValueError, match=message):
+        study.change(ranges=ranges)
+    with pytest.raises(ValueError, match="ranges and settings in calls of their own"):
+        study.change(ranges={"heat": (20, 80)}, lease=60)
+    with pytest.warns(kb.DataNotice, match="nothing was changed: heat as before"):
+        study.change(ranges={"heat": (20, 90)})
+    assert len(study.history()) == 1
+
+
+def test_ranges_on_the_command_line_and_over_a_table(tmp_path):
+    place = tmp_path / "brew.db"
+    document("create", place, *OPTIONS)
+    event = document("change", place, "--range", "temperature=20:120", "--range", "cups=1:4")
+    assert event["body"]["ranges"] == {"temperature": [20.0, 120.0], "cups": [1, 4]}
+    assert document("status", place)["space"]["variables"][0]["high"] == 120.0
+    refused = run_command("study", "change", place, "--range", "temperature=20")
+    assert refused.returncode == 2
+    assert "change needs --range temperature=LOW:HIGH" in refused.stderr
+    study = kb.Study.create(tmp_path / "table.db", [[1.0], [2.0]])
+    with pytest.raises(kb.checks.StudyConflict, match="over a space for ranges"):
+        study.change(ranges={"x1": (0, 3)})

@@ -90,6 +90,10 @@ class Activity:
             checks.needs(possible, f"variable {label!r}", "a condition that can hold", text)
         return activity
 
+    def decides(self, number: int) -> bool:
+        """Tell whether a condition of another variable asks for values of this one."""
+        return any(link.parent == number for links in self.links for link in links)
+
     def find_active(self, rows: Array) -> Mask:
         """Tell for each row which variables are there."""
         places = self._slices

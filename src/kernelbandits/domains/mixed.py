@@ -29,7 +29,7 @@ from kernelbandits.domains.constraints import as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
 from kernelbandits.domains.listing import MOST_LISTED
-from kernelbandits.domains.variables import Variable
+from kernelbandits.domains.variables import ON_GRID, Integer, Number, Real, Variable
 from kernelbandits.formatting import format_names
 from kernelbandits.streams import Streams
 
@@ -48,8 +48,8 @@ class MeasuredPoint(dict[str, Any]):
     """The values of a point that was measured in a space.
 
     Ranges, steps and constraints say what may be suggested. A point that was measured may lie off
-    the grid, miss a constraint, and be beyond the end of a range by a tenth of it; the method
-    `MixedBox.encode` then still has a row for it.
+    the grid, miss a constraint, and be beyond the end of a range, by a tenth of it or because the
+    range was changed since; the method `MixedBox.encode` then still has a row for it.
 
     >>> from kernelbandits import MixedBox, Real
     >>> MixedBox({"heat": Real(20, 90, step=0.5)}).encode(MeasuredPoint(heat=36.3))
@@ -245,8 +245,43 @@ class MixedBox:
 
     @cached_property
     def measurable(self) -> MixedBox:
-        """What a measured point may be: wider ranges without steps and constraints."""
+        """What may be measured by hand: wider ranges without steps and constraints."""
         return MixedBox(tuple(one.as_measured() for one in self.variables), self.names)
+
+    @cached_property
+    def _learnable(self) -> tuple[Variable, ...]:
+        """The variables with all values that results may have, beyond ranges that were changed."""
+        return tuple(variable.as_learnt() for variable in self.variables)
+
+    def with_ranges(self, ranges: Mapping[str, Any], owner: str = "with_ranges") -> MixedBox:
+        """Return the space with other ends of some ranges; all else stays.
+
+        A new low end of a grid is a value of the grid before, continued. A range on which the
+        condition of another variable depends cannot be changed.
+
+        >>> from kernelbandits import MixedBox, Real
+        >>> space = MixedBox({"heat": Real(20, 90, step=0.5)})
+        >>> space.with_ranges({"heat": (10, 120)}).variables
+        (Real(low=10.0, high=120.0, step=0.5),)
+        """
+        checks.needs(bool(self.names), owner, "a space whose variables have names", self)
+        given = isinstance(ranges, Mapping) and len(ranges) > 0
+        checks.needs(given, owner, "ranges by name, such as {'heat': (20, 120)}", ranges)
+        known = dict(zip(self.names, self.variables, strict=True))
+        for name, ends in ranges.items():
+            checks.needs(name in known, owner, f"names among {format_names(self.names)}", name)
+            variable = known[name]
+            pair = isinstance(ends, (tuple, list)) and len(ends) == 2
+            pair = pair and all(map(checks.is_number, ends))
+            checks.needs(pair, owner, f"two ends (low, high) for {name!r}", ends)
+            needed = "a range of numbers, and no list or single value"
+            number = isinstance(variable, (Real, Integer)) and not variable.single
+            checks.needs(number, owner, needed, name)
+            decides = self.activity is not None and self.activity.decides(self.names.index(name))
+            needed = "a range on which no condition of another variable depends"
+            checks.needs(not decides, owner, needed, name)
+            known[name] = change_ends(owner, name, variable, ends)
+        return MixedBox(known, constraints=self.constraints)
 
     # ------------------------------------------------------------------ points
 
@@ -274,14 +309,14 @@ class MixedBox:
 
     def _try_encode(self, x: Any) -> tuple[Array | None, str | None]:
         """Return the row of x, or what is needed and what was given."""
-        if isinstance(x, MeasuredPoint):
-            return self.measurable._try_encode(dict(x))
+        measured = isinstance(x, MeasuredPoint)
+        variables = self._learnable if measured else self.variables
         values, reason = self._values(x)
         if reason:
             return None, reason
         active, order = self.find_active_values(values), range(self.sides)
         for number in order if self.activity is None else self.activity.order:
-            variable, value = self.variables[number], values[number]
+            variable, value = variables[number], values[number]
             if active[number] and not variable.holds(value):
                 label = (self.names or order)[number]
                 why = "" if variable.when is None else f", because {variable.when}"
@@ -290,11 +325,13 @@ class MixedBox:
         row = np.array(
             [
                 coordinate
-                for variable, value, there in zip(self.variables, values, active, strict=True)
-                for coordinate in (variable.encode(value) if there else variable.neutral)
+                for variable, own, value, there in zip(
+                    variables, self.variables, values, active, strict=True
+                )
+                for coordinate in (variable.encode(value) if there else own.neutral)
             ]
         )
-        if self.constraints:
+        if self.constraints and not measured:
             broken = self.feasible.broken_constraint(row)
             if broken is not None:
                 return None, f"a point with {broken}, got {x!r}"
@@ -342,18 +379,18 @@ class MixedBox:
 
         An error says why if x is no point of the space.
         """
-        if isinstance(x, MeasuredPoint):
-            return MeasuredPoint(self.measurable.canonical(dict(x), owner))
+        measured = isinstance(x, MeasuredPoint)
+        variables = self._learnable if measured else self.variables
         values, _ = self._values(x)
         self.encode(x, owner)
-        return self._to_point(
+        active = self.find_active_values(values)
+        point = self._to_point(
             [
                 variable.canonical(value) if there else ABSENT
-                for variable, value, there in zip(
-                    self.variables, values, self.find_active_values(values), strict=True
-                )
+                for variable, value, there in zip(variables, values, active, strict=True)
             ]
         )
+        return MeasuredPoint(point) if measured else point
 
     def _to_point(self, values: Sequence[Any]) -> Any:
         """Return values as a point: a dict if the variables have names.
@@ -612,6 +649,21 @@ class MixedBox:
             if math.isfinite(self.count)
             else rows
         )
+
+
+def change_ends(owner: str, name: str, variable: Real | Integer, ends: Sequence[Any]) -> Number:
+    """Return a number with other ends, on the same grid."""
+    low, high = ends
+    checks.needs(low < high, owner, f"low < high for {name!r}", tuple(ends))
+    if variable.step is not None:
+        steps = (float(low) - variable.low) / variable.step
+        on_grid = abs(steps - round(steps)) <= ON_GRID * max(1.0, abs(steps))
+        needed = f"a low end of {name!r} in steps of {variable.step:g} from {variable.low:g}"
+        checks.needs(on_grid, owner, needed, low)
+    try:
+        return replace(variable, low=low, high=high)
+    except ValueError as error:
+        raise ValueError(f"variable {name!r}: {error}") from None
 
 
 def distinct_rows(rows: Array) -> Array:

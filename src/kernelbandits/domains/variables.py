@@ -9,6 +9,7 @@ single value has no coordinate.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cached_property
@@ -137,6 +138,10 @@ class Variable:
         A hand sets 36.3 where 36.5 was asked for, and 90.4 where 90 was, the end of the range.
         Whole numbers and choices are set exactly.
         """
+        return self
+
+    def as_learnt(self) -> Variable:
+        """Return the variable with all values that a result may have, when its range changes."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -463,6 +468,12 @@ class Real(Number):
         if self.digits is not None:
             check_digits(self)
 
+    def as_learnt(self) -> Real:
+        if self.single:
+            return self
+        low = sys.float_info.min if self.log else -sys.float_info.max
+        return replace(self, low=low, high=sys.float_info.max, step=None, digits=None)
+
     def as_measured(self) -> Real:
         if self.single:
             return self
@@ -511,6 +522,12 @@ class Integer(Number):
         object.__setattr__(self, "step", int(self.step))
         if self.step > 1 or self.low < self.high:
             check_scale_and_step(self)
+
+    def as_learnt(self) -> Integer:
+        if self.single:
+            return self
+        low = 1 if self.log else -LARGEST_INTEGER // 4
+        return replace(self, low=low, high=LARGEST_INTEGER // 4, step=1)
 
     def holds(self, value: Any) -> bool:
         return is_integer(value) and super().holds(value)

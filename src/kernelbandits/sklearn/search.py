@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -145,12 +146,13 @@ class KernelBanditSearchCV(BaseSearchCV):
                 f"{type(self.estimator).__name__} learns from targets"
             )
         self._failed: list[Failed] = []
-        self._formatted: Any = ()
+        self._formatted: Any = None
+        """Makes `cv_results_` once more of what was made last."""
         try:
             super().fit(X, y, **params)
-            if self._failed:
+            if self._failed and self._formatted is not None:
                 # Those that failed after the last candidate with a score are missing so far.
-                self.cv_results_ = self._format_results(*self._formatted)
+                self.cv_results_ = self._formatted(more_results=None)
         finally:
             del self._failed, self._formatted
         return self
@@ -163,7 +165,7 @@ class KernelBanditSearchCV(BaseSearchCV):
         scikit-learn forgets a candidate if no fold of it could be fitted, unless others are
         evaluated with it.
         """
-        self._formatted = candidate_params, n_splits, out, more_results
+        self._formatted = partial(self._format_results, candidate_params, n_splits, out)
         params, rows = list(candidate_params), list(out)
         scored = next((row for row in out if row["fit_error"] is None), out[0])
         for place, one, seconds in self._failed:

@@ -472,12 +472,28 @@ ADD = Operation(
 CHANGE = Operation(
     "change",
     "change",
-    "Change settings",
-    command=settings_of(COMMAND),
-    api=settings_of(API),
+    "Change settings, or ranges of a space",
+    command=(
+        *settings_of(COMMAND),
+        Argument(
+            "range",
+            list[str],
+            "Other ends of a range of a space, without other settings. Repeat the option for "
+            "several.",
+            metavar="NAME=LOW:HIGH",
+        ),
+    ),
+    api=(
+        *settings_of(API),
+        Argument(
+            "ranges",
+            dict[str, list[Number]],
+            "Other ends [low, high] of ranges of a space, by name, without other settings.",
+        ),
+    ),
     description="Leave the settings that are not named as they are; null takes back what was "
     "given.",
-    body="The settings to change; null takes back what was given.",
+    body="The settings to change; null takes back what was given. Or ranges of a space.",
 )
 STATUS = Operation(
     "status",

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.words import describe_candidate, describe_point, name_row, row_cell
 from kernelbandits.tables.table import NUMBERS, TEXT
@@ -460,8 +460,19 @@ class Place(ABC):
         """The table that may grow; an error for a space, which has none."""
 
     def changed_by(self, event: Event) -> Place:
-        """Return the place after an event that changes it; only a table is changed."""
+        """Return the place after an event that changes it."""
         return self.table.changed_by(event)
+
+    def with_ranges(self, ranges: Mapping[str, Any]) -> Place:
+        """Return the place with other ends of some ranges; an error for a table, which has none."""
+        raise StudyConflict(
+            "change needs a study over a space for ranges, got one of a table of candidates, which "
+            "grows by add"
+        )
+
+    def remark_ranges(self, pending: Sequence[tuple[int, int]], told: Iterable[int]) -> list[str]:
+        """Say what lies beyond ranges that were changed: pending trials (number, row), results."""
+        return []
 
     def to_stored(self, drafts: list[Draft]) -> list[Draft]:
         """Return drafts as they are stored."""

@@ -71,13 +71,21 @@ class Points(Place):
     notices = ()
     by_similarity = False
 
-    def __init__(self, space: MixedBox) -> None:
+    def __init__(self, space: MixedBox, before: Points | None = None) -> None:
+        """Begin without points; or with those of a space `before` ranges of it were changed.
+
+        Both then have the same points with the same numbers, also those that are met later.
+        """
         self._space = space
-        self._points: list[dict[str, Any]] = []
-        self._texts: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._shown: dict[tuple[str, ...], list[int]] = {}
+        self._points: list[dict[str, Any]] = [] if before is None else before._points
+        self._texts: list[str] = [] if before is None else before._texts
+        self._numbers: dict[str, int] = {} if before is None else before._numbers
+        self._shown: dict[tuple[str, ...], list[int]] = {} if before is None else before._shown
         """The values of a point as they are shown -> the numbers of the points shown so."""
+        self._changed: frozenset[str] = frozenset() if before is None else before._changed
+        """The variables whose ranges were changed."""
+        self._within: dict[int, bool] = {}
+        """Whether the space may suggest a point, as far as it was asked."""
         self._rows = np.zeros((0, space.dimension))
         self._encoded = 0
 
@@ -278,6 +286,10 @@ class Points(Place):
         point = self.canonical(x, owner, by_hand)
         if owner == "tell" and self.space.activity is not None:
             self.remark_inactive(x, point)
+        return self._number(dict(point))
+
+    def _number(self, point: dict[str, Any]) -> int:
+        """Return the number of a point as it is stored, which is remembered."""
         text = write_compact(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)
@@ -298,12 +310,14 @@ class Points(Place):
         """Return a point as it is stored, also one off the grid of the space.
 
         A point that is told must satisfy the constraints, unless it has the conditions of a trial
-        as a hand has set them. One that is stored was told.
+        as a hand has set them.
         """
         space, told = self.space, owner == "tell" and not by_hand
         if space.why_not(x) is not None and isinstance(x, Mapping):
             if told:
                 self._check_ranges(x, owner)
+            if owner == "tell":
+                space.measurable.encode(dict(x), owner)
             measured: MeasuredPoint = space.canonical(MeasuredPoint(x), owner)
             broken = self.find_broken(measured) if told else None
             checks.needs(broken is None, owner, f"a point with {broken}", dict(x))
@@ -363,11 +377,18 @@ class Points(Place):
 
     def learnt_point(self, row: int) -> dict[str, Any]:
         """Return a point as a policy learns it, which knows one off the grid by its type."""
-        return self._points[row]
+        point = self._points[row]
+        return point if self._is_within(row) else MeasuredPoint(point)
 
     def on_grid(self, rows: Iterable[int]) -> set[int]:
         """Return those of some points that the space may suggest; others were only measured."""
-        return {row for row in rows if not isinstance(self._points[row], MeasuredPoint)}
+        return {row for row in rows if self._is_within(row)}
+
+    def _is_within(self, row: int) -> bool:
+        """Tell whether the space may suggest a point."""
+        if row not in self._within:
+            self._within[row] = self._points[row] in self.space
+        return self._within[row]
 
     def label(self, row: int) -> dict[str, str]:
         """Return no labels: points have none."""
@@ -405,8 +426,9 @@ class Points(Place):
         return dict(x)
 
     def remark_conditions(self, trial: int, row: int | None) -> list[str]:
-        point = None if row is None else self._points[row]
-        broken = self.find_broken(point) if isinstance(point, MeasuredPoint) else None
+        if row is None or self._is_within(row):
+            return []
+        broken = self.find_broken(MeasuredPoint(self._points[row]))
         missed = f"the conditions of trial {trial} miss {broken}; they are learnt as they were set"
         return [missed] if broken else []
 
@@ -414,7 +436,9 @@ class Points(Place):
         return self._numbers[write_compact(self.canonical(x))]
 
     def without_points(self) -> Points:
-        return Points(self.space)
+        fresh = Points(self.space)
+        fresh._changed = self._changed
+        return fresh
 
     def read_rows(self, frame: pd.DataFrame) -> list[int]:
         names = name_in_export(self.chosen)
@@ -446,9 +470,10 @@ class Points(Place):
     def points(self) -> Array:
         """The coordinates of all points met so far, as kernels see them."""
         if self._encoded < len(self):
-            fresh = [self.space.encode(x) for x in self._points[self._encoded :]]
+            missing = range(self._encoded, len(self))
+            fresh = [self.space.encode(self.learnt_point(row)) for row in missing]
             self._rows = np.vstack([self._rows, *fresh])
-            self._encoded = len(self)
+            self._encoded = self._encoded + len(missing)
         return self._rows
 
     @property
@@ -471,7 +496,41 @@ class Points(Place):
 
     @property
     def allowed_rows(self) -> npt.NDArray[np.bool_]:
-        return np.ones(len(self), dtype=np.bool_)
+        """All, but those beyond a range that was changed: they stay results."""
+        allowed = np.ones(len(self), dtype=np.bool_)
+        for name in self._changed:
+            variable = self.columns[name]
+            values = self.numbers(name)
+            allowed &= np.isnan(values) | ((values >= variable.low) & (values <= variable.high))
+        return allowed
+
+    def with_ranges(self, ranges: Mapping[str, Any]) -> Points:
+        changed = Points(self.space.with_ranges(ranges, "change"), self)
+        changed._changed |= {*ranges}
+        return changed
+
+    def changed_by(self, event: Event) -> Points:
+        """Return the space after its ranges were changed, with the same points."""
+        return self.with_ranges(event.body["ranges"])
+
+    def remark_ranges(self, pending: Sequence[tuple[int, int]], told: Iterable[int]) -> list[str]:
+        allowed = self.allowed_rows
+        waiting = [str(trial) for trial, row in pending if not allowed[row]]
+        outside = sum(not allowed[row] for row in told)
+        said = []
+        if waiting:
+            listed = f"trial {waiting[0]}" if len(waiting) == 1 else f"trials {', '.join(waiting)}"
+            said.append(
+                f"pending beyond the new ranges: {listed}; a result there still counts, or release "
+                "what will not be measured"
+            )
+        if outside:
+            count = format_count(outside, "result lies", "results lie")
+            said.append(
+                f"{count} beyond the new ranges: still learnt, and no longer suggested or "
+                "recommended"
+            )
+        return said
 
     # ------------------------------------------------------------------ reading
 
@@ -534,7 +593,7 @@ class Points(Place):
     def from_stored(self, events: Sequence[Event]) -> list[Event]:
         """Return events with the numbers of their points."""
         return [
-            replace(one, row=self.add(one.body["x"]))
+            replace(one, row=self._number(one.body["x"]))
             if "x" in one.body and one.row is None
             else one
             for one in events
