@@ -28,6 +28,7 @@ from kernelbandits.domains.conditions import Activity, write_conditions
 from kernelbandits.domains.constraints import as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
+from kernelbandits.domains.listed_set import ListedSet, read_allowed
 from kernelbandits.domains.listing import MOST_LISTED
 from kernelbandits.domains.variables import ON_GRID, Integer, Number, Real, Variable
 from kernelbandits.formatting import format_names
@@ -103,6 +104,9 @@ class MixedBox:
     constraints: Any = ()
     """What every point must satisfy: texts, `LinearConstraint` or `Forbidden` values, or dicts of
     forbidden values. In constraints, variables without names are called x1, x2, ..."""
+    allowed: Any = None
+    """Of a space of separate values: a function of a point that says whether it may be tried. It is
+    asked about every point when the space is made; what it said is kept as a text of bits."""
 
     def __post_init__(self) -> None:
         given, named = self.variables, isinstance(self.variables, Mapping)
@@ -127,6 +131,13 @@ class MixedBox:
             object.__setattr__(self, "variables", write_conditions(read, self.activity))
         if constraints:
             check_sides("MixedBox", self)
+        if self.allowed is not None:
+            # The function is asked now: a space that is stored does not have it.
+            box = MixedBox(self.variables, self.names, constraints)
+            bits, rows = read_allowed(box, self.allowed)
+            object.__setattr__(self, "allowed", bits)
+            vars(self)["feasible"] = ListedSet(self, rows)
+        if constraints:
             # Built here, so that constraints that leave nothing are refused at once.
             _ = self.feasible
 
@@ -149,7 +160,7 @@ class MixedBox:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is computed from the variables and constraints is computed again where it is read.
-        return MixedBox, (self.variables, self.names, self.constraints)
+        return MixedBox, (self.variables, self.names, self.constraints, self.allowed)
 
     def __deepcopy__(self, memo: Any) -> MixedBox:
         return self
@@ -158,6 +169,8 @@ class MixedBox:
         shown = f"variables={self.variables!r}, names={self.names!r}"
         if self.constraints:
             shown += f", constraints={tuple(str(one) for one in self.constraints)!r}"
+        if self.allowed is not None:
+            shown += f", allowed={shorten(self.allowed)!r}"
         return f"MixedBox({shown})"
 
     # ------------------------------------------------------------------ coordinates
@@ -199,9 +212,9 @@ class MixedBox:
         With constraints it is infinite also if there are more than 100 000 points: they are not
         counted then.
         """
-        if not self.constraints and self.activity is not None:
+        if not self.constrained and self.activity is not None:
             return self.activity.count_points()
-        if not self.constraints:
+        if not self.constrained:
             count: float = math.prod(variable.levels for variable in self.variables)
             return count
         return math.inf if self._allowed_rows is None else len(self._allowed_rows)
@@ -228,15 +241,25 @@ class MixedBox:
         labels = self.names or tuple(f"x{number}" for number in range(1, self.sides + 1))
         return Activity.of(self.variables, labels)
 
+    @property
+    def constrained(self) -> bool:
+        """Whether some points between the ends of its variables must not be tried."""
+        return bool(self.constraints) or self.allowed is not None
+
     @cached_property
-    def feasible(self) -> FeasibleSet:
+    def linear(self) -> FeasibleSet:
         """What the constraints leave, compiled for the search."""
         return FeasibleSet(self, self.constraints)
 
     @cached_property
+    def feasible(self) -> FeasibleSet | ListedSet:
+        """What the constraints leave, or what is allowed of it as a list."""
+        return self.linear
+
+    @cached_property
     def without_constraints(self) -> MixedBox:
         """The same variables without constraints."""
-        return MixedBox(self.variables, self.names) if self.constraints else self
+        return MixedBox(self.variables, self.names) if self.constrained else self
 
     @cached_property
     def unconditional(self) -> MixedBox:
@@ -281,6 +304,8 @@ class MixedBox:
             needed = "a range on which no condition of another variable depends"
             checks.needs(not decides, owner, needed, name)
             known[name] = change_ends(owner, name, variable, ends)
+        needed = "a space without a list of allowed points, which would not list the new ones"
+        checks.needs(self.allowed is None, owner, needed, [*ranges])
         return MixedBox(known, constraints=self.constraints)
 
     # ------------------------------------------------------------------ points
@@ -331,7 +356,7 @@ class MixedBox:
                 for coordinate in (variable.encode(value) if there else own.neutral)
             ]
         )
-        if self.constraints and not measured:
+        if self.constrained and not measured:
             broken = self.feasible.broken_constraint(row)
             if broken is not None:
                 return None, f"a point with {broken}, got {x!r}"
@@ -368,9 +393,13 @@ class MixedBox:
     def decode(self, row: Any) -> dict[str, Any]:
         """Return the point nearest to a row."""
         nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
-        if self.constraints:
+        if self.constrained:
             nearest = self.feasible.write_briefly(nearest)
-        values = [variable.decode(nearest[place]) for variable, place in self.blocks]
+        return self.read_values(nearest)
+
+    def read_values(self, row: Array) -> dict[str, Any]:
+        """Return the point of a row that is one of the space."""
+        values = [variable.decode(row[place]) for variable, place in self.blocks]
         point: dict[str, Any] = self._to_point(values)
         return point
 
@@ -442,7 +471,7 @@ class MixedBox:
                 for name, variable in zip(names, self.variables, strict=True)
             ],
             "constraints": [str(one) for one in self.constraints],
-        }
+        } | ({} if self.allowed is None else {"allowed": self.allowed})
 
     @classmethod
     def from_dict(cls, described: Any) -> MixedBox:
@@ -451,7 +480,8 @@ class MixedBox:
         given = isinstance(described, Mapping) and isinstance(described.get("variables"), list)
         checks.needs(given, owner, "a mapping with a list of variables", described)
         for key in described:
-            checks.needs(key in ("variables", "constraints"), owner, "no other entries", key)
+            known = key in ("variables", "constraints", "allowed")
+            checks.needs(known, owner, "no other entries", key)
         variables, names = [], []
         for number, one in enumerate(described["variables"], 1):
             checks.needs(isinstance(one, Mapping), owner, "variables that are mappings", one)
@@ -461,7 +491,10 @@ class MixedBox:
             names.append(name)
         unnamed = all(name is None for name in names)
         constraints = described.get("constraints", ())
-        return cls(tuple(variables), () if unnamed else tuple(names), constraints)
+        allowed = described.get("allowed")
+        given = allowed is None or isinstance(allowed, str)
+        checks.needs(given, owner, "allowed as the text that to_dict has written", allowed)
+        return cls(tuple(variables), () if unnamed else tuple(names), constraints, allowed)
 
     # ------------------------------------------------------------------ rows
 
@@ -472,7 +505,7 @@ class MixedBox:
         """
         given = as_rows("nearest", rows, self.dimension)
         found = np.hstack([variable.nearest(given[:, place]) for variable, place in self.blocks])
-        if self.constraints:
+        if self.constrained:
             bad = ~self.feasible.holds(found)
             if bad.any():
                 found[bad] = self.feasible.settle(found[bad])
@@ -494,13 +527,12 @@ class MixedBox:
                 for variable, column in zip(self.variables, unit.T, strict=True)
             ]
         )
-        if self.constraints:
+        if self.constrained:
             bad = ~self.feasible.holds(rows, tolerance=0.0)
             if bad.any():
                 digest = blake2b(np.ascontiguousarray(unit).tobytes(), digest_size=8)
                 rng = Streams(int.from_bytes(digest.digest())).generator()
-                tied = self.feasible.coordinates.is_tied
-                rows[np.ix_(bad, tied)] = self.feasible.sample(int(bad.sum()), rng)[:, tied]
+                self.feasible.replace(rows, bad, rng)
         return self.neutralise(rows)
 
     def neighbours(self, row: Array) -> Array:
@@ -509,7 +541,7 @@ class MixedBox:
         Under constraints more than one value may differ: what one component of a mixture gives, the
         other takes.
         """
-        if self.constraints:
+        if self.constrained:
             tried = self.feasible.neighbours(row)
         else:
             tried = np.vstack([row[None], *self.changes(row)])
@@ -591,7 +623,7 @@ class MixedBox:
                 for column, numbers in zip(coded, places.T, strict=True)
             ]
         )
-        if self.constraints:
+        if self.constrained:
             kept = self.feasible.holds(rows)
             needed = "values of which some combination satisfies the constraints"
             checks.needs(bool(kept.any()), "grid", needed, [len(column) for column in columns])
@@ -623,7 +655,7 @@ class MixedBox:
     def all_rows(self) -> Array:
         """Return the rows of all points; an error if a variable is real."""
         checks.needs(math.isfinite(self.count), "all_rows", "a box without real variables", self)
-        if self.constraints:
+        if self.constrained:
             assert self._allowed_rows is not None
             return self._allowed_rows.copy()
         if self.activity is not None:
@@ -649,6 +681,11 @@ class MixedBox:
             if math.isfinite(self.count)
             else rows
         )
+
+
+def shorten(text: str) -> str:
+    """Return the first signs of a long text."""
+    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def change_ends(owner: str, name: str, variable: Real | Integer, ends: Sequence[Any]) -> Number:

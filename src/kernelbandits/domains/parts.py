@@ -49,7 +49,9 @@ class Part:
             name: variable.fix(self.values[name]) if name in self.values else variable
             for name, variable in named
         }
-        return MixedBox(variables, constraints=self.whole.constraints)
+        # The whole knows which points are allowed; the part lists those it has.
+        allowed = None if self.whole.allowed is None else self.whole.__contains__
+        return MixedBox(variables, constraints=self.whole.constraints, allowed=allowed)
 
     @cached_property
     def columns(self) -> Indices:

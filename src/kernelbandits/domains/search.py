@@ -486,4 +486,4 @@ class Search:
 
 def is_constrained(box: Box | MixedBox) -> TypeGuard[MixedBox]:
     """Tell whether a box has constraints."""
-    return isinstance(box, MixedBox) and bool(box.constraints)
+    return isinstance(box, MixedBox) and box.constrained

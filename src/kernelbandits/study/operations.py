@@ -473,16 +473,7 @@ CHANGE = Operation(
     "change",
     "change",
     "Change settings, or ranges of a space",
-    command=(
-        *settings_of(COMMAND),
-        Argument(
-            "range",
-            list[str],
-            "Other ends of a range of a space, without other settings. Repeat the option for "
-            "several.",
-            metavar="NAME=LOW:HIGH",
-        ),
-    ),
+    command=settings_of(COMMAND),
     api=(
         *settings_of(API),
         Argument(

@@ -166,6 +166,8 @@ class Points(Place):
         """Return the space in words: heat: 20 to 90; acid: citric, acetic; with all constraints."""
         variables = [f"{name}: {describe_variable(one)}" for name, one in self.columns.items()]
         rules = [f"with {describe_constraint(one)}" for one in self.body["constraints"]]
+        if self.space.allowed is not None:
+            rules.append(f"of which {format_count(int(self.count), 'point')} are allowed")
         return "; ".join([*variables, *rules])
 
     def introduce(self) -> str:
@@ -342,10 +344,10 @@ class Points(Place):
                 inside = variable.low <= value <= variable.high
                 checks.needs(inside, owner, f"{wanted} for {name!r}", value)
 
-    def find_broken(self, x: MeasuredPoint) -> Constraint | None:
+    def find_broken(self, x: MeasuredPoint) -> Constraint | str | None:
         """Return a constraint that a measured point misses; None if it satisfies all."""
         space = self.space
-        return space.feasible.broken_constraint(space.encode(x)) if space.constraints else None
+        return space.feasible.broken_constraint(space.encode(x)) if space.constrained else None
 
     def _find_shown(self, x: Any) -> int | None:
         """Return the number of the one point that is shown as this one but is not equal to it.
@@ -681,4 +683,4 @@ def with_names(space: MixedBox | Box) -> MixedBox:
     for name, variable in zip(names, space.variables, strict=True):
         if not isinstance(variable, Number):
             check_texts(name, variable.values)
-    return space if space.names else MixedBox(space.variables, names, space.constraints)
+    return space if space.names else replace(space, names=names)

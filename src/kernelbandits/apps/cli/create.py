@@ -264,6 +264,15 @@ def change(
             help="Another range, weight or limit of one of several targets, as in create.",
         ),
     ] = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="NAME=LOW:HIGH",
+            help="Other ends of a range of a space, in a call of its own. Repeat the option for "
+            "several.",
+        ),
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -275,8 +284,8 @@ def change(
         given["settings"] = own
     if target:
         given["targets"] = target
-    if "range" in given:
-        given["ranges"] = read_ranges(given.pop("range"))
+    if ranges:
+        given["ranges"] = read_ranges(ranges)
     checks.needs(bool(given), "change", "at least one setting, such as --policy or --lease", "none")
     with open_study(place, quiet) as study:
         before = len(study.history())
