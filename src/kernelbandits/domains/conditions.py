@@ -22,6 +22,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.domains.constraints import (
     OPPOSITE,
     RELATIONS,
+    AtMost,
     Comparison,
     Condition,
     Constraint,
@@ -188,7 +189,7 @@ class Activity:
             for link in self.links[number]:
                 conditions += self._as_conditions(link, labels[link.parent], str(constraint))
                 numbers.append(link.parent)
-        if not conditions:
+        if not conditions or isinstance(constraint, AtMost):
             return constraint
         if isinstance(constraint, LinearConstraint):
             if constraint.relation == "==":

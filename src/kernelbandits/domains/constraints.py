@@ -45,6 +45,8 @@ HINT = (
     "\"not (solvent == 'DMF' and temperature > 60)\""
 )
 """What a constraint looks like, as an error says it."""
+AT_MOST = "at_most"
+"""How a text begins that says how many numbers may be above 0."""
 LONGEST_TEXT = 2000
 """A longer text is certainly no constraint, and could exhaust the parser."""
 
@@ -186,7 +188,34 @@ class Forbidden:
         return f"not ({' and '.join(map(str, self.conditions))})"
 
 
-Constraint = LinearConstraint | Forbidden
+@dataclass(frozen=True)
+class AtMost:
+    """At most so many of some numbers, whose ranges begin at 0, are above 0.
+
+    >>> from kernelbandits.domains import AtMost
+    >>> print(AtMost(2, ("A", "B", "C")))
+    at_most(2, A, B, C)
+    """
+
+    count: int
+    """How many may be above 0."""
+    names: tuple[str, ...]
+    """The names of the numbers."""
+
+    def __post_init__(self) -> None:
+        given = self.names
+        listed = isinstance(given, (tuple, list)) and all(isinstance(one, str) for one in given)
+        checks.needs(listed and len({*given}) == len(given), "at_most", "different names", given)
+        object.__setattr__(self, "names", tuple(given))
+        checks.whole("at_most", "count", self.count)
+        fewer = f"fewer than the {len(given)} that are named"
+        checks.needs(self.count < len(given), "at_most", fewer, self.count)
+
+    def __str__(self) -> str:
+        return f"{AT_MOST}({self.count}, {', '.join(map(write_name, self.names))})"
+
+
+Constraint = LinearConstraint | Forbidden | AtMost
 
 
 def read_condition(name: Any, value: Any) -> Condition:
@@ -211,13 +240,13 @@ def as_constraints(owner: str, given: Any, names: Sequence[str] = ()) -> tuple[C
 
     `names` are those of the variables, which texts may name.
     """
-    if isinstance(given, (str, Mapping, LinearConstraint, Forbidden)):
+    if isinstance(given, (str, Mapping, Constraint)):
         given = (given,)
     listed = isinstance(given, Sequence)
     checks.needs(listed, owner, "a list of constraints", given)
     read: list[Constraint] = []
     for one in given:
-        if isinstance(one, (LinearConstraint, Forbidden)):
+        if isinstance(one, Constraint):
             read.append(one)
         elif isinstance(one, Mapping):
             read.append(Forbidden(one))
@@ -330,6 +359,8 @@ class ConstraintParser:
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
             for part in node.values:
                 yield from self.constraints(part)
+        elif isinstance(node, ast.Call):
+            yield self.at_most(node)
         elif isinstance(node, ast.BoolOp):
             conditions = [self.single_condition(part).negate() for part in node.values]
             yield Forbidden(tuple(conditions))
@@ -341,6 +372,20 @@ class ConstraintParser:
         else:
             for condition in self.comparisons(node):
                 yield self.as_constraint(condition, node)
+
+    def at_most(self, node: ast.Call) -> AtMost:
+        """Return how many numbers may be above 0: at_most(2, A, B, C)."""
+        first, *others = node.args or [node]
+        called = isinstance(node.func, ast.Name) and node.func.id == AT_MOST and not node.keywords
+        count = first.value if isinstance(first, ast.Constant) else None
+        names = [
+            self.name(one) if isinstance(one, ast.Name) else getattr(one, "value", None)
+            for one in others
+        ]
+        if not called or not checks.is_whole(count) or not all(isinstance(n, str) for n in names):
+            self.refuse(self.quote(node), "at_most(2, A, B, C): how many of which numbers")
+        assert isinstance(count, int)
+        return AtMost(count, tuple(str(name) for name in names))
 
     def as_constraint(self, condition: Condition, node: ast.expr) -> Constraint:
         """Return a condition that must hold as a constraint."""

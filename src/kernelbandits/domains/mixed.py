@@ -25,11 +25,12 @@ from kernelbandits.domains.box import (
     spread_points,
 )
 from kernelbandits.domains.conditions import Activity, write_conditions
-from kernelbandits.domains.constraints import as_constraints
+from kernelbandits.domains.constraints import AtMost, as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
 from kernelbandits.domains.listed_set import ListedSet, read_allowed
 from kernelbandits.domains.listing import MOST_LISTED
+from kernelbandits.domains.support_set import SupportSet
 from kernelbandits.domains.variables import ON_GRID, Integer, Number, Real, Variable
 from kernelbandits.formatting import format_names
 from kernelbandits.streams import Streams
@@ -252,9 +253,10 @@ class MixedBox:
         return FeasibleSet(self, self.constraints)
 
     @cached_property
-    def feasible(self) -> FeasibleSet | ListedSet:
+    def feasible(self) -> FeasibleSet | ListedSet | SupportSet:
         """What the constraints leave, or what is allowed of it as a list."""
-        return self.linear
+        chosen = any(isinstance(one, AtMost) for one in self.constraints)
+        return SupportSet(self, self.linear) if chosen else self.linear
 
     @cached_property
     def without_constraints(self) -> MixedBox:

@@ -168,7 +168,10 @@ def slice_constrained(space: MixedBox, variable: Number, rows: Array, column: in
         found[:, column] = target
         reached = (gap == 0) | (onward & (share <= 1.0 + MOVED))
         kept = found[reached & space.linear.system.holds(found, tolerance=MOVED)]
-        slices.append(Slice(variable.decode(np.array([coordinate])), coordinates.to_rows(kept)))
+        moved_rows = coordinates.to_rows(kept)
+        # Between points with other numbers above 0 too many may be above 0.
+        moved_rows = moved_rows[space.feasible.holds(moved_rows, MOVED)]
+        slices.append(Slice(variable.decode(np.array([coordinate])), moved_rows))
     return slices
 
 
