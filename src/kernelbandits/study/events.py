@@ -21,8 +21,8 @@ from kernelbandits.study.units import (
 )
 
 RESULTS = ("told", "failed")
-CHANGES = ("added", "forbidden", "allowed")
-"""Kinds of events that change the table of candidates."""
+CHANGES = ("added", "forbidden", "allowed", "ranges")
+"""Kinds of events that change the table of candidates, or the ranges of a space."""
 UNDOABLE = (*RESULTS, "missing", "corrected", "withdrawn", "asked", "settings", *CHANGES)
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
@@ -159,7 +159,7 @@ class State:
     ranges: dict[str, Range] = field(default_factory=dict)
     """Of several targets: the range of each, given or measured so far."""
     changes: list[Event] = field(default_factory=list)
-    """Events that changed the table of candidates."""
+    """Events that changed the table of candidates, or the ranges of a space."""
     settings: Settings = field(default_factory=Settings)
     last_trial: int = 0
     version: int = 0
@@ -432,7 +432,7 @@ class State:
         self.changes.append(event)
         self.version += 1
 
-    _apply_forbidden = _apply_allowed = _apply_added
+    _apply_forbidden = _apply_allowed = _apply_ranges = _apply_added
 
     def _apply_fitted(self, event: Event) -> None:
         """Keep a fit, which changes no result; whether it counts is decided where it is used."""

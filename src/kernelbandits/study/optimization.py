@@ -307,7 +307,7 @@ class StudyRun(Loop[Trial]):
         if isinstance(self.domain, Box):
             return np.array(list(x.values()))
         if isinstance(self.domain, MixedBox):
-            return x if self.domain.names else tuple(x.values())
+            return x if self.domain.names else tuple(map(x.get, self.study.candidates.chosen))
         if isinstance(self.domain, Arms):
             return self.domain.values[row] if self.domain.values else self.domain.points[row]
         return {**self.study.candidates.label(row), **x}

@@ -181,7 +181,10 @@ class SheetLayout:
     def identify(self, row: int, place: Place) -> dict[str, Any]:
         """Return column -> what stands there of a candidate: its number, labels and description."""
         known = {**place.label(row), **place.x(row)}
-        return place.row_cell(row) | {self.described[name]: value for name, value in known.items()}
+        # A variable that is not there is an empty cell.
+        return place.row_cell(row) | {
+            column: known.get(name, "") for name, column in self.described.items()
+        }
 
 
 def rename_taken(name: str, taken: Collection[str]) -> str:

@@ -941,14 +941,24 @@ class Study:
             return self._show_events(call.find_written(self._session.state))
 
     @describe_settings
-    def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
-        """Change settings. The table, the target and the direction cannot be changed.
+    def change(
+        self,
+        *,
+        ranges: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        **settings: Unpack[StudySettings],
+    ) -> Event:
+        """Change settings, or ranges of a space. The target and the direction cannot be changed.
 
         If all of them have these values already, no event is written, and a notice says so; the
         event of the last change is returned.
 
         Parameters
         ----------
+        ranges
+            Of a study over a space: other ends of some ranges, {"heat": (20, 120)}. Results beyond
+            a range that was made narrower stay, and are learnt; points there are no longer
+            suggested or recommended. Ranges and settings are changed by calls of their own.
         key
             A call repeated with the same key counts once.
         **settings
@@ -960,6 +970,10 @@ class Study:
         from kernelbandits.study.rules import with_changes
         from kernelbandits.study.sources import read_sources
 
+        if ranges is not None:
+            needed = "ranges and settings in calls of their own"
+            checks.needs(not settings, "change", needed, ["ranges", *settings])
+            return self._change_ranges(ranges, key)
         checks.needs(bool(settings), "change", "at least one setting", "none")
         call = make_call("change", key, settings)
         if written := self._find_written(call):
@@ -969,7 +983,8 @@ class Study:
             given, aim = settings[LEARN_FROM], (self.target, self.direction)
             settings[LEARN_FROM] = read_sources("change", given, self.place, self.candidates, aim)
         changed = with_changes(self._session.state.settings, settings)
-        driver = build_driver(self.candidates, changed)
+        # The choice is tried on points of its own, so that the study has met none more.
+        driver = build_driver(self.candidates.without_points(), changed)
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
@@ -988,6 +1003,32 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
+
+    def _change_ranges(self, ranges: Mapping[str, Any], key: str | None) -> Event:
+        """Give ranges of a space other ends, and say what lies beyond them."""
+        from kernelbandits.study.driver import build_driver
+
+        call = make_call("change", key, {"ranges": ranges})
+        if written := self._find_written(call):
+            return written[0]
+        self._session.refresh()
+        # A policy that refuses the space leaves it as it was.
+        wanted = self.candidates.with_ranges(ranges).without_points()
+        build_driver(wanted, self._session.state.settings).choose(1, (), State())
+        written = self._write_once(
+            call, lambda state: edits.change_ranges(self.candidates, ranges, call.key)
+        )
+        if not written:
+            named = ", ".join(ranges)
+            text = f"nothing was changed: {named} as before"
+            warnings.warn(text, DataNotice, stacklevel=3)
+            return self._show_events([edits.find_last_change(self._session.state)])[0]
+        state = self._session.state
+        pending = [(one.number, one.row) for one in state.pending.values()]
+        told = [trial.row for trial in state.results]
+        for notice in self.candidates.remark_ranges(pending, told):
+            warnings.warn(notice, DataNotice, stacklevel=3)
+        return written[0]
 
     def best(self) -> Best | None:
         """Return the row to recommend, with its interval and its probability of being the best.

@@ -21,7 +21,7 @@ from kernelbandits.censored import NOT_DETECTED, SIGNS, Censored, side_of
 from kernelbandits.checks import LARGEST_REWARD, DataNotice, StudyConflict
 from kernelbandits.codec import write_compact
 from kernelbandits.formatting import format_names
-from kernelbandits.tables.cells import canonical, is_number, parse_result, truth
+from kernelbandits.tables.cells import ABSENT, canonical, is_number, parse_result, truth
 from kernelbandits.tables.export import (
     BEYOND,
     COMBINED,
@@ -71,6 +71,10 @@ class PlaceOfResults(Protocol):
     @property
     def categories(self) -> tuple[str, ...]:
         """The chosen columns of text."""
+
+    @property
+    def conditional(self) -> tuple[str, ...]:
+        """The variables of a space that a point may lack; their cells may be blank."""
 
     @property
     def row_columns(self) -> tuple[str, ...]:
@@ -532,7 +536,7 @@ def row_of_export(table: Table, layout: Layout, candidates: PlaceOfResults, i: i
     the row that the line names counts if it is what the line describes, up to rounding. None if it
     is not: then the candidate is found by what describes it.
     """
-    described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
+    described = read_parts(table, layout, candidates, i)
     numbered = whole_number(table, layout.row, i, 0)
     given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
@@ -544,7 +548,7 @@ def row_of_export(table: Table, layout: Layout, candidates: PlaceOfResults, i: i
 
 def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Tell whether two candidates differ at most by rounding, as spreadsheets do when they save."""
-    return all(
+    return x.keys() == other.keys() and all(
         math.isclose(x[name], value, rel_tol=ROUNDED)
         if isinstance(value, float) and isinstance(x[name], (int, float))
         else x[name] == value
@@ -636,9 +640,7 @@ def find_candidate(
         named = not exported and (trial is not None or any(names))
         if named or not (layout.off_table and layout.complete):
             raise
-    return {
-        "x": {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
-    }
+    return {"x": read_parts(table, layout, candidates, i)}
 
 
 def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> int:
@@ -661,7 +663,7 @@ def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> 
         raise ValueError(
             f"{origin(table).source} needs {who} or a row in {row_place(table, i)}, got neither"
         )
-    parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
+    parts = read_parts(table, layout, candidates, i)
     try:
         return candidates.row_of(parts, layout.state is not None)
     except (StudyConflict, ValueError) as refusal:
@@ -684,7 +686,7 @@ def check_row(table: Table, layout: Layout, candidates: PlaceOfResults, i: int, 
         )
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
-        there = candidates.x(row)[name]
+        there = candidates.x(row).get(name)
         if (
             column_texts(table, column)[i]
             and read_part(table, layout, candidates, name, i) != there
@@ -722,6 +724,24 @@ def check_labels(
             raise StudyConflict(
                 f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
+
+
+def read_parts(
+    table: Table, layout: Layout, candidates: PlaceOfResults, i: int
+) -> dict[str, float | str]:
+    """Return what a line says about the columns of the candidates."""
+    blank = {
+        name
+        for name in candidates.conditional
+        # None may be a value of a choice, and is a blank cell too.
+        if name not in candidates.categories
+        and column_texts(table, layout.described[name])[i] in ABSENT
+    }
+    return {
+        name: read_part(table, layout, candidates, name, i)
+        for name in candidates.chosen
+        if name not in blank
+    }
 
 
 def read_part(
