@@ -147,7 +147,7 @@ def limit_outliers(values: Array) -> Array:
     """
     middle = np.median(values)
     reach = FAR * float(np.median(np.abs(values - middle)))
-    return np.clip(values, middle - reach, middle + reach)
+    return np.asarray(np.clip(values, middle - reach, middle + reach))
 
 
 def limit_to_range(predicted: float, pairs: Sequence[tuple[float, float]]) -> float:
@@ -172,7 +172,7 @@ def weigh_runs(gaps: Array, scale: float) -> Array:
     if scale > 0:
         # Beyond 40 deviations the exponential is 0, and a square could overflow.
         weights += np.exp(-(np.minimum(np.abs(gaps) / scale, 40.0) ** 2) / 2)
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 class RunResults:
