@@ -1,5 +1,10 @@
-"""Speed-up of experiments by processes: one slow policy on one problem, played by one process, by
-two, and by a Dask cluster of two."""
+"""Speed-up of experiments by processes, and how busy the workers of `optimize` are.
+
+An experiment is one slow policy on one problem, played by one process, by two, and by a Dask
+cluster of two. For `optimize` the durations of measurements are drawn from three laws of equal
+mean, and the share of the workers' time in which they measure is compared between batches and
+asynchronous workers, on the same seeds. Measurements sleep, so more workers than cores are fine.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,11 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
+import numpy as np
+
+import kernelbandits as kb
 from benchmarks import tables
 from benchmarks.rows import Goal, Row
 from kernelbandits.experiment import (
@@ -26,6 +35,13 @@ SECONDS = 60.0
 """How long the run takes in one process, about."""
 WORKERS = 2
 ROUNDS = 60
+BUSY_WORKERS, BUSY_ROUNDS, MEAN_SECONDS = 4, 32, 0.5
+LAWS = {
+    "equal durations": lambda rng: 1.0,
+    "exponential durations": lambda rng: rng.exponential(),
+    "one in eight takes ten times as long": lambda rng: (10 if rng.random() < 1 / 8 else 1) / 2.125,
+}
+"""Durations of measurements, in units of their mean."""
 TRIED_SEEDS = 8
 """Seeds by which the time of one is estimated; they differ by a factor of two."""
 
@@ -41,9 +57,65 @@ def run(given: argparse.Namespace) -> None:
     tables.measure(
         "parallel",
         "Experiments in several processes",
-        {"processes": lambda: speedup_rows(given.seconds)},
+        {"processes": lambda: speedup_rows(given.seconds), "optimize": busy_rows},
         {"rounds a seed": ROUNDS},
     )
+
+
+def busy_rows() -> list[Row]:
+    """The share of time in which workers measure: asynchronous, beside batches in the note."""
+    rows = []
+    for name in LAWS:
+        shares = {free: [measure_share(name, free, seed) for seed in range(3)] for free in (0, 1)}
+        batches, free = (float(np.mean(shares[form])) for form in (0, 1))
+        note = (
+            f"{batches:.2f} in batches of {BUSY_WORKERS}: a ratio of {free / batches:.2f}; "
+            f"standard errors {standard_error(shares[1]):.2f} and {standard_error(shares[0]):.2f}"
+        )
+        rows.append(Row(f"busy with {name}, asynchronous", free, "of 1", None, note))
+    return rows
+
+
+def standard_error(shares: list[float]) -> float:
+    return float(np.std(shares, ddof=1)) / math.sqrt(len(shares))
+
+
+def measure_share(law: str, asynchronous: bool, seed: int) -> float:
+    """The time that measurements take, over that which all workers have, until the last ends."""
+    ends: list[float] = []
+    spent: list[float] = []
+
+    def note_end(trial: kb.policies.OptimizationTrial[object]) -> None:
+        ends.append(time.perf_counter())
+        spent.append(draw_seconds(law, seed, trial.x))
+
+    kb.optimize(
+        partial(rest_and_measure, law, seed),
+        kb.Box((0.0, 0.0), (1.0, 1.0)),
+        BUSY_ROUNDS + BUSY_WORKERS,
+        workers=BUSY_WORKERS,
+        asynchronous=bool(asynchronous),
+        seed=seed,
+        each=note_end,
+    )
+    # The first points start the processes. Of later ones counts what lies after these.
+    start = ends[BUSY_WORKERS - 1]
+    busy = sum(
+        min(seconds, end - start)
+        for seconds, end in zip(spent[BUSY_WORKERS:], ends[BUSY_WORKERS:], strict=True)
+    )
+    return busy / (BUSY_WORKERS * (ends[-1] - start))
+
+
+def rest_and_measure(law: str, seed: int, x: np.ndarray) -> float:
+    time.sleep(draw_seconds(law, seed, x))
+    return -float(((x - 0.3) ** 2).sum())
+
+
+def draw_seconds(law: str, seed: int, x: np.ndarray) -> float:
+    """How long the measurement of a point takes: random, and the same in both processes."""
+    rng = np.random.default_rng([seed, *(abs(int(value * 1e9)) for value in x)])
+    return float(MEAN_SECONDS * LAWS[law](rng))
 
 
 def speedup_rows(seconds: float) -> list[Row]:

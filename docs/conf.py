@@ -12,6 +12,8 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 # The kernels of executed pages are processes of their own: one thread each, as in the tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Pages call the command `kernelbandits`, which is there also if no environment was activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 project = "kernelbandits"
 author = "The kernelbandits developers"

@@ -34,6 +34,8 @@ class Sin:
     """Parts of the notices."""
     refused: tuple[str, ...] = ()
     """Parts of the sentence by which it is refused as it comes."""
+    told: tuple[float, ...] = (0.5, 0.7)
+    """The results of its rows."""
     options: tuple[str, ...] = ()
     """With these options of the command it is a study."""
     values: dict[bytes, bytes] = field(default_factory=dict)
@@ -159,10 +161,24 @@ SINS = {
         [NAMES, *FILMS[:2], [], *FILMS[2:]], said=("row 4 of the sheet is blank",)
     ),
     "merged cells in the table": Sin(
-        with_cells(D4=None),
-        merge("D3:D4"),
-        refused=("row 4, column 'solvent' (D4), got the merged cells D3:D4",),
-        options=("--cell", "D4=DMF"),
+        with_cells(C5=None, D4=None),
+        merge("C4:C5", "D3:D4"),
+        said=(
+            "'T' has merged cells (C4:C5): their value is read for each of their rows",
+            "(D3:D4)",
+        ),
+    ),
+    "merged results": Sin(
+        with_cells(E3=None),
+        merge("E2:E3"),
+        refused=("row 3, column 'stability' (E3), got the merged cells E2:E3; separate them",),
+        options=("--cell", "E3=0.7"),
+    ),
+    "decimal commas and limits among results": Sin(
+        with_cells(E2="0,5", E3="0,7", E4="<0,2", E5="n.d."),
+        said=("'stability' has texts with a decimal comma", "holds 4 results"),
+        told=(0.5, 0.7, 0.2, 0.0),
+        options=("--limits", "0.."),
     ),
     "a second result": Sin(
         with_column("purity", 90, 95, None, None, None),

@@ -28,6 +28,16 @@ def endless(x):
     threading.Event().wait(60)
 
 
+def training(x, trial):
+    """The loss falls by 1/epoch to that of the place; it is stopped where others were better."""
+    for epoch in range(1, 10):
+        loss = (x[0] - 0.3) ** 2 + (x[1] - 0.7) ** 2 + 1 / epoch
+        trial.report(loss, epoch)
+        if trial.should_stop():
+            break
+    return loss
+
+
 def decimal_response(x):
     return Decimal(dose_response(x))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import pickle
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from multiprocessing import connection
@@ -21,6 +23,9 @@ import kernelbandits as kb
 from conftest import with_long
 from kernelbandits import processes
 from kernelbandits.formatting import HALF_INTERVAL
+from kernelbandits.insight.tolerance import is_within
+from kernelbandits.measuring import Attempt, SerialMeasurer
+from kernelbandits.policies.optimization import OptimizationTrial, Plan, Run
 from kernelbandits.widths import Width
 from measured_functions import (
     deadly,
@@ -28,6 +33,7 @@ from measured_functions import (
     dose_response,
     endless,
     fragile,
+    training,
     worded_response,
 )
 
@@ -651,6 +657,9 @@ def test_the_outcome_reads_well():
         *({"patience": bad} for bad in (0, -1, 2.5, "2")),
         *({"each": bad} for bad in (3, [3], [print, None])),
         {"workers": 2, "mapper": map},
+        *({"asynchronous": bad} for bad in (0, "yes", None)),
+        {"asynchronous": True, "mapper": map},
+        {"asynchronous": True, "workers": 2, "batch": 3},
         *({"direction": bad} for bad in (0, 1, "down")),
         *({"catch": bad} for bad in (None, "RuntimeError", int, (RuntimeError, 3))),
     ],
@@ -728,7 +737,7 @@ def test_a_batch_is_as_large_as_the_number_of_workers_by_default(monkeypatch):
 def test_a_timeout_ends_the_run_and_says_so(monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
-    found = kb.optimize(hill, BOX, 50, timeout=8)
+    found = kb.optimize(hill, BOX, 50, timeout=16)
     assert found.ended == "timeout"
     assert 5 <= len(found.trials) <= 9
     assert str(found).endswith("0 failed; ended by the timeout")
@@ -872,6 +881,214 @@ def test_arms_with_values_are_measured_and_returned_in_their_values():
     assert found.x in table.values
     assert found.x["s"] == "b"
     assert set(found.records()[0]) == {"t", "arm", "x", "s", "reward", "failure"}
+
+
+# ---------------------------------------------------------------- asynchronous
+
+
+@dataclass(frozen=True)
+class LastFirst(SerialMeasurer):
+    """Begins all points that there are, and measures the last one first, as fast workers may."""
+
+    def measure(self, supply, deadline):
+        begun = []
+        while begun := [*begun, *iter(supply, None)]:
+            number, x = begun.pop()
+            yield number, self.attempt(x)
+
+
+def play_asynchronously(objective, plan, policy):
+    measurer = LastFirst(Attempt(objective))
+    return Run(policy, policy.streams, 1.0, measurer, math.inf, lambda *_: False), plan
+
+
+def test_a_free_worker_gets_its_next_point_at_once_with_the_others_pending(monkeypatch):
+    asked, batch = [], kb.Auto.batch
+
+    def watched(self, n, t, *rest, pending, **more):
+        asked.append((n, t, len(pending), self.n_rewards))
+        return batch(self, n, t, *rest, pending=pending, **more)
+
+    monkeypatch.setattr(kb.Auto, "batch", watched)
+    policy = kb.Auto(BOX, goal="find", rounds=8)
+    run, plan = play_asynchronously(hill, Plan(8, 3, asynchronous=True), policy)
+    trials = list(run.play(plan))
+    # Three at once; then one for each result, while two are measured.
+    assert asked == [(3, 1, 0, 0), *((1, t, 2, t - 3) for t in range(4, 9))]
+    assert [trial.t for trial in trials] == [3, 4, 5, 6, 7, 8, 2, 1]
+    found = run.summarise()
+    assert [trial.t for trial in found.trials] == list(range(1, 9))
+    assert [trial.reward for trial in found.trials] == [hill(trial.x) for trial in found.trials]
+    assert policy.turn == 9
+    assert found.asynchronous
+    assert str(found).endswith("8 rounds, 0 failed, asynchronous")
+
+
+def test_an_asynchronous_run_is_ask_and_tell_in_the_order_of_the_results():
+    policy, twin = (kb.Auto(BOX, goal="find", rounds=8, seed=3) for _ in range(2))
+    run, plan = play_asynchronously(hill, Plan(8, 2, asynchronous=True), policy)
+    trials = list(run.play(plan))
+    waiting = [*twin.batch(2, 1, twin.streams)]
+    for number in range(3, 9):
+        choice = waiting.pop()
+        twin.tell(choice, hill(choice.x))
+        waiting.append(twin.ask(number, twin.streams, pending=waiting))
+    for choice in reversed(waiting):
+        twin.tell(choice, hill(choice.x))
+    assert [trial.choice.x.tolist() for trial in trials] == twin.rewards.points.tolist()
+
+
+def test_one_worker_alone_is_the_same_in_both_forms():
+    found = kb.optimize(hill, BOX, 7, asynchronous=True, seed=2)
+    assert found.records() == kb.optimize(hill, BOX, 7, seed=2).records()
+
+
+@pytest.mark.parametrize("patience", [3, 5])
+def test_what_is_being_measured_when_patience_ends_the_run_is_finished(patience):
+    series = iter([3.0] + 20 * [1.0])
+    policy = kb.Auto(ARMS, goal="find", rounds=20)
+    plan = Plan(20, 3, patience=patience, asynchronous=True)
+    run, plan = play_asynchronously(lambda x: next(series), plan, policy)
+    trials = list(run.play(plan))
+    assert run.ended == "patience"
+    assert len(trials) == 1 + patience + 2
+    assert not run.waiting
+
+
+@pytest.mark.thorough
+def test_workers_that_need_not_wait_survive_deaths_and_end_with_the_run():
+    before = set(multiprocessing.active_children())
+    given = {"workers": 2, "asynchronous": True}
+    found = kb.optimize(deadly, SPACE, 10, **given)
+    assert sorted(trial.t for trial in found.trials) == list(range(1, 11))
+    died = [trial for trial in found.trials if trial.x["dose"] > 0.6]
+    assert found.failures == len(died) > 0
+    assert {trial.failure for trial in died} == {"the worker process ended with exit code 3"}
+    with pytest.raises(KeyError, match="no such dose") as raised:
+        kb.optimize(fragile, SPACE, 50, **given)
+    assert "In a worker process" in raised.value.__notes__[0]
+    ended = kb.optimize(dose_response, SPACE, 50, each=lambda trial: True, **given)
+    assert (ended.ended, len(ended.trials)) == ("callback", 1)
+    with pytest.raises(ValueError, match="got 0 failures; ended by the timeout"):
+        kb.optimize(endless, SPACE, 4, timeout=1.0, **given)
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.mark.thorough
+def test_an_interrupt_of_an_asynchronous_run_returns_what_was_done(monkeypatch):
+    wait, calls = connection.wait, []
+
+    def interrupted(*arguments, **more):
+        calls.append(1)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+        return wait(*arguments, **more)
+
+    monkeypatch.setattr(processes, "connection", SimpleNamespace(wait=interrupted))
+    found = kb.optimize(dose_response, SPACE, 50, workers=2, asynchronous=True)
+    assert found.ended == "interrupted"
+    assert 5 <= len(found.trials) <= 22
+    assert found.policy.turn == len(found.trials) + 1
+
+
+# ---------------------------------------------------------------- measurements that stop early
+
+
+class InTurn(kb.Policy):
+    """Plays the arms one after the other; it estimates as Auto does."""
+
+    def __init__(self, domain):
+        super().__init__(domain, kb.RBF(0.1), ridge=1e-4)
+
+    def choose(self, now):
+        return self.choice((now.t - 1) % len(self.domain))
+
+
+def test_a_measurement_that_is_worse_than_the_median_is_stopped_and_learnt_by_its_predicted_end():
+    found = kb.optimize(training, ARMS, 40, direction="minimize", policy=InTurn(ARMS))
+    stopped = [trial for trial in found.trials if trial.stopped is not None]
+    assert found.stopped == len(stopped) >= 2
+    assert f"{found.stopped} stopped early" in str(found)
+    for trial in stopped:
+        earlier = [one for one in found.trials if one.t < trial.t]
+        at = [one.reports[trial.stopped] for one in earlier if trial.stopped in one.reports]
+        assert len(at) >= 5
+        assert min(trial.reports.values()) > np.median(at)
+        assert max(trial.reports) == trial.stopped
+        # All curves are parallel, so the prediction is exact.
+        assert trial.reward == pytest.approx(1 - hill(trial.x) + 1 / 9)
+        assert trial.reward.sem > 0
+        assert trial.measured is None
+    finished = [trial for trial in found.trials if trial.stopped is None]
+    for trial in finished:
+        assert list(trial.reports) == list(range(1, 10))
+    assert any((trial.x == found.x).all() for trial in finished)
+    assert found.policy.posterior.events == 40
+    assert {record["stopped"] for record in found.records()} == {
+        trial.stopped for trial in found.trials
+    }
+    _, lines = drawn(found)
+    shown = lines["stopped, end predicted"].get_xdata().tolist()
+    assert shown == [trial.t for trial in stopped]
+
+
+def test_others_of_the_same_batch_do_not_stop_a_measurement():
+    given = {"direction": "minimize", "batch": 4}
+    found = kb.optimize(training, ARMS, 24, policy=InTurn(ARMS), **given)
+    first = min(trial.t for trial in found.trials if trial.stopped is not None)
+    assert first > 8  # the first four say nothing, the second four do not know each other
+    with ThreadPoolExecutor(2) as threads:
+        pooled = kb.optimize(training, ARMS, 24, policy=InTurn(ARMS), mapper=threads.map, **given)
+    assert pooled.records() == found.records()
+    assert [one.reports for one in pooled.trials] == [one.reports for one in found.trials]
+
+
+@pytest.mark.thorough
+def test_stops_do_not_depend_on_the_number_of_workers():
+    given = {"direction": "minimize", "batch": 4}
+    found = kb.optimize(training, ARMS, 20, policy=InTurn(ARMS), **given)
+    assert found.stopped
+    for workers in (2, 3):
+        again = kb.optimize(training, ARMS, 20, policy=InTurn(ARMS), workers=workers, **given)
+        assert again.records() == found.records()
+
+
+def test_a_place_whose_measurement_was_stopped_is_not_recommended():
+    values = dict(zip(range(6), (0.1, 0.2, 0.3, 0.4, 0.5, 0.9), strict=True))
+    arms = kb.Arms([[arm / 5] for arm in range(6)])
+
+    def curve(x, trial):
+        value = values[round(5 * x[0])]
+        for step in range(1, 4):
+            trial.report(-step if value > 0.8 else value, step)
+            if trial.should_stop():
+                break
+        return value
+
+    found = kb.optimize(curve, arms, 6, policy=InTurn(arms))
+    assert [trial.choice.arm for trial in found.trials if trial.stopped] == [5]
+    # Predicted from its last report it is the worst; told as 9 it would be the best.
+    assert found.arm == 4
+    run = Run(InTurn(arms), kb.Streams(0), 1.0, SerialMeasurer(Attempt(hill)), 9.0, is_within)
+    for trial in found.trials:
+        reward = 9.0 if trial.stopped else trial.reward
+        run.policy.tell(trial.choice, reward)
+        run.trials.append(replace(trial, reward=reward))
+    assert run.summarise().arm == 4
+
+
+def test_a_stop_is_no_improvement():
+    run = Run(kb.Auto(ARMS), kb.Streams(0), 1.0, SerialMeasurer(Attempt(hill)), math.inf, is_within)
+    choice = kb.Choice(ARMS.points[0], 0, {})
+    run.trials = [
+        OptimizationTrial(1, choice, 1.0),
+        OptimizationTrial(2, choice, 5.0, reports={1: 2.0}, stopped=1),
+    ]
+    assert run.rewards == [1.0, None]
+
+
+def test_an_objective_with_an_argument_that_has_a_default_gets_its_point_alone():
+    assert kb.optimize(lambda x, power=2: -((x[0] - 0.3) ** power), [(0, 1)], 3).failures == 0
 
 
 def test_progress_is_shown_on_standard_error_when_it_is_wanted(capsys, caplog):

@@ -269,3 +269,32 @@ def test_a_batch_fits_and_is_accessible(server, open_page, scheme, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert_accessible(page)
         keep(page, f"names{view.replace('/', '-')}-{width}-{scheme}")
+
+
+def test_a_phone_has_a_short_hint_and_a_wide_screen_the_answers_side_by_side(server, open_page):
+    create(server, 3)
+    phone = open_page(viewport={"width": 390, "height": 844}, errors=("422",))
+    phone.goto(server.study)
+    assert not phone.locator(".keys").is_visible()
+    phone.fill("#value-1", "1")
+    phone.fill("#value-1", "")
+    assert phone.locator(".keys").count() == 1
+    page = open_page(viewport={"width": 1280, "height": 900}, errors=("422",))
+    page.goto(server.study)
+    best, stop = (page.locator(card).bounding_box() for card in ("#best", "#stop"))
+    assert best["y"] == stop["y"]
+    assert best["x"] + best["width"] < stop["x"]
+    # What is wrong with a cell can be read: it is not as narrow as the cell.
+    page.fill("#value-2", "much")
+    save(page)
+    assert page.locator(".wrong").bounding_box()["width"] > 200
+    page.click("text=Answers")
+    assert page.locator("#answers").is_visible()
+    # A trial that somebody else has told is said in full, also on a phone.
+    phone.fill("#value-3", "0.3")
+    page.fill("#value-2", "")
+    page.fill("#value-3", "0.4")
+    save(page)
+    phone.wait_for_selector("th .problem")
+    box = phone.locator("th .problem").bounding_box()
+    assert box["x"] + box["width"] <= 390

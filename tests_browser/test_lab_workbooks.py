@@ -19,10 +19,10 @@ def upload(page, server, path, sheet=""):
     page.wait_for_selector("h1:text('films.xlsx')")
 
 
-def create(page, server):
+def create(page, server, results=2):
     page.fill("[name=name]", server.name)
     page.click("text=Create the study")
-    page.wait_for_selector("text=2 results of the table were told to it")
+    page.wait_for_selector(f"text={results} results of the table were told to it")
 
 
 @pytest.mark.parametrize("name", SINS)
@@ -37,11 +37,14 @@ def test_a_workbook_of_a_lab_becomes_a_study(server, open_page, tmp_path, name):
             label.locator("[name=cell-text]").fill(typed)
         elif option == "--not-used":
             page.get_by_label(f"what {text} is for").select_option("not used")
+        elif option == "--limits":
+            page.click("text=More settings")
+            page.fill("[name=limits]", text)
     if sin.options:
         with page.expect_navigation():
             page.get_by_role("button", name="Check again").first.click()
     assert page.locator("[role=alert]").count() == 0
-    create(page, server)
+    create(page, server, len(sin.told))
 
 
 def test_a_row_is_chosen_as_the_header_by_a_click(server, open_page, tmp_path):

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         Step,
     )
     from kernelbandits.kernels import RBF, Linear, Matern
+    from kernelbandits.measuring import RunningTrial
     from kernelbandits.optimization import optimize
     from kernelbandits.policies import (
         GPTS,
@@ -149,6 +150,7 @@ HOMES = {
         "Step",
     ),
     "kernels": ("RBF", "Linear", "Matern"),
+    "measuring": ("RunningTrial",),
     "optimization": ("optimize",),
     "policies": (
         "GPTS",
@@ -220,6 +222,7 @@ __all__ = [
     "PointMass",
     "Policy",
     "Real",
+    "RunningTrial",
     "SimpleBernoulli",
     "SimpleCategorical",
     "SimpleGaussian",

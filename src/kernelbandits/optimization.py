@@ -25,7 +25,9 @@ from kernelbandits.measuring import (
     MapperMeasurer,
     Measurer,
     ProcessMeasurer,
+    RunningTrial,
     SerialMeasurer,
+    takes_trial,
 )
 from kernelbandits.policies import Auto, OptimizationTrial, Outcome, Policy
 from kernelbandits.policies.optimization import ENDS, Plan, Run
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
     from kernelbandits.study.optimization import StudyRun
 
 Point = TypeVar("Point")
+Returned = SupportsFloat | Mapping[str, SupportsFloat]
+"""What an objective returns."""
+NamedPoint = dict[str, Any]
+DictObjective = Callable[[NamedPoint], Returned] | Callable[[NamedPoint, RunningTrial], Returned]
+ArrayObjective = Callable[[Array], Returned] | Callable[[Array, RunningTrial], Returned]
 Callback = Callable[[OptimizationTrial[Point]], object]
 """What is called with every trial; it ends the run by returning True."""
 Callbacks = Callback[Point] | Sequence[Callback[Point]] | None
@@ -53,7 +60,8 @@ log = logging.getLogger("kernelbandits.optimize")
 
 @overload
 def optimize(
-    objective: Callable[[dict[str, Any]], SupportsFloat | Mapping[str, SupportsFloat]],
+    objective: Callable[[dict[str, Any]], Returned]
+    | Callable[[dict[str, Any], RunningTrial], Returned],
     domain: MixedBox | Mapping[str, Any] | pd.DataFrame | str | PathLike[str],
     rounds: int,
     *,
@@ -62,6 +70,7 @@ def optimize(
     policy: Policy | None = None,
     batch: int | None = None,
     workers: int = 1,
+    asynchronous: bool = False,
     timeout: float | None = None,
     tolerance: float | None = None,
     patience: int | None = None,
@@ -77,7 +86,7 @@ def optimize(
 
 @overload
 def optimize(
-    objective: Callable[[Array], SupportsFloat | Mapping[str, SupportsFloat]],
+    objective: ArrayObjective,
     domain: Box | Arms | npt.ArrayLike,
     rounds: int,
     *,
@@ -86,6 +95,7 @@ def optimize(
     policy: Policy | None = None,
     batch: int | None = None,
     workers: int = 1,
+    asynchronous: bool = False,
     timeout: float | None = None,
     tolerance: float | None = None,
     patience: int | None = None,
@@ -100,7 +110,7 @@ def optimize(
 
 
 def optimize(
-    objective: Callable[[Any], Any],
+    objective: Callable[..., Any],
     domain: Any,
     rounds: int,
     *,
@@ -109,6 +119,7 @@ def optimize(
     policy: Policy | None = None,
     batch: int | None = None,
     workers: int = 1,
+    asynchronous: bool = False,
     timeout: float | None = None,
     tolerance: float | None = None,
     patience: int | None = None,
@@ -136,7 +147,10 @@ def optimize(
         returns a dictionary with a number for each, and the desirability is the reward. NaN, or
         another number that is not finite, is a failure: it is counted, it is no observation, and
         the run goes on. What is no number (None, text, a list) is a TypeError. An exception ends
-        the run, unless `catch` names it.
+        the run, unless `catch` names it. With a second argument, f(x, trial), it also gets a
+        `kb.RunningTrial`: `trial.report(value, step)` says how far it is, and `trial.should_stop()`
+        whether others were better at this step. What stops is learnt by its predicted end, and
+        never recommended.
     domain
         Where to search: a `kb.Box`, a `kb.MixedBox`, or a list of candidates (`kb.Arms`, an (n, d)
         array or a DataFrame). A list of pairs [(low, high), ...] is a box, a dictionary of
@@ -157,15 +171,21 @@ def optimize(
     workers
         How many processes measure. The objective is then sent to them, so it must be a function at
         the top level of a module or script. A process that dies has failed to measure its point.
+    asynchronous
+        Let each worker begin the next point as soon as it is free, with the points of the others
+        pending. Without it all workers wait for the slowest of each batch. The run then depends on
+        which worker is faster, so it cannot be repeated exactly, nor continued as if it had never
+        been interrupted. With `study` each choice can still be recomputed (`study.replay`).
     timeout
         Seconds after which no further point is measured. Processes are ended in the middle of a
         measurement; one worker finishes the one that it has begun, a mapper its batch.
     tolerance
         End the run when the recommended point is within this much of the best with probability
-        0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee.
+        0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee. With
+        `asynchronous` it is asked after each result, and what is being measured is finished.
     patience
         End the run when so many measurements in succession were no better than the best one before
-        them; a failure is no improvement. It is asked after each batch. With a study the
+        them; a failure is no improvement. It is asked when `tolerance` is. With a study the
         measurements of earlier calls count too.
     mapper
         In place of workers: how the points of a batch are measured, for instance the map of a pool.
@@ -242,10 +262,11 @@ def optimize(
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
     name, towards = read_aim(target, direction)
     sign = 1.0 if towards == "maximize" else -1.0
-    attempt = Attempt(objective, check_exceptions(catch))
+    attempt = Attempt(objective, check_exceptions(catch), sign, takes_trial(objective))
     n_rounds = checks.whole("optimize", "rounds", rounds)
     measurer = choose_measurer(attempt, workers, mapper)
     size = checks.whole("optimize", "batch", workers if batch is None else batch)
+    check_asynchronous(asynchronous, workers, batch, mapper)
     seconds = math.inf if timeout is None else checks.positive("optimize", "timeout", timeout)
     deadline = time.monotonic() + seconds
     callbacks = read_callbacks(each)
@@ -257,7 +278,7 @@ def optimize(
         checks.needs(known, "optimize", "kb.Auto for a tolerance", policy)
     if patience is not None:
         checks.whole("optimize", "patience", patience)
-    plan = Plan(n_rounds, size, tolerance, patience)
+    plan = Plan(n_rounds, size, tolerance, patience, asynchronous)
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:
         player = choose_policy(policy, domain, n_rounds, seed, name)
@@ -285,7 +306,8 @@ def optimize(
         except KeyboardInterrupt:
             run.ended = "interrupted"
         outcome = run.summarise()
-    log.info("%s%s", format_count(len(outcome.trials), "trial"), ENDS[outcome.ended])
+    count, form = format_count(len(outcome.trials), "trial"), ", asynchronous" * asynchronous
+    log.info("%s%s%s", count, form, ENDS[outcome.ended])
     return outcome
 
 
@@ -390,6 +412,17 @@ def choose_measurer(attempt: Attempt, workers: Any, mapper: Mapper | None) -> Me
         return SerialMeasurer(attempt)
     pool = ProcessPool(count, "optimize with workers needs an objective")
     return ProcessMeasurer(attempt, pool)
+
+
+def check_asynchronous(asynchronous: Any, workers: int, batch: Any, mapper: Any) -> None:
+    """Refuse what only makes sense where points are measured batch by batch."""
+    flag = isinstance(asynchronous, bool)
+    checks.needs(flag, "optimize", "asynchronous True or False", asynchronous)
+    if asynchronous:
+        needed = "workers for asynchronous, and no mapper: a mapper waits for a whole batch"
+        checks.needs(mapper is None, "optimize", needed, mapper)
+        needed = "no batch beside asynchronous: each worker gets a point when it is free"
+        checks.needs(batch in (None, workers), "optimize", needed, batch)
 
 
 def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:

@@ -31,6 +31,8 @@ from kernelbandits.runtime import MOST_WORKERS
 
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """`map`, or anything that maps like it in the same order, such as the map of a process pool."""
+Supply = Callable[[], tuple[int, Any] | None]
+"""Returns the next item with its number; None if there is none, or none before results come."""
 
 MOST_STARTS = 4
 """So many processes that are killed while they start mean that none can be started."""
@@ -151,13 +153,32 @@ class ProcessPool:
         here, with its traceback as a note. No result comes after the deadline, a time of
         `time.monotonic`. Processes that are still busy at the end, whatever the reason, are ended.
         """
+        self._pack(items)
+        waiting = deque(enumerate(items))
+        return self.run_supply(work, lambda: waiting.popleft() if waiting else None, deadline)
+
+    def run_supply(
+        self, work: Callable[[Any], Any], supply: Supply, deadline: float = math.inf
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the results of items that may depend on earlier results, as `run` does of a list.
+
+        `supply` is asked for an item as soon as a process is free, and again when the results that
+        have come were taken. All is over when it has none and no process is busy.
+
+        >>> items = iter([(0, -1), (1, -2), (2, -3)])
+        >>> with ProcessPool(2, "several workers need functions and classes") as pool:
+        ...     sorted(pool.run_supply(abs, lambda: next(items, None)))
+        [(0, 1), (1, 2), (2, 3)]
+        """
         needed = "a pool whose earlier results were all taken"
         checks.needs(not self._find_busy(), "ProcessPool.run", needed, "one that is busy")
         self.pack_work(work)
-        self._pack(items)
-        waiting = deque(enumerate(items))
-        self._hand_out(waiting)
-        return self._take_results(waiting, deadline)
+        try:
+            self._hand_out(supply)
+        except BaseException:
+            self._end_busy()
+            raise
+        return self._take_results(supply, deadline)
 
     def pack_work(self, work: Callable[[Any], Any]) -> None:
         """Prepare work for the processes, each of which gets it once; refuse what cannot be sent.
@@ -179,16 +200,19 @@ class ProcessPool:
     def _find_busy(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.number is not None]
 
-    def _hand_out(self, waiting: deque[tuple[int, Any]]) -> None:
-        """Give each idle process an item, and start processes while items are waiting."""
+    def _hand_out(self, supply: Supply) -> None:
+        """Give each idle process an item, and start processes while there are items."""
         idle = [worker for worker in self._workers if worker.number is None]
-        while waiting and (idle or len(self._workers) < self.count):
+        while idle or len(self._workers) < self.count:
+            given = supply()
+            if given is None:
+                return
+            number, item = given
+            packed = self._pack(item)
             worker = idle.pop() if idle else self._start()
-            worker.begin(*waiting.popleft(), self._packed)
+            worker.begin(number, packed, self._packed)
 
-    def _take_results(
-        self, waiting: deque[tuple[int, Any]], deadline: float
-    ) -> Iterator[tuple[int, Any]]:
+    def _take_results(self, supply: Supply, deadline: float) -> Iterator[tuple[int, Any]]:
         try:
             while busy := {worker.pipe: worker for worker in self._find_busy()}:
                 left = deadline - time.monotonic()
@@ -199,14 +223,19 @@ class ProcessPool:
                 results, errors = self._receive(workers)
                 if not errors:
                     # The processes work on while the caller handles these results.
-                    self._hand_out(waiting)
+                    self._hand_out(supply)
                 yield from results
                 if errors:
                     raise errors[0]
+                # There may be items that had to wait for these results.
+                self._hand_out(supply)
         finally:
-            for worker in self._find_busy():
-                self._workers.remove(worker)
-                worker.stop()
+            self._end_busy()
+
+    def _end_busy(self) -> None:
+        for worker in self._find_busy():
+            self._workers.remove(worker)
+            worker.stop()
 
     def _receive(
         self, workers: Sequence[Worker]
@@ -283,8 +312,8 @@ class Worker:
     packed: bytes = b""
     """The work that it was sent last."""
 
-    def begin(self, number: int, item: Any, packed: bytes) -> None:
-        """Let the process work on an item."""
+    def begin(self, number: int, item: bytes, packed: bytes) -> None:
+        """Let the process work on a packed item."""
         self.number = number
         message = pickle.dumps((None if packed == self.packed else packed, item))
         self.packed = packed
@@ -314,7 +343,7 @@ class Worker:
 def serve(pipe: Connection, needs: str) -> None:
     """Work on the items that come, and send the results back: this is what a worker process does.
 
-    A message is a pair: packed work, or None for the work that came last, and an item.
+    A message is a pair: packed work, or None for the work that came last, and a packed item.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=exit_with_parent, daemon=True).start()
@@ -327,8 +356,9 @@ def serve(pipe: Connection, needs: str) -> None:
             # The parent has closed its end, or has died.
             return
         try:
-            packed, item = pickle.loads(message)
+            packed, packed_item = pickle.loads(message)
             work = work if packed is None else pickle.loads(packed)
+            item = pickle.loads(packed_item)
         except Exception as error:
             answer = pack_event(RAISED, explain_unreadable(error, needs))
         else:

@@ -77,7 +77,7 @@ def test_a_map_says_names_and_values(browser):
     marks = browser.client.get(f"/studies/films/marks.json?{query}").json()
     texts = [text for _, _, text in marks]
     assert "measured: Cs 0, solvent water" in texts
-    cells = [text for text in texts if text.startswith("its standard deviation ")]
+    cells = [text for text in texts if text.startswith("its uncertainty (±) ")]
     assert any(text.endswith("solvent DMF") for text in cells)
     assert len(marks) <= MOST_MARKS
     assert all(0 <= x <= 1 and 0 <= y <= 1 for x, y, _ in marks)
@@ -89,7 +89,7 @@ def test_too_many_cells_have_no_texts_and_the_marks_keep_theirs(browser, monkeyp
     query = "kind=map&across=Cs&up=FA"
     marks = browser.client.get(f"/studies/films/marks.json?{query}").json()
     assert marks
-    assert not any(text.startswith("its standard deviation") for _, _, text in marks)
+    assert not any(text.startswith("its uncertainty (±)") for _, _, text in marks)
 
 
 @pytest.mark.thorough

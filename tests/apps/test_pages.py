@@ -1277,3 +1277,86 @@ def test_a_study_of_ranges_learns_from_another_that_is_named(page):
         shown = text_of(browser.get(f"/studies/next{view}"))
         assert "learns from" in shown.lower()
         assert "old.db: 8 results for yield, by heat" in shown
+
+
+def test_what_was_not_detected_is_typed_into_a_batch_and_a_percent_sign_is_refused(page, films):
+    study = study_of(page)
+    study.ask(3)
+    study.change(limits="0..100")
+    hidden = find_form(films.get("/studies/films"), BATCH)
+    notes = {f"note-{trial}": "" for trial in (1, 2, 3)}
+    wrong = films.client.post(BATCH, data=hidden | notes | {"value-1": "n.d.", "value-2": "45 %"})
+    assert wrong.status_code == 422
+    assert "The result needs a number, got '45 %'; write 45, or 0.45 if 1 is 100 %" in text_of(
+        wrong.text
+    )
+    # Sentences have room: the lines are not divided in two halves.
+    assert 'class="sheets"' in wrong.text
+    again = find_form(wrong.text, BATCH) | notes | {"value-1": "n.d.", "value-2": "45"}
+    assert "2 results recorded" in text_of(films.follow(films.client.post(BATCH, data=again)))
+    assert study.to_dataframe()["value"].tolist()[:2] == [0.0, 45.0]
+    assert study.to_dataframe()["beyond"].tolist()[0] == "<"
+
+
+def test_the_page_of_a_row_is_found_by_its_name_too(page, films):
+    assert "<h2>A7</h2>" in films.get("/studies/films/candidates/A7")
+    assert "Did you mean 'A7'? " in text_of(films.get("/studies/films/candidates/A77", 404))
+
+
+def test_the_list_of_studies_shows_what_somebody_did_last(page, films):
+    study = study_of(page)
+    for row, value in enumerate((76000.0, 81000.0, 79000.0)):
+        study.tell(row=row, value=value)
+    # The units of the model follow from the results, and nobody did that.
+    assert study.history()[-1].body["auto"]
+    shown = text_of(films.get("/"))
+    assert "A1: 81\xa0000" in shown
+    assert "units of the model" not in shown
+    assert "trial 3 (A2): result 79000" in shown
+
+
+def test_a_preview_asks_in_the_words_of_the_page(page):
+    browser = page.browser()
+
+    def look_at(table):
+        return browser.get(browser.send("/new", "/new/table", pasted=table).headers["location"])
+
+    shown = look_at("sample,Cs,yield (%)\nA,0.1,<0.5\nB,0.2,n.d.\nC,0.3,\n")
+    assert "the limits 0..100, under More settings" in text_of(shown)
+    assert "--limits" not in shown
+    # A column with limits is a result.
+    assert "Tell the study the 2 results in the column yield (%)" in text_of(shown)
+    asked = text_of(look_at("sample,Cs,yield,purity\nA,0.1,5,\nB,0.2,,1\nC,0.3,,2\n"))
+    assert "The column purity looks like a result: choose below what it is for." in asked
+
+
+def test_a_trial_that_was_really_set_otherwise_names_the_sample_that_was_suggested(page, films):
+    study = study_of(page)
+    [one] = study.ask()
+    films.send("/studies/films", "/studies/films/tell", value="0.5", **{"x-Cs": "0,33"})
+    assert study.to_dataframe()["value"].tolist() == [0.5]
+    shown = text_of(films.get("/studies/films/trials/1"))
+    assert f"A{one.row} was suggested. The conditions above are those that were really set" in shown
+    study.tell(study.ask()[0].trial, 0.6)
+    assert "was suggested. The" not in text_of(films.get("/studies/films/trials/2"))
+
+
+def test_wrong_results_of_a_table_have_fields_beside_those_of_other_cells(page):
+    browser = page.browser()
+    table = "sample,Cs,yield,ee\nA,0.1,~5,90\nB,much,6,91\nC,0.3,,92\nD,0.4,,\nE,0.5,,\n"
+    at = browser.send("/new", "/new/table", pasted=table).headers["location"]
+    shown = text_of(browser.get(at))
+    # What a column is for is asked, and all wrong cells are named, at once.
+    assert "The column yield looks like a result" in shown
+    assert "B3 Cs: needs a number such as 12.5, got 'much'" in " ".join(shown.split())
+    roles = ("names the row", "describes the candidate", "result", "not used")
+    fields = {f"role-{i}": role for i, role in enumerate(roles)} | {"name": "two"}
+    fields |= {"target": "yield", "direction": "maximize", "tell-results": "on", "action": "create"}
+    answer = browser.send(at, at, 422, **fields)
+    shown = " ".join(text_of(answer.text).split())
+    assert "2 cells need another value" in shown
+    assert "C2 yield: needs a number such as 12.5, got '~5'" in shown
+    assert "B3 Cs: needs a number" in shown
+    mended = {"cell-name": ["C2", "B3"], "cell-text": ["-", "0.2"]}
+    browser.follow(browser.send(at, at, **fields, **mended))
+    assert study_of(page, "two").to_dataframe()["value"].tolist() == [6.0]

@@ -1072,8 +1072,8 @@ def test_status_says_that_it_is_too_early_before_there_are_five_results(twins):
     said("tell", twins, "--row", 1, "0.5")
     text = " ".join(said("status", twins).split())
     assert (
-        "likely best too early to say: 1 result so far; before 5 results the probability of being "
-        "the best is not meaningful. Best estimate so far: line 3 (Cs 0.5, FA 0.5)"
+        "likely best too early to say: 1 result so far; 5 are needed to say which may be best. "
+        "Best estimate so far: line 3 (Cs 0.5, FA 0.5)"
     ) in text
     assert "the best with probability" not in text
     found = document("status", twins)["best"]

@@ -816,7 +816,7 @@ class TestBadDays:
         points = np.random.default_rng(0).random((n, 2))
         fit = calibrate(points, np.ones(n, int), rewards, np.square(rewards), start=start)
         assert not fit.ok
-        assert fit.message.startswith("the rewards are all equal, so the ")
+        assert fit.message.startswith("the rewards are all equal, so the")
         assert fit.lengthscales == (
             GIVEN.lengthscales if start else pytest.approx(np.exp(Prior().mode(2, 2)[:2]))
         )
@@ -825,7 +825,9 @@ class TestBadDays:
         monkeypatch.setitem(likelihood.PROFILES, 2.5, lambda squares: (2.0 + squares, squares))
         data = some_data()
         assert fit_of(*data, start=GIVEN) == replace(
-            GIVEN, evaluations=4, message="no likelihood could be computed, so the last fit is kept"
+            GIVEN,
+            evaluations=4,
+            message="the scales cannot be fitted to these rewards, so the scales of the last fit are kept",
         )
         assert not fit_of(*data).ok
 

@@ -520,7 +520,7 @@ RKHS = [
 @pytest.mark.parametrize("name", [name for name in RKHS if name != "streaming-ucb"])
 @pytest.mark.parametrize(("setting", "symbol"), [("noise_scale", "R"), ("norm_bound", "D")])
 def test_a_bound_of_zero_is_allowed_with_a_warning(name, setting, symbol, build, cloud):
-    with pytest.warns(kb.TheoryWarning, match=f"{setting} {symbol} = 0 makes its width degenerate"):
+    with pytest.warns(kb.TheoryWarning, match=f"{setting} {symbol} = 0 says that"):
         policy = build(name, cloud, **{setting: 0.0})
     played(policy, 5)
 

@@ -19,6 +19,7 @@ from conftest import pairwise
 from kernelbandits.calibration import Prior, Refits, Rewards, calibrate
 from kernelbandits.calibration import evidence as likelihood
 from kernelbandits.calibration.fitter import EVALUATIONS, Fitter
+from kernelbandits.posterior.base import LARGEST_ERROR
 
 POINTS = np.random.default_rng(6).random((30, 2))
 ARMS = kb.Arms(POINTS)
@@ -608,9 +609,11 @@ def test_a_fit_that_fails_takes_the_prior_and_is_reported_once(monkeypatch):
     told = [
         str(warning.message) for warning in said if issubclass(warning.category, kb.NumericsWarning)
     ]
-    assert told == ["Auto: no likelihood could be computed, so the prior mode is kept"]
+    assert told == [
+        "Auto: the scales cannot be fitted to these rewards, so the usual scales are taken"
+    ]
     assert not policy.calibration.ok
-    assert "no likelihood could be computed" in policy.settings["calibration"]
+    assert "the scales cannot be fitted" in policy.settings["calibration"]
     assert policy.posterior.events == 30
     played(policy, 12)
     assert policy.calibration.ok
@@ -1357,3 +1360,13 @@ def test_an_error_lets_the_next_thread_in():
         policy.tell(policy.choice(1), "much")
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(policy.ask).exception() is None
+
+
+def test_nobody_is_warned_of_a_small_ridge_that_a_fit_has_chosen():
+    policy = kb.Auto(kb.Arms([[0.0], [0.5], [1.0]]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kb.NumericsWarning)
+        for number in range(300):
+            policy.tell(policy.choice(number % 3), float(number % 3))
+        policy.estimates()
+    assert policy.posterior.conditioning > LARGEST_ERROR

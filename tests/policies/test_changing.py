@@ -150,7 +150,7 @@ def test_a_damaged_state_is_repaired_by_replay(part, value):
         posterior.log_det = value
     else:
         getattr(posterior, part)[3] = value
-    with pytest.warns(kb.NumericsWarning, match="posterior repaired by replay after 50 rewards"):
+    with pytest.warns(kb.NumericsWarning, match="repaired by replay after 50 rewards"):
         assert posterior.audit()
     for twin in (posterior, sound):
         twin.update(2, 1.0)

@@ -125,7 +125,7 @@ def test_the_recommendation_is_the_common_posteriors(name, build):
 
 @every_rule
 def test_no_noise_is_allowed_with_a_warning(name, build):
-    with pytest.warns(kb.TheoryWarning, match="noise_scale R = 0 makes its width degenerate"):
+    with pytest.warns(kb.TheoryWarning, match="noise_scale R = 0 says that"):
         policy = build(name, arms(4), noise_scale=0.0, horizon=60)
     rounds = bernoulli_rounds(policy, [0.0, 1.0, 0.0, 0.0], 60, 0)
     assert rounds.count(1) >= 40

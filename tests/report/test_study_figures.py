@@ -604,7 +604,7 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     study = made(table, [(4, 2.0), (5, 1.0)], asks=1)
     view = read_view(study)
     best, waiting = study.status().best, study.status().waiting[0]
-    assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.1429)"
+    assert label_of(view, 4) == "Probe 005 (37.1429)"
     text = Page(draw_study(study, tmp_path / "films.html")).text
     assert f"{names[best.row]} (Nr. {best.row + 1}, T (°C) " in text
     row = f"{names[waiting.row]} (Nr. {waiting.row + 1}, T (°C) "
@@ -616,12 +616,12 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     assert_readable(select_drawings(view, "all"))
 
 
-def test_long_labels_leave_room_for_the_row(made):
+def test_long_labels_leave_room_for_what_describes_the_row(made):
     table = LINE.assign(
         sample=[f"a sample with a very long name, number {row}" for row in range(15)]
     )
     view = read_view(made(table, [(4, 2.0)]))
-    assert label_of(view, 4) == "a sample with a ver…, row 4 (37.1429)"
+    assert label_of(view, 4) == "a sample with a ver… (37.1429)"
     assert_readable(select_drawings(view, "posterior"))
 
 

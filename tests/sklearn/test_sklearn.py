@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import loguniform, norm, randint, uniform
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import RandomizedSearchCV
+from sklearn.model_selection import ParameterGrid, RandomizedSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import (
     check_dict_unchanged,
@@ -77,17 +77,101 @@ def test_a_candidate_that_cannot_be_fitted_has_failed():
     with pytest.warns(kb.DataNotice, match="failed in every fold"):
         search.fit(x, y)
     assert search.best_params_["kernel"] == "rbf"
+    # The rows are those of a search in which scikit-learn keeps failed candidates itself.
+    known = search.cv_results_
+    at_once = KernelBanditSearchCV(SVC(), space, n_iter=8, cv=2, random_state=0, batch_size=8)
+    with pytest.warns(UserWarning, match="non-finite"):
+        at_once.fit(x, y)
+    assert known.keys() == at_once.cv_results_.keys()
+    wrong = np.array([one["kernel"] == "wrong" for one in known["params"]])
+    assert len(wrong) == 8
+    assert wrong.any()
+    for name in ("mean_test_score", "std_test_score", "split0_test_score", "split1_test_score"):
+        np.testing.assert_array_equal(np.isnan(known[name]), wrong)
+    assert (known["rank_test_score"][wrong] == 9 - wrong.sum()).all()
+    assert known["params"][search.best_index_] == search.best_params_
+    assert search.best_score_ == np.nanmax(known["mean_test_score"])
+    assert not {"_failed", "_formatted"} & {*vars(search)}
     with pytest.raises(ValueError, match="fits failed"):
         KernelBanditSearchCV(SVC(), {"kernel": ["wrong", "worse"]}, n_iter=2, cv=2).fit(x, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_candidate_that_fails_last_has_a_row_too(monkeypatch):
+    x, y = load_iris(return_X_y=True)
+    monkeypatch.setattr(CountedSVC, "fits", 0)
+    monkeypatch.setattr(CountedSVC, "failing", (9, 10))
+    search = KernelBanditSearchCV(
+        CountedSVC(), SPACE, n_iter=5, cv=2, refit="accuracy", error_score=-1.0, random_state=0,
+        scoring=["accuracy", "f1_macro"], return_train_score=True,
+    )  # fmt: skip
+    with pytest.warns(kb.DataNotice, match="1 candidate failed in every fold"):
+        search.fit(x, y)
+    for name in ("mean_test_accuracy", "mean_train_f1_macro", "split1_test_f1_macro"):
+        assert search.cv_results_[name][-1] == -1.0
+        assert (search.cv_results_[name][:-1] > 0.5).all()
+
+
+def test_a_list_of_dictionaries_is_searched_as_one_space():
+    x, y = load_iris(return_X_y=True)
+    cost = kb.Real(1e-2, 1e3, log=True)
+    given = [
+        {"kernel": ["linear"], "C": cost},
+        {"kernel": ["rbf"], "C": cost, "gamma": loguniform(1e-4, 1)},
+        {"kernel": ["poly"], "C": (0.5, 2.0), "degree": randint(2, 4)},
+    ]
+    search = KernelBanditSearchCV(SVC(), given, n_iter=12, cv=2, random_state=1).fit(x, y)
+    tried = search.cv_results_["params"]
+    for one in tried:
+        needed = {"linear": set(), "rbf": {"gamma"}, "poly": {"degree"}}[one["kernel"]]
+        assert set(one) == {"kernel", "C"} | needed
+        assert one["kernel"] != "poly" or 0.5 <= one["C"] <= 2.0
+    assert {one["kernel"] for one in tried} == {"linear", "rbf", "poly"}
+    box = read_parameters(given).box
+    assert box.names == (
+        *("dict", "kernel", "kernel (1)", "kernel (2)", "C", "C (2)", "gamma", "degree"),
+    )
+    # C is one variable of the two dictionaries that have it in the same way.
+    assert box.variables[4].when == "dict in (0, 1)"
+
+
+def test_finite_dictionaries_have_the_candidates_of_scikit_learn():
+    given = [
+        {"kernel": ["linear"], "C": [1, 10]},
+        {"kernel": ["rbf"], "C": [1, 10], "gamma": [0.1, 0.2, "scale"]},
+        {"dict": [None], "C": [3]},
+    ]
+    space = read_parameters(given)
+    ours = {repr(sorted(one.items())) for one in space.candidates()}
+    assert ours == {repr(sorted(one.items())) for one in ParameterGrid(given)}
+    assert space.count == len(ParameterGrid(given)) == 9
+
+
+def test_a_finite_space_is_not_searched_at_the_same_candidate_twice():
+    x, y = load_diabetes(return_X_y=True)
+    given = [{"alpha": [0.01, 0.1, 1.0, 10.0]}, {"alpha": [0.2, 0.3, 0.4], "tol": [1e-3, 1e-2]}]
+    found = KernelBanditSearchCV(Ridge(), given, n_iter=9, cv=2, random_state=1).fit(x, y)
+    tried = [tuple(sorted(one.items())) for one in found.cv_results_["params"]]
+    assert len(tried) == len(set(tried)) == 9
+
+
+@pytest.mark.parametrize("given", [[], [{}], ["C"], [{"C": [1]}, 3]])
+def test_a_list_of_something_else_is_refused(given):
+    with pytest.raises(ValueError, match="a list of such dictionaries"):
+        read_parameters(given)
 
 
 class CountedSVC(SVC):
     """Counts how often it is fitted."""
 
     fits = 0
+    failing = ()
+    """Which fits fail."""
 
     def fit(self, X, y):
         CountedSVC.fits += 1
+        if CountedSVC.fits in self.failing:
+            raise OSError
         return super().fit(X, y)
 
 

@@ -132,13 +132,15 @@ def test_wider_limits_keep_a_result_and_narrower_ones_are_then_refused(limited):
 def test_limits_are_proposed_for_percent_and_never_set(tmp_path):
     file = tmp_path / "yields.csv"
     file.write_text("T,yield (%),change (%)\n20,5,-3\n30,,4\n40,99,5\n")
-    for number, (target, proposed) in enumerate((("yield (%)", True), ("change (%)", False))):
+    for number, (target, proposed) in enumerate(
+        (("yield (%)", True), ("yield", True), ("change (%)", False))
+    ):
         with pytest.warns() as said:
             study = kb.Study.create(tmp_path / f"{number}.db", file, target=target, columns=["T"])
         assert any("is in %" in str(one.message) for one in said) == proposed
         assert study.settings["limits"] is None
     with pytest.warns() as said:
-        kb.Study.create(tmp_path / "2.db", file, target="yield (%)", columns=["T"], limits="0..")
+        kb.Study.create(tmp_path / "8.db", file, target="yield (%)", columns=["T"], limits="0..")
     assert not any("is in %" in str(one.message) for one in said)
     with pytest.warns(match=r"'yield \(%\)' is in %"):
-        kb.Study.create(tmp_path / "3.db", {"heat": (20.0, 90.0)}, target="yield (%)")
+        kb.Study.create(tmp_path / "9.db", {"heat": (20.0, 90.0)}, target="yield (%)")

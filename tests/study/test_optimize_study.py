@@ -17,7 +17,7 @@ import kernelbandits as kb
 from kernelbandits.measuring import Attempt, SerialMeasurer
 from kernelbandits.policies.optimization import Plan
 from kernelbandits.study.optimization import WORKER, StudyRun
-from measured_functions import dose_response, endless
+from measured_functions import dose_response, endless, training
 
 SPACE = {"dose": kb.Real(1e-4, 1, log=True), "salt": kb.Category((True, None))}
 GIVEN = {"direction": "minimize", "batch": 3, "seed": 5}
@@ -134,9 +134,10 @@ def test_runs_that_are_killed_end_as_one_without_interruption(tmp_path, whole):
 class LastFirst(SerialMeasurer):
     """Measures the points of a batch from the last to the first, as fast workers may."""
 
-    def measure(self, points, deadline):
-        for number in reversed(range(len(points))):
-            yield number, self.attempt(points[number])
+    def measure(self, supply, deadline):
+        while batch := list(iter(supply, None)):
+            for number, x in reversed(batch):
+                yield number, self.attempt(x)
 
 
 @pytest.mark.thorough
@@ -373,3 +374,162 @@ def test_three_failures_of_a_stored_run_are_said_at_once(tmp_path):
         pytest.raises(ValueError, match="4 failures"),
     ):
         kb.optimize(lambda x: np.nan, DOSES, 4, study=tmp_path / "a.db")
+
+
+# ---------------------------------------------------------------- asynchronous
+
+
+@dataclass(frozen=True)
+class NewestFirst(SerialMeasurer):
+    """Begins all points that there are, and measures the last one first."""
+
+    def measure(self, supply, deadline):
+        begun = []
+        while begun := [*begun, *iter(supply, None)]:
+            number, x = begun.pop()
+            yield number, self.attempt(x)
+
+
+FREE = Plan(12, 3, asynchronous=True)
+
+
+@pytest.fixture
+def study(tmp_path):
+    space = kb.MixedBox(SPACE)
+    given = {"target": "value", "direction": "minimize", "seed": 5, "rounds": 12}
+    with kb.Study.create(tmp_path / "free.db", space, **given) as opened:
+        yield opened
+
+
+def test_every_ask_of_an_asynchronous_run_is_replayed_from_the_log(study):
+    run = StudyRun(study, kb.MixedBox(SPACE), NewestFirst(Attempt(loss)), float("inf"))
+    trials = [trial.t for trial in run.play(FREE)]
+    assert trials == [*range(3, 13), 2, 1]
+    assert all(study.replay(trial).same for trial in range(1, 13))
+    told = [event for event in study.history() if event.kind == "told"]
+    assert [event.trial for event in told] == trials
+    found = run.summarise()
+    assert found.asynchronous
+    assert [trial.t for trial in found.trials] == list(range(1, 13))
+
+
+def test_a_run_does_not_give_up_what_it_is_measuring_when_its_lease_ends(study):
+    study.change(lease=1e-6)
+    run = StudyRun(study, kb.MixedBox(SPACE), NewestFirst(Attempt(loss)), float("inf"))
+    assert len({trial.t for trial in run.play(FREE)}) == 12
+    kinds = [event.kind for event in study.history()]
+    assert "released" not in kinds
+    assert kinds.count("asked") == kinds.count("told") == 12
+
+
+def test_an_interrupted_asynchronous_run_finishes_what_was_begun_and_goes_on_in_either_form(study):
+    place = kb.MixedBox(SPACE)
+    run = StudyRun(study, place, NewestFirst(Attempt(loss)), float("inf"))
+    for trial in run.play(FREE):
+        if trial.t == 6:
+            break
+    assert [trial.number for trial in run.find_pending()] == [1, 2]
+    again = StudyRun(study, place, SerialMeasurer(Attempt(loss)), float("inf"))
+    with pytest.warns(kb.DataNotice, match="2 trials of an interrupted run had no result"):
+        assert [trial.t for trial in again.play(Plan(9, 3))] == [1, 2, 7, 8, 9]
+    last = StudyRun(study, place, NewestFirst(Attempt(loss)), float("inf"))
+    assert len(list(last.play(FREE))) == 3
+    assert all(study.replay(trial).same for trial in range(1, 13))
+
+
+@pytest.mark.thorough
+def test_an_asynchronous_run_that_is_killed_goes_on(tmp_path):
+    here = Path(__file__).parent
+    text = KILLED.format(tests=[str(here), str(here.parent)], workers=2, fatal=8)
+    (tmp_path / "script.py").write_text(text.replace("batch=3", "asynchronous=True"))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=os.environ)
+    assert done.returncode == -signal.SIGKILL
+    with kb.Study.open(tmp_path / "a.db") as study:
+        assert 1 <= study.status().pending <= 2
+    with pytest.warns(kb.DataNotice, match="of an interrupted run had no result; measured first"):
+        found = kb.optimize(loss, SPACE, 14, study=tmp_path / "a.db", **GIVEN)
+    assert [trial.t for trial in found.trials] == list(range(1, 15))
+    with kb.Study.open(tmp_path / "a.db") as study:
+        assert all(study.replay(trial).same for trial in range(1, 15))
+
+
+def test_another_run_on_the_same_study_is_seen(study):
+    place = kb.MixedBox(SPACE)
+    run = StudyRun(study, place, NewestFirst(Attempt(loss)), float("inf"))
+    trials = run.play(FREE)
+    next(trials)
+    study.ask(3, worker=WORKER)
+    with pytest.raises(kb.StudyConflict, match="on which no other run of optimize works"):
+        list(trials)
+
+
+# ---------------------------------------------------------------- measurements that stop early
+
+CLEAN = {"dose": kb.Real(0, 1), "salt": kb.Real(0, 1)}
+
+
+def train(x, trial):
+    return training([x["dose"], x["salt"]], trial)
+
+
+def test_stopped_measurements_are_stored_and_an_interrupted_run_ends_as_a_whole_one(tmp_path):
+    given = {"direction": "minimize", "batch": 3, "seed": 1}
+    whole = kb.optimize(train, CLEAN, 18, **given, study=tmp_path / "whole.db")
+    assert whole.stopped >= 1
+    calls = []
+
+    def interrupted(x, trial):
+        calls.append(x)
+        if len(calls) % 7 == 0:
+            raise KeyboardInterrupt
+        return train(x, trial)
+
+    place = tmp_path / "parts.db"
+    found = kb.optimize(interrupted, CLEAN, 18, **given, study=place)
+    while found.ended == "interrupted":
+        with pytest.warns(kb.DataNotice, match="of an interrupted run"):
+            found = kb.optimize(interrupted, CLEAN, 18, **given, study=place)
+    assert same(found, whole)
+    assert [one.reports for one in found.trials] == [one.reports for one in whole.trials]
+    with kb.Study.open(place) as study:
+        assert all(study.replay(trial).same for trial in range(1, 19))
+        stopped = [trial for trial in found.trials if trial.stopped is not None]
+        [first, *_] = [one for one in study.history() if one.trial == stopped[0].t][1:]
+        assert first.value == stopped[0].reward
+        assert study._session.state.trials[stopped[0].t].sem == stopped[0].reward.sem
+        assert dict(study.best().x) == found.x
+        assert found.x not in [trial.x for trial in stopped]
+
+
+def test_a_stopped_measurement_is_not_the_best_until_its_value_is_corrected(tmp_path):
+    calls = []
+
+    def curve(x, trial):
+        calls.append(x)
+        value = -1.0 if len(calls) == 6 else x["a"]
+        for step in range(1, 4):
+            trial.report(value, step)
+            if trial.should_stop():
+                break
+        return value
+
+    rows = pd.DataFrame({"a": np.linspace(0, 1, 8)})
+    with kb.Study.create(tmp_path / "a.db", rows, target="y", seed=2) as study:
+        found = kb.optimize(curve, rows, 6, study=study, target="y")
+        assert [trial.t for trial in found.trials if trial.stopped is not None] == [6]
+        for number in range(1, 6):
+            study.correct(number, -100.0 - number)
+        # The prediction, about -1, is now the greatest value of all.
+        assert study.best().x["a"] != found.trials[-1].x["a"]
+        study.correct(6, 9.0)
+        assert study.best().x["a"] == found.trials[-1].x["a"]
+
+
+def test_an_objective_with_a_trial_needs_a_study_of_one_target(tmp_path):
+    with (
+        kb.Study.create(
+            tmp_path / "a.db", kb.MixedBox(CLEAN), targets=["gloss", "cost:minimize"]
+        ) as study,
+        pytest.raises(ValueError, match="a study of one target for an objective that"),
+    ):
+        kb.optimize(train, CLEAN, 3, study=study)

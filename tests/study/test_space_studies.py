@@ -21,6 +21,7 @@ from kernelbandits.domains.space_files import space_from_file
 from kernelbandits.domains.steps import with_steps
 from kernelbandits.study.driver import build_driver
 from kernelbandits.study.points import Points, find_space
+from kernelbandits.study.words import describe_event
 
 BREW = kb.MixedBox(
     {
@@ -863,3 +864,176 @@ def test_what_was_really_set_is_told_on_the_command_line(tmp_path):
     [asked] = document("ask", place)
     told = document("tell", place, asked["trial"], "--failed", "--at", "heat=33.34")
     assert (told["x"]["heat"], told["failed"]) == (33.34, True)
+
+
+CONDITIONAL = kb.MixedBox(
+    {
+        "kernel": kb.Category(("rbf", "poly", "linear")),
+        "C": kb.Real(0.1, 100, log=True),
+        "gamma": kb.Real(1e-4, 1, log=True, when={"kernel": ["rbf", "poly"]}),
+        "degree": kb.Integer(2, 5, when="kernel == 'poly'"),
+        "base": kb.Category((None, "NaH"), when="degree >= 3"),
+    }
+)
+
+
+def fit(x: Any) -> float:
+    gap = 0.0 if "gamma" not in x else math.log10(x["gamma"]) + 2
+    return -(gap**2) - math.log10(x["C"]) ** 2 - (x["kernel"] == "linear")
+
+
+def test_a_study_of_conditional_variables_is_exported_told_again_and_replayed(tmp_path):
+    study = kb.Study.create(tmp_path / "svm.db", CONDITIONAL, target="accuracy", seed=1)
+    for _ in range(8):
+        [one] = study.ask()
+        assert ("gamma" in one.x) == (one.x["kernel"] != "linear")
+        assert ("degree" in one.x) == (one.x["kernel"] == "poly")
+        assert ("base" in one.x) == (one.x.get("degree", 0) >= 3)
+        study.tell(one.trial, fit(one.x))
+    assert all(study.replay(trial).same for trial in range(1, 9))
+    frame = study.to_dataframe()
+    linear = frame["kernel"] == "linear"
+    assert frame.loc[linear, "gamma"].isna().all()
+    assert frame.loc[~linear, "gamma"].notna().all()
+    for name in ("out.csv", "out.xlsx"):
+        study.export(tmp_path / name)
+        other = kb.Study.create(tmp_path / f"{name}.db", CONDITIONAL, target="accuracy")
+        assert len(other.tell_all(tmp_path / name)) == 8
+        shown = [*CONDITIONAL.names, "value"]
+        pd.testing.assert_frame_equal(other.to_dataframe()[shown], frame[shown])
+
+
+def test_inactive_values_of_a_result_are_left_out_and_named(tmp_path):
+    study = kb.Study.create(tmp_path / "svm.db", CONDITIONAL, target="accuracy")
+    with pytest.warns(kb.checks.DataNotice, match="gamma is there only when"):
+        told = study.tell(x={"kernel": "linear", "C": 2.0, "gamma": 0.1}, value=0.5)
+    assert told.x == {"kernel": "linear", "C": 2.0}
+    again = study.tell(x={"kernel": "linear", "C": 2.0, "gamma": None, "degree": None}, value=0.6)
+    assert again.x == told.x
+    assert len(study.estimates()) == 1
+    with pytest.raises(ValueError, match="needs a value for 'gamma', which is there when"):
+        study.tell(x={"kernel": "rbf", "C": 2.0}, value=0.5)
+    with pytest.raises(ValueError, match="variables in same that are always there"):
+        study.ask(2, same="gamma")
+    batch = study.ask(3, same="kernel")
+    assert len({one.x["kernel"] for one in batch}) == 1
+
+
+@pytest.mark.thorough
+def test_conditional_variables_on_the_command_line(tmp_path):
+    place = tmp_path / "svm.db"
+    gamma = "gamma=1e-4:1 log step none when kernel == 'rbf'"
+    options = "--choice", "kernel=rbf,linear", "--real", gamma, "--target", "accuracy"
+    created = run_command("study", "create", place, *options).stdout
+    assert "gamma: 0.0001 to 1, by its logarithm, only when kernel == 'rbf'" in created
+    run_command("study", "tell", place, "--at", "kernel=linear", "0.5")
+    run_command("study", "tell", place, "--at", "kernel=rbf", "--at", "gamma=0.1", "0.7")
+    assert "–" in run_command("study", "estimates", place).stdout
+    figure = tmp_path / "svm.html"
+    run_command("study", "plot", place, figure)
+    assert "kernel" in figure.read_text(encoding="utf-8")
+
+
+def test_ranges_are_changed_by_an_event_and_back_by_undo(tmp_path):
+    study = kb.Study.create(tmp_path / "brew.db", BREW, target="yield", seed=2)
+    play(study, 6)
+    [early] = study.ask()
+    event = study.change(ranges={"heat": (20, 120), "cups": (1, 12)})
+    assert event.kind == "ranges"
+    assert describe_event(event) == (
+        "ranges changed: heat 20 to 120 (before: 20 to 90), cups 1 to 12 (before: 1 to 8)"
+    )
+    assert (study.space.variables[0].high, study.space.variables[2].high) == (120.0, 12)
+    beyond = {"heat": 115.0, "rate": 0.001, "cups": 12, "acid": None}
+    told = study.tell(x=beyond, value=0.9)
+    with pytest.warns(kb.DataNotice, match="1 result lies beyond the new ranges: still learnt"):
+        study.change(ranges={"heat": (20, 90), "cups": (1, 8)})
+    later = study.ask(3)
+    assert all(one.x in BREW for one in later)
+    assert study.best().x != beyond
+    frame = study.estimates()
+    there = frame[frame["heat"] == 115.0]
+    assert abs(there["mean"].item() - 0.9) < 0.5
+    assert all(study.replay(one.trial).same for one in [early, *later])
+    for _ in range(2):
+        study.undo()
+    assert study.space.variables[0].high == 120.0
+    assert study.best().x == told.x
+    with kb.Study.open(tmp_path / "brew.db") as again:
+        assert again.space == study.space
+        assert again.best() == study.best()
+        assert again.to_dataframe().equals(study.to_dataframe())
+        assert all(one.ok for one in again.doctor())
+
+
+def test_pending_points_beyond_a_narrowed_range_are_named(tmp_path):
+    study = kb.Study.create(tmp_path / "small.db", {"heat": kb.Real(20, 90)}, seed=1)
+    [one] = study.ask()
+    ends = one.x["heat"] + 1, 95
+    with pytest.warns(kb.DataNotice, match="pending beyond the new ranges: trial 1; a result th"):
+        study.change(ranges={"heat": ends})
+    assert study.tell(one.trial, 0.5).x == one.x
+    assert study.best() is None
+    study.status()
+    study.export(tmp_path / "out.csv")
+    assert all(asked.x["heat"] >= ends[0] for asked in study.ask(3))
+
+
+def test_a_study_whose_ranges_change_is_the_same_as_one_that_had_them_from_the_start(tmp_path):
+    wide = kb.Study.create(tmp_path / "wide.db", {"heat": kb.Real(20, 120)}, target="y", seed=4)
+    grown = kb.Study.create(tmp_path / "grown.db", {"heat": kb.Real(20, 90)}, target="y", seed=4)
+    for heat in (25.0, 40.0, 60.0, 80.0, 88.0, 90.0):
+        for study in (wide, grown):
+            study.tell(x={"heat": heat}, value=math.sin(heat / 20))
+    grown.change(ranges={"heat": (20, 120)})
+    for study in (wide, grown):
+        assert len(study.ask(2)) == 2
+    columns = ["heat", "mean", "sd"]
+    pd.testing.assert_frame_equal(wide.to_dataframe()[columns], grown.to_dataframe()[columns])
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"heat": (20.2, 90)}, "change needs a low end of 'heat' in steps of 0.5 from 20"),
+        ({"heat": (90, 20)}, "change needs low < high for 'heat', got"),
+        ({"heat": 20}, r"change needs two ends \(low, high\) for 'heat', got 20"),
+        ({"kernel": (1, 2)}, "a range of numbers, and no list or single value, got 'kernel'"),
+        ({"layers": (1, 9)}, "a range on which no condition of another variable depends"),
+        ({"beat": (1, 9)}, "change needs names among heat, kernel, layers, width, got 'beat'"),
+        ({"heat": (100, 110)}, "within the ranges no point satisfies 'heat <= 80'"),
+        ({}, "change needs ranges by name"),
+    ],
+)
+def test_ranges_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path, ranges, message):
+    space = kb.MixedBox(
+        {
+            "heat": kb.Real(20, 90, step=0.5),
+            "kernel": kb.Category(("a", "b")),
+            "layers": kb.Integer(1, 4),
+            "width": kb.Integer(1, 64, when="layers >= 2"),
+        },
+        constraints=["heat <= 80"],
+    )
+    study = kb.Study.create(tmp_path / "svm.db", space)
+    with pytest.raises(ValueError, match=message):
+        study.change(ranges=ranges)
+    with pytest.raises(ValueError, match="ranges and settings in calls of their own"):
+        study.change(ranges={"heat": (20, 80)}, lease=60)
+    with pytest.warns(kb.DataNotice, match="nothing was changed: heat as before"):
+        study.change(ranges={"heat": (20, 90)})
+    assert len(study.history()) == 1
+
+
+def test_ranges_on_the_command_line_and_over_a_table(tmp_path):
+    place = tmp_path / "brew.db"
+    document("create", place, *OPTIONS)
+    event = document("change", place, "--range", "temperature=20:120", "--range", "cups=1:4")
+    assert event["body"]["ranges"] == {"temperature": [20.0, 120.0], "cups": [1, 4]}
+    assert document("status", place)["space"]["variables"][0]["high"] == 120.0
+    refused = run_command("study", "change", place, "--range", "temperature=20")
+    assert refused.returncode == 2
+    assert "change needs --range temperature=LOW:HIGH" in refused.stderr
+    study = kb.Study.create(tmp_path / "table.db", [[1.0], [2.0]])
+    with pytest.raises(kb.checks.StudyConflict, match="over a space for ranges"):
+        study.change(ranges={"x1": (0, 3)})

@@ -549,3 +549,12 @@ def test_an_equals_sign_for_the_colon_after_the_name_is_refused(tmp_path, more):
     with pytest.raises(ValueError, match="a colon after its name"):
         kb.Study.create(tmp_path / "acid.db", TABLE, target=f"pH={more}")
     assert parse_target("T=300:minimize").name == "T=300"
+
+
+def test_the_interval_of_a_desirability_stays_between_0_and_1(lab):
+    for row in range(6):
+        lab.tell(row=row, value=measure(lab.candidates.x(row)))
+    estimates = lab.estimates()
+    assert estimates["low"].min() >= 0.0
+    assert estimates["high"].max() <= 1.0
+    assert (estimates["high"] == 1.0).any()

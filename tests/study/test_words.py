@@ -69,6 +69,10 @@ SENTENCES = {
     ),
     "forbidden": ({"body": {"rows": [3], "reason": "none left"}}, "row 3 forbidden (none left)"),
     "allowed": ({"body": {"rows": [3, 5]}}, "row 3, row 5 allowed"),
+    "ranges": (
+        {"body": {"ranges": {"heat": [20.0, 120.0]}, "before": {"heat": [20.0, 90.0]}}},
+        "ranges changed: heat 20 to 120 (before: 20 to 90)",
+    ),
     "missing": ({"trial": 4, "row": 3}, "trial 4 (row 3): no value"),
 }
 

@@ -164,7 +164,10 @@ REFUSED = {
     "duplicate": ("a,a\n1,2\n", "distinct column names in line 1 (B1), got 'a' 2 times"),
     "ragged": ("a,b\n1,2,3\n", "needs 2 cells in line 2"),
     "spreadsheet error": (column("x", "x", "#REF!", "y"), "a missing one ('#REF!')"),
-    "mixed decimal marks": ("a;b\n1,5;1.5\n2,5;2.5\n", "decimal comma) in line 2, column 'b'"),
+    "mixed decimal marks": (
+        "a;b\n1,5;1.5\n2,5;2.5\n",
+        "needs a number such as 12,5 in line 2, column 'b'",
+    ),
     "thousands and decimals": ("a;b\n1.234,5;1\n2.345,6;2\n", "in line 2, column 'a'"),
 }
 
@@ -359,9 +362,9 @@ def test_a_target_that_is_spelt_almost_like_a_column_is_asked_about(write):
 
 
 def test_cells_of_the_target_that_are_no_results_are_counted_apart(write):
-    found = read_candidates(write("a,y\n1,0.5\n2,?\n3,\n4,n.d.\n5,NA\n"), target="y").notices
-    assert "column 'y' holds 1 result; to use it, tell this file as results" in found
-    assert any("3 cells without a number, such as '?' in line 3" in one for one in found)
+    found = read_candidates(write("a,y\n1,0.5\n2,?\n3,\n4,n.d.\n5,NA\n6,<0.2\n"), target="y")
+    assert "column 'y' holds 3 results; to use them, tell this file as results" in found.notices
+    assert any("2 cells that are no result, such as '?' in line 3" in one for one in found.notices)
 
 
 def test_numbers_that_lose_digits_are_said_and_long_ones_are_not_shown_in_full(write):

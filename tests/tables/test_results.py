@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import kernelbandits as kb
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study.candidates import read_candidates
 from kernelbandits.tables.results import Result, read_results
@@ -444,3 +445,21 @@ def test_every_result_knows_where_it_stands(read, films):
             (1, "the DataFrame, row 1")
         ]
     assert read_results([{"trial": 1, "value": 5}], films, ["y"])[0].place == "results, item 0"
+
+
+def test_all_results_that_cannot_be_read_are_named_at_once():
+    candidates = read_candidates(pd.DataFrame({"heat": [20, 50, 90]}), target="yield")
+    measured = [{"row": 0, "yield": "-"}, {"row": 1, "yield": "<0.5"}, {"row": 2, "yield": "~4"}]
+    with pytest.raises(ValueError, match=r"needs a number such as 12\.5") as caught:
+        read_results(measured, candidates, ["yield"])
+    assert "got '-'; blank is not measured yet" in str(caught.value)
+    assert "all 2 cells to correct: in item 0, column 'yield' '-', in item 2" in str(caught.value)
+
+
+def test_a_result_that_was_not_detected_is_told_like_any_other(tmp_path):
+    films = pd.DataFrame({"heat": [20, 50, 90]})
+    with pytest.warns(DataNotice, match="its results come later"):
+        study = kb.Study.create(tmp_path / "a.db", films, target="yield (%)", limits="0..100")
+    with study:
+        study.tell_all([{"row": 0, "yield (%)": kb.Censored(float("-inf"), "<")}])
+        assert study.to_dataframe()["value"].tolist() == [0.0]

@@ -86,6 +86,7 @@ WRONG = [
     ({(1, "stability sem"): 0.5}, "only beside a value"),
     ({(1, "stability"): 0.5, (1, "stability sem"): 0}, "a standard error > 0"),
     ({(1, "mean"): "lost"}, "needs a number"),
+    ({(1, "mean"): "lost", (2, "stability"): "~3"}, "all 2 cells to correct: .*'lost', .*'~3'"),
 ]
 
 

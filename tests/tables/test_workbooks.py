@@ -119,8 +119,8 @@ def test_what_a_sheet_does_not_show_is_read_and_said(save, change, notice):
             r"formula '=B2\*2', whose value was not saved",
         ),
         (
-            lambda book, sheet: sheet.merge_cells("C2:C3"),
-            r"in sheet 'Films', row 3, column 'solvent' \(C3\), got the merged cells C2:C3",
+            lambda book, sheet: sheet.merge_cells("A2:B2"),
+            r"in sheet 'Films', row 2, column 'Cs' \(B2\), got the merged cells A2:B2",
         ),
         (
             set_cell("B2", number_format="0%"),

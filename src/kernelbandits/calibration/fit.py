@@ -59,6 +59,11 @@ MOST_FITTED = 1000
 points takes about half a second; one to all takes time in proportion to their cube, and tells the
 scales hardly better (docs/decisions/0020)."""
 LEAST_CURVATURE = 0.5
+SEPARATION = 1e-6
+"""By how much the curvatures of successive parameters are moved apart, so that none are equal: far
+above rounding, and far below what a curvature is known to. The prior alone has many that are."""
+NEARLY = 0.99
+"""A component of an axis that is at least this share of the largest one counts as equal to it."""
 WIDENING = 1.5
 """The variance of the members is this many times that of Laplace's approximation. With 1 the 95 %
 intervals of unmeasured rows covered 92 % on the tables of docs/decisions/0012, with 1.5 94 %."""
@@ -286,7 +291,7 @@ class ScaleFit:
     ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """Return the most probable scales and plausible ones (`calibrate_members`)."""
         if self.summary.constant:
-            message = "the rewards are all equal, so the prior mode is kept"
+            message = "the rewards are all equal, so the usual scales are taken"
             return self.prior_scales(number, message=message)
         if len(self.points) > MOST_FITTED:
             sample = self.choose_subset(MOST_FITTED)
@@ -411,7 +416,9 @@ class ScaleFit:
     ) -> Calibration:
         """Return the best parameters of a search, or the previous fit if none has a likelihood."""
         if not math.isfinite(search.least):
-            return self.keep_previous(start, "no likelihood could be computed", search.evaluations)
+            return self.keep_previous(
+                start, "the scales cannot be fitted to these rewards", search.evaluations
+            )
         found = {"mean": search.mean, "evidence": search.log_evidence}
         known: Any = {"evaluations": search.evaluations, "message": message, "ok": True}
         return self.calibration(search.best, **found, **known)
@@ -425,7 +432,7 @@ class ScaleFit:
         noises = NoiseCoordinates.of(search, centre) if many and self.hides_noise else None
         if noises is not None:
             curvature = noises.jacobian.T @ curvature @ noises.jacobian
-        curvatures, axes = np.linalg.eigh(curvature)
+        curvatures, axes = principal_axes(curvature)
         # The prior alone has curvature 1 in every direction. Less is an error of the differences,
         # or a place that is no maximum.
         sds = np.sqrt(WIDENING / np.maximum(curvatures, LEAST_CURVATURE))
@@ -472,9 +479,9 @@ class ScaleFit:
     ) -> Calibration:
         """Return the last good fit or the prior's mode, with a message about what went wrong."""
         if start is None:
-            text = f"{message}, so the prior mode is kept"
+            text = f"{message}, so the usual scales are taken"
             return self.calibration(self.mode, mean=0.0, message=text, evaluations=evaluations)
-        text = f"{message}, so the last fit is kept"
+        text = f"{message}, so the scales of the last fit are kept"
         return replace(start, message=text, ok=False, evaluations=evaluations)
 
     def calibration(self, parameters: Array, **found: Any) -> Calibration:
@@ -601,6 +608,25 @@ def spread_normals(number: int, dimension: int) -> Array:
     normals: Array = ndtri(np.clip(points, 1e-6, 1 - 1e-6))
     normals.flags.writeable = False
     return normals
+
+
+def principal_axes(curvature: Array) -> tuple[Array, Array]:
+    """Return the curvatures in ascending order, and their axes as columns, alike on every machine.
+
+    The axes of equal curvatures and the sign of every axis are arbitrary: rounding decides them,
+    and it differs between processors. So the parameters are given an order, and of the largest
+    components of an axis the first is positive.
+
+    >>> import numpy as np
+    >>> principal_axes(np.eye(2))[1]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    order = np.diag(SEPARATION * np.arange(len(curvature)))
+    curvatures, axes = np.linalg.eigh(curvature + order)
+    sizes = np.abs(axes)
+    largest = (sizes >= NEARLY * sizes.max(0)).argmax(0)
+    return curvatures, axes * np.sign(axes[largest, np.arange(len(axes))])
 
 
 def random_signs(size: int) -> Array:

@@ -15,7 +15,12 @@ from __future__ import annotations
 from kernelbandits.domains.arms import Arms
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.box import COVER, Box, golden_ratio
-from kernelbandits.domains.constraints import Forbidden, LinearConstraint, parse_constraints
+from kernelbandits.domains.constraints import (
+    AtMost,
+    Forbidden,
+    LinearConstraint,
+    parse_constraints,
+)
 from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.entries import parse_variable
@@ -31,6 +36,7 @@ __all__ = [
     "TIES",
     "TIE_TOLERANCE",
     "Arms",
+    "AtMost",
     "Box",
     "Category",
     "Contextual",

@@ -26,7 +26,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from kernelbandits import checks
-from kernelbandits.domains.variables import as_plain, check_values, is_same_value
+from kernelbandits.domains.values import as_plain, check_values, is_same_value
 
 OPPOSITE = {"<=": ">", ">": "<=", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
 """What holds where a comparison does not."""
@@ -40,6 +40,13 @@ RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+HINT = (
+    "a text such as 'A + B + C == 1', '2*x + y <= 10' or "
+    "\"not (solvent == 'DMF' and temperature > 60)\""
+)
+"""What a constraint looks like, as an error says it."""
+AT_MOST = "at_most"
+"""How a text begins that says how many numbers may be above 0."""
 LONGEST_TEXT = 2000
 """A longer text is certainly no constraint, and could exhaust the parser."""
 
@@ -181,7 +188,34 @@ class Forbidden:
         return f"not ({' and '.join(map(str, self.conditions))})"
 
 
-Constraint = LinearConstraint | Forbidden
+@dataclass(frozen=True)
+class AtMost:
+    """At most so many of some numbers, whose ranges begin at 0, are above 0.
+
+    >>> from kernelbandits.domains import AtMost
+    >>> print(AtMost(2, ("A", "B", "C")))
+    at_most(2, A, B, C)
+    """
+
+    count: int
+    """How many may be above 0."""
+    names: tuple[str, ...]
+    """The names of the numbers."""
+
+    def __post_init__(self) -> None:
+        given = self.names
+        listed = isinstance(given, (tuple, list)) and all(isinstance(one, str) for one in given)
+        checks.needs(listed and len({*given}) == len(given), "at_most", "different names", given)
+        object.__setattr__(self, "names", tuple(given))
+        checks.whole("at_most", "count", self.count)
+        fewer = f"fewer than the {len(given)} that are named"
+        checks.needs(self.count < len(given), "at_most", fewer, self.count)
+
+    def __str__(self) -> str:
+        return f"{AT_MOST}({self.count}, {', '.join(map(write_name, self.names))})"
+
+
+Constraint = LinearConstraint | Forbidden | AtMost
 
 
 def read_condition(name: Any, value: Any) -> Condition:
@@ -206,13 +240,13 @@ def as_constraints(owner: str, given: Any, names: Sequence[str] = ()) -> tuple[C
 
     `names` are those of the variables, which texts may name.
     """
-    if isinstance(given, (str, Mapping, LinearConstraint, Forbidden)):
+    if isinstance(given, (str, Mapping, Constraint)):
         given = (given,)
     listed = isinstance(given, Sequence)
     checks.needs(listed, owner, "a list of constraints", given)
     read: list[Constraint] = []
     for one in given:
-        if isinstance(one, (LinearConstraint, Forbidden)):
+        if isinstance(one, Constraint):
             read.append(one)
         elif isinstance(one, Mapping):
             read.append(Forbidden(one))
@@ -222,6 +256,31 @@ def as_constraints(owner: str, given: Any, names: Sequence[str] = ()) -> tuple[C
             needed = "constraints such as 'A + B + C == 1' or a dict of forbidden values"
             checks.needs(False, owner, needed, one)
     return tuple(dict.fromkeys(read))
+
+
+def as_condition_text(owner: str, given: Any) -> str | None:
+    """Return when a variable is there as a text; names are checked where they are known.
+
+    >>> as_condition_text("Real", {"kernel": ["rbf", "poly"], "layers": ">= 2"})
+    "kernel in ('rbf', 'poly') and layers >= 2"
+    """
+    if isinstance(given, Mapping):
+        return " and ".join(map(str, Forbidden(given).conditions))
+    needed = "when as a text such as \"kernel == 'rbf'\", or a dict {'kernel': 'rbf'}"
+    written = given is None or (isinstance(given, str) and given.strip() != "")
+    checks.needs(written, owner, needed, given)
+    return None if given is None else given.strip()
+
+
+def parse_conditions(text: str, names: Sequence[str] = ()) -> tuple[Condition, ...]:
+    """Read the conditions that one text joins by `and`.
+
+    >>> [str(one) for one in parse_conditions("kernel in ('rbf', 'poly') and 2 <= layers")]
+    ["kernel in ('rbf', 'poly')", 'layers >= 2']
+    """
+    hint = "a text such as \"kernel == 'rbf'\" or 'layers >= 2 and cups in (1, 2)'"
+    parser = ConstraintParser(text, names, "a condition", hint)
+    return tuple(parser.conditions(parser.tree))
 
 
 def parse_constraints(text: str, names: Sequence[str] = ()) -> tuple[Constraint, ...]:
@@ -250,9 +309,11 @@ class ConstraintParser:
     Nothing is evaluated: names are names of variables, numbers are numbers.
     """
 
-    def __init__(self, text: str, names: Sequence[str] = ()) -> None:
-        checks.needs(len(text) <= LONGEST_TEXT, "a constraint", "a short text", f"{text[:40]!r}...")
-        self.text = text.strip()
+    def __init__(
+        self, text: str, names: Sequence[str] = (), owner: str = "a constraint", hint: str = HINT
+    ) -> None:
+        checks.needs(len(text) <= LONGEST_TEXT, owner, "a short text", f"{text[:40]!r}...")
+        self.text, self.owner, self.hint = text.strip(), owner, hint
         self.names = [name for name in names if isinstance(name, str) and stands_bare(name)]
         self.quoted: dict[str, str] = {}
         """Placeholder -> the name between backticks that it stands for."""
@@ -265,12 +326,8 @@ class ConstraintParser:
 
     def refuse(self, got: str, needed: str = "") -> NoReturn:
         """Raise an error that quotes the text."""
-        hint = needed or (
-            "a text such as 'A + B + C == 1', '2*x + y <= 10' or "
-            "\"not (solvent == 'DMF' and temperature > 60)\""
-        )
         where = "" if got == self.text else f" in {self.text!r}"
-        raise ValueError(f"a constraint needs {hint}, got {got!r}{where}")
+        raise ValueError(f"{self.owner} needs {needed or self.hint}, got {got!r}{where}")
 
     def _in_python(self) -> str:
         """Return the text with backticks, a single = and the signs ≤ ≥ replaced."""
@@ -302,6 +359,8 @@ class ConstraintParser:
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
             for part in node.values:
                 yield from self.constraints(part)
+        elif isinstance(node, ast.Call):
+            yield self.at_most(node)
         elif isinstance(node, ast.BoolOp):
             conditions = [self.single_condition(part).negate() for part in node.values]
             yield Forbidden(tuple(conditions))
@@ -313,6 +372,20 @@ class ConstraintParser:
         else:
             for condition in self.comparisons(node):
                 yield self.as_constraint(condition, node)
+
+    def at_most(self, node: ast.Call) -> AtMost:
+        """Return how many numbers may be above 0: at_most(2, A, B, C)."""
+        first, *others = node.args or [node]
+        called = isinstance(node.func, ast.Name) and node.func.id == AT_MOST and not node.keywords
+        count = first.value if isinstance(first, ast.Constant) else None
+        names = [
+            self.name(one) if isinstance(one, ast.Name) else getattr(one, "value", None)
+            for one in others
+        ]
+        if not called or not checks.is_whole(count) or not all(isinstance(n, str) for n in names):
+            self.refuse(self.quote(node), "at_most(2, A, B, C): how many of which numbers")
+        assert isinstance(count, int)
+        return AtMost(count, tuple(str(name) for name in names))
 
     def as_constraint(self, condition: Condition, node: ast.expr) -> Constraint:
         """Return a condition that must hold as a constraint."""

@@ -31,7 +31,12 @@ class SearchCoordinates:
         self.box, self.free_box = box, box.without_constraints
         self.labels = box.names or tuple(f"x{number + 1}" for number in range(box.sides))
         self._find = {unicodedata.normalize("NFKC", name): i for i, name in enumerate(self.labels)}
-        self.tied = sorted({self.number_of(name) for one in constraints for name in one.names})
+        self.imposed = constraints
+        """The constraints as they are imposed: where all variables that they name are there."""
+        if box.activity is not None:
+            impose = box.activity.impose
+            self.imposed = tuple(impose(one, self.number_of, self.labels) for one in constraints)
+        self.tied = sorted({self.number_of(name) for one in self.imposed for name in one.names})
         """The numbers of the variables that a constraint names."""
         self.column: dict[int, int] = {}
         """The coordinate of each number with more than one value."""

@@ -3,13 +3,16 @@
 `as_variable` reads every form, wherever variables are given: `kb.MixedBox`, `kb.optimize`,
 `kb.Auto`, `kb.Study`, a space file. The short text is that of the command line with the type in
 front, "real 1e-5:0.1 log" or "choice DMF, DMSO, water": `low:high`, then `log`, `step 0.1`,
-`step none` or `digits 3`; or values separated by commas.
+`step none` or `digits 3`; or values separated by commas. Behind them may stand when the variable is
+there: `when kernel == 'rbf'`.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,16 +125,16 @@ def variable_from_dict(name: str, described: Any) -> Variable:
     owner = f"variable {name!r}"
     given = isinstance(described, Mapping) and all(isinstance(key, str) for key in described)
     checks.needs(given, owner, "a table such as {type = 'real', low = 0, high = 1}", described)
-    if "type" not in described and set(described) == {"values"}:
-        return as_choices(name, described["values"])
+    if "type" not in described and {"values"} <= set(described) <= {"values", "when"}:
+        return replace(as_choices(name, described["values"]), when=described.get("when"))
     settings = dict(described)
     kind = settings.pop("type") if "type" in settings else kind_of_range(owner, settings)
     checks.needs(isinstance(kind, str) and kind in KINDS, owner, f"a type of {list(KINDS)}", kind)
     known = ("low", "high", "log", "step") if issubclass(KINDS[kind], Number) else ("values",)
-    known = (*known, "digits") if kind == "real" else known
+    known = (*known, "digits", "when") if kind == "real" else (*known, "when")
     for key in settings:
         checks.needs(key in known, owner, f"settings of {list(known)}", key)
-    for key in known[:2] if "low" in known else known:
+    for key in ("low", "high") if "low" in known else ("values",):
         checks.needs(key in settings, owner, f"a setting {key!r}", described)
     if settings.get("step") == ANY:
         del settings["step"]
@@ -176,15 +179,16 @@ def parse_variable(kind: str, text: str) -> tuple[str, Variable]:
 
 def parse_values(name: str, kind: str, text: str) -> Variable:
     """Return a variable of a type from the text of its values."""
+    text, when = split_when(text)
+    settings: dict[str, Any] = {"type": kind} | ({} if when is None else {"when": when})
     if not issubclass(KINDS[kind], Number):
-        return variable_from_dict(name, {"type": kind, "values": parse_choices(text)})
+        return variable_from_dict(name, settings | {"values": parse_choices(text)})
     owner, words = f"variable {name!r}", text.split()
     needed = (
         "low:high, then 'log', 'step 0.1', 'step none' or, with log, 'digits 3', as in 1e-5:0.1 log"
     )
     if kind == "integer":
         needed = "whole numbers low:high, then 'log' or 'step 2', as in 0:96 step 8"
-    settings: dict[str, Any] = {"type": kind}
     read = parse_whole if kind == "integer" else parse_finite
     try:
         low, _, high = words[0].partition(":")
@@ -206,6 +210,20 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
     return variable_from_dict(name, settings)
 
 
+def split_when(text: str) -> tuple[str, str | None]:
+    """Return the values in a short text, and the condition behind the word `when`.
+
+    A text that compares nothing is no condition, but part of the values.
+
+    >>> split_when("1e-4:1 log when kernel == 'rbf'")
+    ('1e-4:1 log', "kernel == 'rbf'")
+    >>> split_when("now, only when wet")
+    ('now, only when wet', None)
+    """
+    found = re.search(r"\swhen\s+(?P<condition>.*(?:[=<>≤≥]|\sin\s).*)$", text)
+    return (text, None) if found is None else (text[: found.start()], found["condition"])
+
+
 def lacks_step(entry: Any) -> bool:
     """Tell whether a range is written, as a text or a table, without a step or digits.
 
@@ -215,7 +233,7 @@ def lacks_step(entry: Any) -> bool:
     (True, False, True)
     """
     if isinstance(entry, str):
-        return not {"step", "digits"} & {*entry.split()}
+        return not {"step", "digits"} & {*split_when(entry)[0].split()}
     return isinstance(entry, Mapping) and not {"step", "digits"} & {*entry}
 
 

@@ -75,6 +75,11 @@ class FeasibleSet:
         """Return rows of points spread over the set at random."""
         return self.coordinates.to_rows(self.walks.sample(count, rng, moves))
 
+    def replace(self, rows: Array, bad: Mask, rng: np.random.Generator) -> None:
+        """Replace the numbers and choices of bad rows that constraints name by random ones."""
+        tied = self.coordinates.is_tied
+        rows[np.ix_(bad, tied)] = self.sample(int(bad.sum()), rng)[:, tied]
+
     def all_rows(self) -> Array | None:
         """Return the rows of all points of a finite set, or None if they are too many."""
         points = list_points(self.system)

@@ -164,14 +164,14 @@ def compile_constraints(
     """Return constraints as linear rows, and clauses that choose among some of them."""
     equalities: list[LinearRow] = []
     inequalities: list[LinearRow] = []
-    for owner, constraint in enumerate(constraints):
+    for owner, constraint in enumerate(coordinates.imposed):
         if isinstance(constraint, LinearConstraint):
             factors, bound = read_row(coordinates, constraint)
             sign = -1.0 if constraint.relation == ">=" else 1.0
             kept = equalities if constraint.relation == "==" else inequalities
             kept.append(LinearRow(sign * factors, sign * bound, owner))
     always, clauses = len(inequalities), []
-    for owner, constraint in enumerate(constraints):
+    for owner, constraint in enumerate(coordinates.imposed):
         if isinstance(constraint, Forbidden):
             listed = [ways_to_avoid(coordinates, one, owner) for one in constraint.conditions]
             if None in listed:

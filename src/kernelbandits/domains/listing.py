@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
+from kernelbandits.domains.conditions import Activity, Mask, level_numbers
 from kernelbandits.domains.linear_system import TOLERANCE, LinearSystem
 from kernelbandits.domains.variables import Number
 
@@ -21,14 +22,18 @@ def list_points(system: LinearSystem) -> Array | None:
     values of the others may still satisfy the linear constraints.
     """
     coordinates = system.coordinates
-    partial = np.zeros((1, 0))
-    for variable, place in coordinates.box.blocks:
+    partial, activity = np.zeros((1, 0)), coordinates.box.activity
+    for number, (variable, place) in enumerate(coordinates.box.blocks):
         tied = bool(coordinates.is_grid[place].any())
         if tied:
             first, last = completing_range(system, partial, place.start)
         else:
             first = np.zeros(len(partial), dtype=np.int64)
             last = np.full(len(partial), int(variable.levels) - 1)
+        if activity is not None and all(link.parent < number for link in activity.links[number]):
+            inactive = ~find_active(system, activity, partial)[:, number]
+            held = level_numbers(variable, variable.neutral[None])
+            first, last = np.where(inactive, held, first), np.where(inactive, held, last)
         counts = np.maximum(last - first + 1, 0)
         if counts.sum() * max(place.stop, 1) > MOST_EXPANDED:
             return None
@@ -40,8 +45,18 @@ def list_points(system: LinearSystem) -> Array | None:
         else:
             columns = variable.all_coordinates()[chosen]
         partial = np.hstack([partial[lines], columns])
+    if activity is not None:
+        rows = coordinates.to_rows(partial)
+        partial = partial[(rows == activity.neutralise(rows)).all(1)]
     points: Array = partial[system.holds(partial)]
     return points if len(points) <= MOST_LISTED else None
+
+
+def find_active(system: LinearSystem, activity: Activity, partial: Array) -> Mask:
+    """Tell which variables are there at partial points, which have what they depend on."""
+    rows = np.zeros((len(partial), system.coordinates.dimension))
+    rows[:, : partial.shape[1]] = partial
+    return activity.find_active(system.coordinates.to_rows(rows))
 
 
 def completing_range(system: LinearSystem, partial: Array, j: int) -> tuple[Indices, Indices]:

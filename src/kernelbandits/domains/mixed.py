@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import product
@@ -24,11 +24,14 @@ from kernelbandits.domains.box import (
     draw_units,
     spread_points,
 )
-from kernelbandits.domains.constraints import as_constraints
+from kernelbandits.domains.conditions import Activity, write_conditions
+from kernelbandits.domains.constraints import AtMost, as_constraints
 from kernelbandits.domains.entries import as_variable, variable_from_dict
 from kernelbandits.domains.feasible import FeasibleSet
+from kernelbandits.domains.listed_set import ListedSet, read_allowed
 from kernelbandits.domains.listing import MOST_LISTED
-from kernelbandits.domains.variables import Variable
+from kernelbandits.domains.support_set import SupportSet
+from kernelbandits.domains.variables import ON_GRID, Integer, Number, Real, Variable
 from kernelbandits.formatting import format_names
 from kernelbandits.streams import Streams
 
@@ -39,12 +42,16 @@ Rounding to separate values makes points equal, so a cover needs more points tha
 """
 
 
+ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
+"""The value of a variable that a point does not name."""
+
+
 class MeasuredPoint(dict[str, Any]):
     """The values of a point that was measured in a space.
 
     Ranges, steps and constraints say what may be suggested. A point that was measured may lie off
-    the grid, miss a constraint, and be beyond the end of a range by a tenth of it; the method
-    `MixedBox.encode` then still has a row for it.
+    the grid, miss a constraint, and be beyond the end of a range, by a tenth of it or because the
+    range was changed since; the method `MixedBox.encode` then still has a row for it.
 
     >>> from kernelbandits import MixedBox, Real
     >>> MixedBox({"heat": Real(20, 90, step=0.5)}).encode(MeasuredPoint(heat=36.3))
@@ -81,6 +88,13 @@ class MixedBox:
     66
     >>> {"A": 0.5, "B": 0.3, "C": 0.2} in mixture, {"A": 0.5, "B": 0.3, "C": 0.3} in mixture
     (True, False)
+
+    A variable that is there only with one value of another one:
+
+    >>> gamma = Real(1e-4, 1, log=True, when={"kernel": "rbf"})
+    >>> svm = MixedBox({"kernel": Category(("rbf", "linear")), "gamma": gamma})
+    >>> svm.decode(svm.encode({"kernel": "linear"}))
+    {'kernel': 'linear'}
     """
 
     variables: Any
@@ -91,6 +105,9 @@ class MixedBox:
     constraints: Any = ()
     """What every point must satisfy: texts, `LinearConstraint` or `Forbidden` values, or dicts of
     forbidden values. In constraints, variables without names are called x1, x2, ..."""
+    allowed: Any = None
+    """Of a space of separate values: a function of a point that says whether it may be tried. It is
+    asked about every point when the space is made; what it said is kept as a text of bits."""
 
     def __post_init__(self) -> None:
         given, named = self.variables, isinstance(self.variables, Mapping)
@@ -111,8 +128,17 @@ class MixedBox:
         labels = self.names or tuple(f"x{number}" for number in range(1, len(read) + 1))
         constraints = as_constraints("MixedBox", self.constraints, labels)
         object.__setattr__(self, "constraints", constraints)
+        if self.activity is not None:
+            object.__setattr__(self, "variables", write_conditions(read, self.activity))
         if constraints:
             check_sides("MixedBox", self)
+        if self.allowed is not None:
+            # The function is asked now: a space that is stored does not have it.
+            box = MixedBox(self.variables, self.names, constraints)
+            bits, rows = read_allowed(box, self.allowed)
+            object.__setattr__(self, "allowed", bits)
+            vars(self)["feasible"] = ListedSet(self, rows)
+        if constraints:
             # Built here, so that constraints that leave nothing are refused at once.
             _ = self.feasible
 
@@ -135,7 +161,7 @@ class MixedBox:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is computed from the variables and constraints is computed again where it is read.
-        return MixedBox, (self.variables, self.names, self.constraints)
+        return MixedBox, (self.variables, self.names, self.constraints, self.allowed)
 
     def __deepcopy__(self, memo: Any) -> MixedBox:
         return self
@@ -144,6 +170,8 @@ class MixedBox:
         shown = f"variables={self.variables!r}, names={self.names!r}"
         if self.constraints:
             shown += f", constraints={tuple(str(one) for one in self.constraints)!r}"
+        if self.allowed is not None:
+            shown += f", allowed={shorten(self.allowed)!r}"
         return f"MixedBox({shown})"
 
     # ------------------------------------------------------------------ coordinates
@@ -185,7 +213,9 @@ class MixedBox:
         With constraints it is infinite also if there are more than 100 000 points: they are not
         counted then.
         """
-        if not self.constraints:
+        if not self.constrained and self.activity is not None:
+            return self.activity.count_points()
+        if not self.constrained:
             count: float = math.prod(variable.levels for variable in self.variables)
             return count
         return math.inf if self._allowed_rows is None else len(self._allowed_rows)
@@ -207,19 +237,78 @@ class MixedBox:
         return tuple(zip(self.variables, places, strict=True))
 
     @cached_property
-    def feasible(self) -> FeasibleSet:
+    def activity(self) -> Activity | None:
+        """Which variables are there at a point; None if all of them always are."""
+        labels = self.names or tuple(f"x{number}" for number in range(1, self.sides + 1))
+        return Activity.of(self.variables, labels)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether some points between the ends of its variables must not be tried."""
+        return bool(self.constraints) or self.allowed is not None
+
+    @cached_property
+    def linear(self) -> FeasibleSet:
         """What the constraints leave, compiled for the search."""
         return FeasibleSet(self, self.constraints)
 
     @cached_property
+    def feasible(self) -> FeasibleSet | ListedSet | SupportSet:
+        """What the constraints leave, or what is allowed of it as a list."""
+        chosen = any(isinstance(one, AtMost) for one in self.constraints)
+        return SupportSet(self, self.linear) if chosen else self.linear
+
+    @cached_property
     def without_constraints(self) -> MixedBox:
         """The same variables without constraints."""
-        return MixedBox(self.variables, self.names) if self.constraints else self
+        return MixedBox(self.variables, self.names) if self.constrained else self
+
+    @cached_property
+    def unconditional(self) -> MixedBox:
+        """The same variables without constraints, all of them always there."""
+        return MixedBox(tuple(replace(one, when=None) for one in self.variables), self.names)
 
     @cached_property
     def measurable(self) -> MixedBox:
-        """What a measured point may be: wider ranges without steps and constraints."""
+        """What may be measured by hand: wider ranges without steps and constraints."""
         return MixedBox(tuple(one.as_measured() for one in self.variables), self.names)
+
+    @cached_property
+    def _learnable(self) -> tuple[Variable, ...]:
+        """The variables with all values that results may have, beyond ranges that were changed."""
+        return tuple(variable.as_learnt() for variable in self.variables)
+
+    def with_ranges(self, ranges: Mapping[str, Any], owner: str = "with_ranges") -> MixedBox:
+        """Return the space with other ends of some ranges; all else stays.
+
+        A new low end of a grid is a value of the grid before, continued. A range on which the
+        condition of another variable depends cannot be changed.
+
+        >>> from kernelbandits import MixedBox, Real
+        >>> space = MixedBox({"heat": Real(20, 90, step=0.5)})
+        >>> space.with_ranges({"heat": (10, 120)}).variables
+        (Real(low=10.0, high=120.0, step=0.5),)
+        """
+        checks.needs(bool(self.names), owner, "a space whose variables have names", self)
+        given = isinstance(ranges, Mapping) and len(ranges) > 0
+        checks.needs(given, owner, "ranges by name, such as {'heat': (20, 120)}", ranges)
+        known = dict(zip(self.names, self.variables, strict=True))
+        for name, ends in ranges.items():
+            checks.needs(name in known, owner, f"names among {format_names(self.names)}", name)
+            variable = known[name]
+            pair = isinstance(ends, (tuple, list)) and len(ends) == 2
+            pair = pair and all(map(checks.is_number, ends))
+            checks.needs(pair, owner, f"two ends (low, high) for {name!r}", ends)
+            needed = "a range of numbers, and no list or single value"
+            number = isinstance(variable, (Real, Integer)) and not variable.single
+            checks.needs(number, owner, needed, name)
+            decides = self.activity is not None and self.activity.decides(self.names.index(name))
+            needed = "a range on which no condition of another variable depends"
+            checks.needs(not decides, owner, needed, name)
+            known[name] = change_ends(owner, name, variable, ends)
+        needed = "a space without a list of allowed points, which would not list the new ones"
+        checks.needs(self.allowed is None, owner, needed, [*ranges])
+        return MixedBox(known, constraints=self.constraints)
 
     # ------------------------------------------------------------------ points
 
@@ -247,24 +336,29 @@ class MixedBox:
 
     def _try_encode(self, x: Any) -> tuple[Array | None, str | None]:
         """Return the row of x, or what is needed and what was given."""
-        if isinstance(x, MeasuredPoint):
-            return self.measurable._try_encode(dict(x))
+        measured = isinstance(x, MeasuredPoint)
+        variables = self._learnable if measured else self.variables
         values, reason = self._values(x)
         if reason:
             return None, reason
-        for variable, value, name in zip(
-            self.variables, values, self.names or range(self.sides), strict=True
-        ):
-            if not variable.holds(value):
-                return None, f"{variable.requirement} for {name!r}, got {value!r}"
+        active, order = self.find_active_values(values), range(self.sides)
+        for number in order if self.activity is None else self.activity.order:
+            variable, value = variables[number], values[number]
+            if active[number] and not variable.holds(value):
+                label = (self.names or order)[number]
+                why = "" if variable.when is None else f", because {variable.when}"
+                shown = "nothing" if value is ABSENT else repr(value)
+                return None, f"{variable.requirement} for {label!r}{why}, got {shown}"
         row = np.array(
             [
-                number
-                for variable, value in zip(self.variables, values, strict=True)
-                for number in variable.encode(value)
+                coordinate
+                for variable, own, value, there in zip(
+                    variables, self.variables, values, active, strict=True
+                )
+                for coordinate in (variable.encode(value) if there else own.neutral)
             ]
         )
-        if self.constraints:
+        if self.constrained and not measured:
             broken = self.feasible.broken_constraint(row)
             if broken is not None:
                 return None, f"a point with {broken}, got {x!r}"
@@ -273,9 +367,16 @@ class MixedBox:
     def _values(self, x: Any) -> tuple[tuple[Any, ...], str | None]:
         """Return the values of x in the order of the variables, or what is needed instead."""
         if self.names:
-            if isinstance(x, Mapping) and set(x) == set(self.names):
-                return tuple(x[name] for name in self.names), None
-            return (), f"a value for each of {format_names(self.names)}, got {x!r}"
+            given = isinstance(x, Mapping) and set(x) <= set(self.names)
+            if given and self.activity is not None:
+                always = zip(self.names, self.variables, strict=True)
+                given = all(name in x for name, variable in always if variable.when is None)
+            elif given:
+                given = len(x) == self.sides
+            if given:
+                return tuple(x.get(name, ABSENT) for name in self.names), None
+            needed = "a value for each of" if self.activity is None else "values of"
+            return (), f"{needed} {format_names(self.names)}, got {x!r}"
         fits = (
             isinstance(x, (Sequence, np.ndarray))
             and not isinstance(x, str)
@@ -285,14 +386,23 @@ class MixedBox:
             return tuple(x), None
         return (), f"a sequence of {len(self.variables)} values, got {x!r}"
 
+    def find_active_values(self, values: Sequence[Any]) -> list[bool]:
+        """Tell which variables are there at a point with these values, in order."""
+        if self.activity is None:
+            return [True] * self.sides
+        return self.activity.find_active_values(values)
+
     def decode(self, row: Any) -> dict[str, Any]:
         """Return the point nearest to a row."""
         nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
-        if self.constraints:
+        if self.constrained:
             nearest = self.feasible.write_briefly(nearest)
-        point: dict[str, Any] = self._to_point(
-            variable.decode(nearest[place]) for variable, place in self.blocks
-        )
+        return self.read_values(nearest)
+
+    def read_values(self, row: Array) -> dict[str, Any]:
+        """Return the point of a row that is one of the space."""
+        values = [variable.decode(row[place]) for variable, place in self.blocks]
+        point: dict[str, Any] = self._to_point(values)
         return point
 
     def canonical(self, x: Any, owner: str = "encode") -> Any:
@@ -300,18 +410,29 @@ class MixedBox:
 
         An error says why if x is no point of the space.
         """
-        if isinstance(x, MeasuredPoint):
-            return MeasuredPoint(self.measurable.canonical(dict(x), owner))
+        measured = isinstance(x, MeasuredPoint)
+        variables = self._learnable if measured else self.variables
         values, _ = self._values(x)
         self.encode(x, owner)
-        return self._to_point(
-            variable.canonical(value)
-            for variable, value in zip(self.variables, values, strict=True)
+        active = self.find_active_values(values)
+        point = self._to_point(
+            [
+                variable.canonical(value) if there else ABSENT
+                for variable, value, there in zip(variables, values, active, strict=True)
+            ]
         )
+        return MeasuredPoint(point) if measured else point
 
-    def _to_point(self, values: Iterator[Any]) -> Any:
-        """Return values as a point: a dict if the variables have names."""
-        return dict(zip(self.names, values, strict=True)) if self.names else tuple(values)
+    def _to_point(self, values: Sequence[Any]) -> Any:
+        """Return values as a point: a dict if the variables have names.
+
+        What is inactive is not in a dict, and None in a tuple.
+        """
+        active = self.find_active_values(values)
+        if self.names:
+            known = zip(self.names, values, active, strict=True)
+            return {name: value for name, value, there in known if there}
+        return tuple(value if there else None for value, there in zip(values, active, strict=True))
 
     def write_point(self, x: Any) -> str:
         """Return a point as text (JSON). Two points are the same if and only if their texts are.
@@ -352,7 +473,7 @@ class MixedBox:
                 for name, variable in zip(names, self.variables, strict=True)
             ],
             "constraints": [str(one) for one in self.constraints],
-        }
+        } | ({} if self.allowed is None else {"allowed": self.allowed})
 
     @classmethod
     def from_dict(cls, described: Any) -> MixedBox:
@@ -361,7 +482,8 @@ class MixedBox:
         given = isinstance(described, Mapping) and isinstance(described.get("variables"), list)
         checks.needs(given, owner, "a mapping with a list of variables", described)
         for key in described:
-            checks.needs(key in ("variables", "constraints"), owner, "no other entries", key)
+            known = key in ("variables", "constraints", "allowed")
+            checks.needs(known, owner, "no other entries", key)
         variables, names = [], []
         for number, one in enumerate(described["variables"], 1):
             checks.needs(isinstance(one, Mapping), owner, "variables that are mappings", one)
@@ -371,7 +493,10 @@ class MixedBox:
             names.append(name)
         unnamed = all(name is None for name in names)
         constraints = described.get("constraints", ())
-        return cls(tuple(variables), () if unnamed else tuple(names), constraints)
+        allowed = described.get("allowed")
+        given = allowed is None or isinstance(allowed, str)
+        checks.needs(given, owner, "allowed as the text that to_dict has written", allowed)
+        return cls(tuple(variables), () if unnamed else tuple(names), constraints, allowed)
 
     # ------------------------------------------------------------------ rows
 
@@ -382,11 +507,15 @@ class MixedBox:
         """
         given = as_rows("nearest", rows, self.dimension)
         found = np.hstack([variable.nearest(given[:, place]) for variable, place in self.blocks])
-        if self.constraints:
+        if self.constrained:
             bad = ~self.feasible.holds(found)
             if bad.any():
                 found[bad] = self.feasible.settle(found[bad])
-        return found
+        return self.neutralise(found)
+
+    def neutralise(self, rows: Array) -> Array:
+        """Return rows with the neutral coordinates of what is inactive in them."""
+        return rows if self.activity is None else self.activity.neutralise(rows)
 
     def from_unit(self, unit: Array) -> Array:
         """Return the rows for u in [0, 1)^v, one number for each variable.
@@ -400,14 +529,13 @@ class MixedBox:
                 for variable, column in zip(self.variables, unit.T, strict=True)
             ]
         )
-        if self.constraints:
+        if self.constrained:
             bad = ~self.feasible.holds(rows, tolerance=0.0)
             if bad.any():
                 digest = blake2b(np.ascontiguousarray(unit).tobytes(), digest_size=8)
                 rng = Streams(int.from_bytes(digest.digest())).generator()
-                tied = self.feasible.coordinates.is_tied
-                rows[np.ix_(bad, tied)] = self.feasible.sample(int(bad.sum()), rng)[:, tied]
-        return rows
+                self.feasible.replace(rows, bad, rng)
+        return self.neutralise(rows)
 
     def neighbours(self, row: Array) -> Array:
         """Return rows that differ from this one in the value of one discrete variable.
@@ -415,9 +543,12 @@ class MixedBox:
         Under constraints more than one value may differ: what one component of a mixture gives, the
         other takes.
         """
-        if self.constraints:
-            return self.feasible.neighbours(row)
-        tried: Array = np.vstack([row[None], *self.changes(row)])
+        if self.constrained:
+            tried = self.feasible.neighbours(row)
+        else:
+            tried = np.vstack([row[None], *self.changes(row)])
+        if self.activity is not None:
+            tried = distinct_rows(self.neutralise(tried))
         changed: Array = tried[(tried != row).any(1)]
         return changed
 
@@ -494,13 +625,17 @@ class MixedBox:
                 for column, numbers in zip(coded, places.T, strict=True)
             ]
         )
-        if self.constraints:
+        if self.constrained:
             kept = self.feasible.holds(rows)
             needed = "values of which some combination satisfies the constraints"
             checks.needs(bool(kept.any()), "grid", needed, [len(column) for column in columns])
             rows, places = rows[kept], places[kept]
+        if self.activity is not None:
+            rows = self.neutralise(rows)
+            first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+            rows, places = rows[first], places[first]
         values = tuple(
-            self._to_point(column[i] for column, i in zip(columns, numbers, strict=True))
+            self._to_point([column[i] for column, i in zip(columns, numbers, strict=True)])
             for numbers in places.tolist()
         )
         spans = (range(place.start, place.stop) for _, place in self.blocks)
@@ -522,9 +657,11 @@ class MixedBox:
     def all_rows(self) -> Array:
         """Return the rows of all points; an error if a variable is real."""
         checks.needs(math.isfinite(self.count), "all_rows", "a box without real variables", self)
-        if self.constraints:
+        if self.constrained:
             assert self._allowed_rows is not None
             return self._allowed_rows.copy()
+        if self.activity is not None:
+            return self.activity.list_rows()
         return np.array(
             [
                 np.concatenate(parts)
@@ -546,6 +683,26 @@ class MixedBox:
             if math.isfinite(self.count)
             else rows
         )
+
+
+def shorten(text: str) -> str:
+    """Return the first signs of a long text."""
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def change_ends(owner: str, name: str, variable: Real | Integer, ends: Sequence[Any]) -> Number:
+    """Return a number with other ends, on the same grid."""
+    low, high = ends
+    checks.needs(low < high, owner, f"low < high for {name!r}", tuple(ends))
+    if variable.step is not None:
+        steps = (float(low) - variable.low) / variable.step
+        on_grid = abs(steps - round(steps)) <= ON_GRID * max(1.0, abs(steps))
+        needed = f"a low end of {name!r} in steps of {variable.step:g} from {variable.low:g}"
+        checks.needs(on_grid, owner, needed, low)
+    try:
+        return replace(variable, low=low, high=high)
+    except ValueError as error:
+        raise ValueError(f"variable {name!r}: {error}") from None
 
 
 def distinct_rows(rows: Array) -> Array:

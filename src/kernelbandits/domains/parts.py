@@ -11,7 +11,16 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.domains.constraints import AtMost, Constraint
 from kernelbandits.domains.mixed import MixedBox
+
+
+def part_of(constraint: Constraint, zeros: set[str]) -> Constraint | None:
+    """Return what is left of a constraint where some numbers are 0; None if it always holds."""
+    if not isinstance(constraint, AtMost):
+        return constraint
+    left = tuple(name for name in constraint.names if name not in zeros)
+    return None if len(left) <= constraint.count else AtMost(constraint.count, left)
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,13 @@ class Part:
             name: variable.fix(self.values[name]) if name in self.values else variable
             for name, variable in named
         }
-        return MixedBox(variables, constraints=self.whole.constraints)
+        # A rule of which so many numbers are held at 0 that it always holds is none any more.
+        zeros = {name for name, value in self.values.items() if value == 0}
+        constraints = [part_of(one, zeros) for one in self.whole.constraints]
+        constraints = [one for one in constraints if one is not None]
+        # The whole knows which points are allowed; the part lists those it has.
+        allowed = None if self.whole.allowed is None else self.whole.__contains__
+        return MixedBox(variables, constraints=constraints, allowed=allowed)
 
     @cached_property
     def columns(self) -> Indices:
@@ -70,7 +85,7 @@ class Part:
         """Return rows of the variables that are left as rows of the whole box."""
         whole: Array = np.tile(self._fixed_row, (len(rows), 1))
         whole[:, self.columns] = rows
-        return whole
+        return self.whole.neutralise(whole)
 
     def __contains__(self, x: Any) -> bool:
         return x in self.whole and self.whole.canonical(x) in self.box

@@ -181,6 +181,10 @@ def maximise(
     count = check_count("candidates", candidates, math.ceil(CANDIDATES * share))
     checks.whole("maximise", "steps", steps)
     climbs = check_count("starts", starts, math.ceil(STARTS * share))
+    if isinstance(box, MixedBox) and box.activity is not None:
+        function, values = hold_inactive(box, function, values)
+        if sketch is not None:
+            sketch = SearchedFunction(*hold_inactive(box, *sketch))
     lengths, close = check_scales(scale, np.subtract(box.upper, box.lower)), check_near(box, near)
     if isinstance(box, MixedBox) and box.count <= EVERY:
         return search_all(function, box, u, values)
@@ -193,6 +197,18 @@ def maximise(
         least = (ENOUGH if sketch is None else ENOUGH_BY_SKETCH) * value_range(heights[first])
     search = Search(function, box, lengths, steps, values, least, sketch, halving)
     return search.run(rows[first], len(rows))
+
+
+def hold_inactive(box: MixedBox, function: Function, values: Values | None) -> tuple[Function, Any]:
+    """Return functions of rows in which inactive variables do not move: their slopes are 0."""
+    assert box.activity is not None
+    activity = box.activity
+
+    def held(rows: Array) -> tuple[Array, Array]:
+        heights, slopes = function(activity.neutralise(rows))
+        return heights, np.where(activity.find_inactive_coordinates(rows), 0.0, slopes)
+
+    return held, None if values is None else lambda rows: values(activity.neutralise(rows))
 
 
 def search_all(
@@ -470,4 +486,4 @@ class Search:
 
 def is_constrained(box: Box | MixedBox) -> TypeGuard[MixedBox]:
     """Tell whether a box has constraints."""
-    return isinstance(box, MixedBox) and bool(box.constraints)
+    return isinstance(box, MixedBox) and box.constrained

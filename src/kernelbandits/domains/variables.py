@@ -9,8 +9,8 @@ single value has no coordinate.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+import sys
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,6 +19,8 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.domains.constraints import as_condition_text
+from kernelbandits.domains.values import as_plain, check_values, is_integer, is_same_value
 from kernelbandits.formatting import format_names
 
 APART = 1 / math.sqrt(2)
@@ -42,16 +44,23 @@ LARGEST_POWER = 22
 """Powers of ten up to this one are floating-point numbers."""
 
 
+@dataclass(frozen=True, repr=False)
 class Variable:
     """One variable of a mixed box. A subclass says which values it takes, and encodes them."""
 
     kind: ClassVar[str] = ""
     """How a file and the command line call it."""
+    when: Any = field(default=None, kw_only=True)
+    """When the variable is there at all: conditions on choices and whole numbers of the same space,
+    as a text ("kernel == 'rbf'") or as a mapping ({"kernel": "rbf"}), kept as a text. None if it is
+    always there."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", as_condition_text(type(self).__name__, self.when))
 
     def __getstate__(self) -> dict[str, Any]:
         # What is computed from the fields is computed again where it is read.
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        return {name: getattr(self, name) for name in names}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def discrete(self) -> bool:
@@ -131,9 +140,24 @@ class Variable:
         """
         return self
 
+    def as_learnt(self) -> Variable:
+        """Return the variable with all values that a result may have, when its range changes."""
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """Return the variable as a plain dictionary, which `variable_from_dict` reads."""
+        described = {"type": self.kind, **self.describe_values()}
+        return described if self.when is None else described | {"when": self.when}
+
+    def describe_values(self) -> dict[str, Any]:
+        """Return what `to_dict` says of its values."""
         raise NotImplementedError
+
+    @property
+    def neutral(self) -> Array:
+        """The coordinates that stand for it where it is not there: those of its middle value."""
+        row: Array = self.from_unit(np.array([0.5]))[0]
+        return row
 
 
 class Number(Variable):
@@ -365,8 +389,8 @@ class Number(Variable):
         rounded = [round_digits(value) for value in values.tolist()]
         return list(dict.fromkeys(self.canonical(value) for value in rounded))
 
-    def to_dict(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"type": self.kind, "low": self.low, "high": self.high}
+    def describe_values(self) -> dict[str, Any]:
+        described: dict[str, Any] = {"low": self.low, "high": self.high}
         if self.log:
             described["log"] = True
         if self.step is not None and not (isinstance(self, Integer) and self.step == 1):
@@ -377,7 +401,7 @@ class Number(Variable):
 
     def fix(self, value: Any) -> Number:
         number = self.canonical(value)
-        return type(self)(number, number)  # type: ignore[call-arg]
+        return type(self)(number, number, when=self.when)  # type: ignore[call-arg,misc]
 
     def canonical(self, value: Any) -> Any:
         number = float(value)
@@ -390,9 +414,8 @@ class Number(Variable):
     def __repr__(self) -> str:
         shown = [f"low={self.low!r}", f"high={self.high!r}"]
         described = self.to_dict()
-        shown += [
-            f"{name}={described[name]!r}" for name in ("log", "step", "digits") if name in described
-        ]
+        names = ("log", "step", "digits", "when")
+        shown += [f"{name}={described[name]!r}" for name in names if name in described]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -414,6 +437,11 @@ class Real(Number):
     [1e-05, 0.0001, 0.001, 0.01, 0.1]
     >>> Real(1e-5, 0.1, log=True, digits=2).canonical(0.00123)
     0.0012
+
+    A range that is there only with one value of a choice:
+
+    >>> Real(1e-4, 1, log=True, when={"kernel": "rbf"}).when
+    "kernel == 'rbf'"
     """
 
     low: float
@@ -429,6 +457,7 @@ class Real(Number):
     kind: ClassVar[str] = "real"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         low, high = (checks.number("Real", name, getattr(self, name)) for name in ("low", "high"))
         checks.needs(low <= high, "Real", "low <= high", (self.low, self.high))
         object.__setattr__(self, "low", low)
@@ -438,6 +467,12 @@ class Real(Number):
         check_scale_and_step(self)
         if self.digits is not None:
             check_digits(self)
+
+    def as_learnt(self) -> Real:
+        if self.single:
+            return self
+        low = sys.float_info.min if self.log else -sys.float_info.max
+        return replace(self, low=low, high=sys.float_info.max, step=None, digits=None)
 
     def as_measured(self) -> Real:
         if self.single:
@@ -475,6 +510,7 @@ class Integer(Number):
     kind: ClassVar[str] = "integer"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("low", "high"):
             value = getattr(self, name)
             whole = is_integer(value) and abs(value) <= LARGEST_INTEGER
@@ -487,6 +523,12 @@ class Integer(Number):
         if self.step > 1 or self.low < self.high:
             check_scale_and_step(self)
 
+    def as_learnt(self) -> Integer:
+        if self.single:
+            return self
+        low = 1 if self.log else -LARGEST_INTEGER // 4
+        return replace(self, low=low, high=LARGEST_INTEGER // 4, step=1)
+
     def holds(self, value: Any) -> bool:
         return is_integer(value) and super().holds(value)
 
@@ -497,7 +539,7 @@ class Integer(Number):
         return number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EnumeratedVariable(Variable):
     """A variable that takes one of the values in a list."""
 
@@ -505,6 +547,7 @@ class EnumeratedVariable(Variable):
     """Different values: text, finite numbers, truth values or None."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "values", check_values(type(self).__name__, self.values))
 
     @property
@@ -541,13 +584,17 @@ class EnumeratedVariable(Variable):
         return list(self.values)
 
     def fix(self, value: Any) -> EnumeratedVariable:
-        return type(self)((self.canonical(value),))
+        return type(self)((self.canonical(value),), when=self.when)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"type": self.kind, "values": list(self.values)}
+    def describe_values(self) -> dict[str, Any]:
+        return {"values": list(self.values)}
+
+    def __repr__(self) -> str:
+        when = "" if self.when is None else f", when={self.when!r}"
+        return f"{type(self).__name__}(values={self.values!r}{when})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ordered(EnumeratedVariable):
     """One of several values that have an order, such as ("low", "medium", "high").
 
@@ -580,7 +627,7 @@ class Ordered(EnumeratedVariable):
         return self.positions(unit)[:, None].astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Category(EnumeratedVariable):
     """One of several values without an order: ("acid", "base"), (True, False), (None, 0.1, "auto").
 
@@ -668,22 +715,6 @@ def count_digits(number: float) -> int:
     return len(Decimal(repr(number)).normalize().as_tuple().digits)
 
 
-def check_values(owner: str, values: Any) -> tuple[Any, ...]:
-    """Return the values as a tuple: at least one, all different, of admissible types."""
-    ordered = isinstance(values, Iterable) and not isinstance(
-        values, (str, bytes, set, frozenset, Mapping)
-    )
-    checks.needs(ordered, owner, "a sequence of values", values)
-    items = tuple(as_plain(value) for value in values)
-    for item in items:
-        plain = item is None or isinstance(item, (str, bool)) or checks.is_number(item)
-        needed = "values that are text, finite numbers, truth values or None"
-        checks.needs(plain, owner, needed, item)
-    checks.needs(len(items) >= 1, owner, "at least one value", items)
-    checks.needs(len(set(items)) == len(items), owner, "values that are all different", items)
-    return items
-
-
 def decimal_places(number: float) -> int:
     """Return how many digits a number has after the decimal point as it is written.
 
@@ -697,26 +728,3 @@ def decimal_places(number: float) -> int:
 def round_digits(number: float) -> float:
     """Return a number rounded to twelve significant digits."""
     return float(f"{number:.{DIGITS}g}")
-
-
-def as_plain(value: Any) -> Any:
-    """Return a scalar of numpy as a value of Python."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def is_same_value(known: Any, value: Any) -> bool:
-    """Tell whether two values are equal, and both are truth values or neither is.
-
-    In Python True == 1, but True is not one of the values (0, 1).
-    """
-    if known is None or value is None:
-        return known is value
-    alike = isinstance(value, (str, bool, int, float)) and isinstance(known, bool) == isinstance(
-        value, bool
-    )
-    return alike and bool(known == value)
-
-
-def is_integer(value: Any) -> bool:
-    """Tell whether a value is a whole number; 3.0 is one."""
-    return checks.is_number(value) and float(value).is_integer()

@@ -85,7 +85,11 @@ def slice_space(space: MixedBox, number: int) -> list[Slice]:
     the other components give what this one takes. (Those on a grid may lie between its values.)
     """
     variable, place = space.blocks[number]
-    if not space.constraints or number not in space.feasible.coordinates.tied:
+    if space.allowed is not None:
+        return slice_listed(space, number)
+    if space.activity is not None:
+        return slice_conditional(space, number)
+    if not space.constraints or number not in space.linear.coordinates.tied:
         others = space.cover(ROWS).points
         values = variable.grid_values(VALUES)
         return [Slice(value, set_value(others, place, variable.encode(value))) for value in values]
@@ -97,6 +101,35 @@ def slice_space(space: MixedBox, number: int) -> list[Slice]:
             Slice(value, rows[(rows[:, place] == variable.encode(value)).all(1)][:ROWS])
             for value in variable.grid_values(None)
         ]
+    return [one for one in slices if len(one.rows) >= FEWEST]
+
+
+def slice_listed(space: MixedBox, number: int) -> list[Slice]:
+    """Return the points of a list that have several values of a variable which is there."""
+    variable, place = space.blocks[number]
+    rows = space.all_rows()
+    if space.activity is not None:
+        rows = rows[space.activity.find_active(rows)[:, number]]
+    values = [(one, np.array(variable.encode(one))) for one in variable.grid_values(VALUES)]
+    alike = [(one, rows[np.isclose(rows[:, place], at, rtol=1e-12).all(1)]) for one, at in values]
+    slices = [Slice(one, same[select_rows(len(same))]) for one, same in alike]
+    return [one for one in slices if len(one.rows) >= FEWEST]
+
+
+def slice_conditional(space: MixedBox, number: int) -> list[Slice]:
+    """Return points for several values of a variable of a space with conditions.
+
+    They are points at which the variable is there. What becomes active by its value has values
+    spread over its range, and what becomes inactive none.
+    """
+    variable, place = space.blocks[number]
+    others, slices = space.unconditional.cover(POOLED).points, []
+    for value in variable.grid_values(VALUES):
+        rows = space.neutralise(set_value(others, place, variable.encode(value)))
+        kept = space.activity is None or space.activity.find_active(rows)[:, number]
+        if space.constraints:
+            kept = kept & space.feasible.holds(rows)
+        slices.append(Slice(value, rows[kept][:ROWS]))
     return [one for one in slices if len(one.rows) >= FEWEST]
 
 
@@ -116,7 +149,7 @@ def slice_constrained(space: MixedBox, variable: Number, rows: Array, column: in
     what a forbidden combination excludes is left out. In a mixture the proportions of the other
     components stay about the same. The points move continuously, and so does their average.
     """
-    coordinates = space.feasible.coordinates
+    coordinates = space.linear.coordinates
     search = coordinates.to_search(rows)
     order = np.argsort(search[:, column], kind="stable")
     moved, ends = search[:ROWS], (order[:PARTNERS], order[-PARTNERS:])
@@ -134,8 +167,11 @@ def slice_constrained(space: MixedBox, variable: Number, rows: Array, column: in
         found = moved + np.where(numbers, share[:, None] * towards, 0.0)
         found[:, column] = target
         reached = (gap == 0) | (onward & (share <= 1.0 + MOVED))
-        kept = found[reached & space.feasible.system.holds(found, tolerance=MOVED)]
-        slices.append(Slice(variable.decode(np.array([coordinate])), coordinates.to_rows(kept)))
+        kept = found[reached & space.linear.system.holds(found, tolerance=MOVED)]
+        moved_rows = coordinates.to_rows(kept)
+        # Between points with other numbers above 0 too many may be above 0.
+        moved_rows = moved_rows[space.feasible.holds(moved_rows, MOVED)]
+        slices.append(Slice(variable.decode(np.array([coordinate])), moved_rows))
     return slices
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kernelbandits.insight.left_out import leave_one_out
 from kernelbandits.insight.unmeasured import limit_leads, mix_with_hat
-from kernelbandits.policies import Auto
+from kernelbandits.policies import Auto, Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.policies.lone_results import results_at, stands_alone
 
@@ -22,12 +23,13 @@ SURE = 2.0
 """The noise of one result is rarely larger than this many of its standard deviations."""
 
 
-def is_within(policy: Auto[Any], tolerance: float) -> bool:
+def is_within(policy: Auto[Any], tolerance: float, unfinished: Sequence[Choice] = ()) -> bool:
     """Tell whether the recommended point is so near the best with probability 0.95.
 
     A single reward that may be luck is not enough, unless the noise is small against the tolerance,
     and neither is one by which the point leads all others. Where points are left that nobody has
-    measured, the model must predict rewards that it did not see.
+    measured, the model must predict rewards that it did not see. Choices that are `unfinished`
+    were stopped, and are not recommended.
 
     >>> import kernelbandits as kb
     >>> auto = kb.Auto(kb.Arms([[arm / 20] for arm in range(21)]), noise=0.0)
@@ -39,7 +41,7 @@ def is_within(policy: Auto[Any], tolerance: float) -> bool:
     left_out = leave_one_out(policy)
     if left_out is None:
         return False
-    choice = recommend_measured(policy)
+    choice = recommend_measured(policy, unfinished)
     compared = compare_choice(policy, choice)
     played = {row.tobytes() for row in policy.rewards.points}
     here = compared.rows[compared.here]

@@ -77,6 +77,13 @@ Form = Callable[[Any, Arms, float], Posterior]
 """(kernel, arms, ridge) -> the posterior a policy learns with."""
 
 
+IF_ZERO = {
+    "noise_scale": "noise_scale R = 0 says that rewards have no noise, and its width allows none",
+    "norm_bound": "norm_bound D = 0 says that f is 0 everywhere; its width allows for noise alone",
+}
+"""What a bound of 0 means to a rule that relies on it."""
+
+
 class Policy(Generic[AnyPoint]):
     """A rule that chooses what to play next. `ask` is pure; only `tell` and `fail` change anything.
 
@@ -737,10 +744,9 @@ class Policy(Generic[AnyPoint]):
     def _check_theory(self, noise_scale: float, norm_bound: float) -> None:
         """Check R, D >= 0 and k(x, x) <= 1; without them the policy runs, its guarantee fails."""
         name = type(self).__name__
-        given = (("R", "noise_scale", noise_scale), ("D", "norm_bound", norm_bound))
-        for symbol, label, value in given:
+        for label, value in (("noise_scale", noise_scale), ("norm_bound", norm_bound)):
             if checks.scale(name, label, value) == 0:
-                self._warn_once(f"{label} {symbol} = 0 makes its width degenerate")
+                self._warn_once(IF_ZERO[label])
         self._check_kernel()
 
     def _check_kernel(self) -> None:

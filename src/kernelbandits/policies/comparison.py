@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -159,16 +160,24 @@ def best_shares(draws: Array, margin: float = 0.0) -> Array:
     return np.asarray(best.mean(0))
 
 
-def recommend_measured(policy: Policy) -> Choice:
+def recommend_measured(policy: Policy, unfinished: Sequence[Choice] = ()) -> Choice:
     """Return the choice to recommend where an answer has to be a point that was measured.
 
     On a box the greatest estimate of all is mostly at a point that nobody has measured. A policy
-    that fits no scales recommends by its own rule.
+    that fits no scales recommends by its own rule. Choices whose measurement was stopped are not
+    recommended: nobody has seen how they end.
     """
     observations, domain = policy.observations(), policy.domain
     anywhere = not policy.finite and not isinstance(domain, Contextual)
+    if policy.finite and unfinished:
+        left = np.setdiff1d(np.arange(len(domain)), [policy._place_of(one) for one in unfinished])
+        return policy.recommend_choice(arms=left)
     if policy.fits is None or observations is None or not anywhere:
         return policy.recommend_choice()
-    points = policy.select_feasible(observations.points)
+    points = observations.points
+    if unfinished:
+        rows = np.array([policy._place_of(one) for one in unfinished])
+        points = points[~(points[:, None] == rows[None]).all(2).any(1)]
+    points = policy.select_feasible(points)
     mean, _ = policy.posterior.at(points)
     return policy.choice(domain.decode(points[int(mean.argmax())]))

@@ -15,7 +15,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.about import INDEPENDENT, About
-from kernelbandits.policies.base import Policy
+from kernelbandits.policies.base import IF_ZERO, Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import Round
 
@@ -36,7 +36,7 @@ class IndependentArms(Policy[Array]):
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         self.noise_scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
         if self.noise_scale == 0:
-            self._warn_once("noise_scale R = 0 makes its width degenerate")
+            self._warn_once(IF_ZERO["noise_scale"])
         self.settings |= {
             "noise_scale": noise_scale,
             "kernel": "for the recommendation only",

@@ -34,6 +34,7 @@ from kernelbandits.policies.working_set import (
     know_pool,
 )
 from kernelbandits.posterior import PointPosterior, RowPosterior
+from kernelbandits.posterior.base import accept_conditioning
 from kernelbandits.runtime import single_threaded
 
 REBUILT = 128
@@ -422,8 +423,10 @@ class Learner:
         ridges = [ridge_of(scales) for scales in fit.members]
         known = None if self._built is None else self._built.posterior
         if isinstance(known, RowPosterior) and known.has_members(stack, ridges, arms):
-            return known.without_rewards()
-        return (RowPosterior if self.finite else PointPosterior)(stack, arms, ridges)
+            return accept_conditioning(known.without_rewards())
+        fresh = (RowPosterior if self.finite else PointPosterior)(stack, arms, ridges)
+        # The ridges are those of a fit. Rewards without noise need small ones.
+        return accept_conditioning(fresh)
 
     def _teach(self, posterior: Any, arms: Any, totals: RewardTotals, events: int) -> None:
         """Let an empty posterior learn rewards from their totals."""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
+from kernelbandits.calibration import Measurement
+from kernelbandits.calibration.unfinished import Curve, predict_final
 from kernelbandits.checks import DataNotice
 from kernelbandits.domains import MixedBox
 from kernelbandits.formatting import (
@@ -17,7 +23,14 @@ from kernelbandits.formatting import (
     name_coordinates,
 )
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import INTERRUPTS, Measurer, OutOfTime, single_reward
+from kernelbandits.measuring import (
+    INTERRUPTS,
+    Measurer,
+    ObjectiveResult,
+    OutOfTime,
+    Watched,
+    single_reward,
+)
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
@@ -49,11 +62,16 @@ class OptimizationTrial(Generic[Point]):
     choice: Choice
     """What the policy chose."""
     reward: float | None
-    """What the objective returned; None for a failure."""
+    """What the objective returned; None for a failure. Of a trial that was stopped it is the final
+    value that was predicted, and `reward.sem` is the standard error of the prediction."""
     failure: str = ""
     """Why there is no reward."""
     point: Any = None
     """The point as the objective got it, where that is not the point of the choice."""
+    reports: Mapping[float, float] = field(default_factory=dict)
+    """Step -> the value that the objective reported there, if it takes a trial."""
+    stopped: float | None = None
+    """The step at which it was stopped; None for a trial that came to its end."""
 
     @property
     def x(self) -> Point:
@@ -61,16 +79,22 @@ class OptimizationTrial(Generic[Point]):
         x: Point = self.choice.x if self.point is None else self.point
         return x
 
+    @property
+    def measured(self) -> float | None:
+        """The reward, if it was measured: not of a failure, and not of a trial that was stopped."""
+        return self.reward if self.stopped is None else None
+
     def record(self) -> dict[str, Any]:
-        """Return the round as a row of a table."""
+        """Return the round as a row of a table; an objective that takes a trial adds a column."""
         x: Any = self.x
         point = x if isinstance(x, dict) else {f"x{j + 1}": value for j, value in enumerate(x)}
         return {
             "t": self.t,
             "arm": self.choice.arm,
             **point,
-            "reward": self.reward,
+            "reward": None if self.reward is None else float(self.reward),
             "failure": self.failure,
+            **({"stopped": self.stopped} if self.reports else {}),
         }
 
 
@@ -111,6 +135,9 @@ class Outcome(Generic[Point]):
     """
     study: str = ""
     """Where the study of the run is stored, if it has one."""
+    asynchronous: bool = False
+    """Whether each worker began its next point when it was free. The same call may then choose
+    otherwise, as it depends on which worker is faster."""
     pending: int = 0
     """How many points of the study were asked for by the run and have no result yet. The next call
     of `optimize` with the same study measures them first."""
@@ -118,6 +145,11 @@ class Outcome(Generic[Point]):
     @property
     def failures(self) -> int:
         return sum(trial.reward is None for trial in self.trials)
+
+    @property
+    def stopped(self) -> int:
+        """How many trials were stopped before their end."""
+        return sum(trial.stopped is not None for trial in self.trials)
 
     @property
     def exhausted(self) -> bool:
@@ -148,20 +180,25 @@ class Outcome(Generic[Point]):
         from kernelbandits.policies.progress import draw_outcome
 
         numbers = [trial.t for trial in self.trials]
-        rewards = [trial.reward for trial in self.trials]
+        rewards = [trial.measured for trial in self.trials]
         sign = 1.0 if self.direction == "maximize" else -1.0
-        return draw_outcome(numbers, rewards, sign, self.mean, self.sd)
+        predicted = [trial.reward if trial.stopped is not None else None for trial in self.trials]
+        return draw_outcome(numbers, rewards, predicted, sign, self.mean, self.sd)
 
     def __str__(self) -> str:
         estimate = (
             f"estimate {self.mean:.4g} with sd {self.sd:.2g}, "
             f"best with probability {self.chance:.2g}"
         )
-        return (
-            f"{format_point(self.x)}: {estimate}; {format_count(len(self.trials), 'round')}, "
-            f"{self.failures} failed{ENDS[self.ended]}"
-            + (f"; {format_count(self.pending, 'point')} pending" if self.pending else "")
-        )
+        pending = f"; {format_count(self.pending, 'point')} pending" if self.pending else ""
+        return f"{format_point(self.x)}: {estimate}; {self._describe_rounds('round')}{pending}"
+
+    def _describe_rounds(self, noun: str = "") -> str:
+        """Say how many rounds there were, what became of them, and how they ended."""
+        count = format_count(len(self.trials), noun) if noun else str(len(self.trials))
+        stopped = f", {self.stopped} stopped early" if self.stopped else ""
+        free = ", asynchronous" if self.asynchronous else ""
+        return f"{count}, {self.failures} failed{stopped}{free}{ENDS[self.ended]}"
 
     def __repr__(self) -> str:
         return f"<Outcome: {self}>"
@@ -174,7 +211,7 @@ class Outcome(Generic[Point]):
             *name_coordinates(self.x),
             ("estimate", f"{self.mean:.4g}, sd {self.sd:.2g}"),
             ("the best with probability", format_share(self.chance)),
-            ("rounds", f"{len(self.trials)}, {self.failures} failed{ENDS[self.ended]}"),
+            ("rounds", self._describe_rounds()),
         ]
         return html_card(f"Outcome: {self.direction}", html_pairs(known))
 
@@ -201,6 +238,21 @@ class Plan:
     """The run ends when the recommended point is within this much of the best."""
     patience: int | None = None
     """The run ends when so many results in succession are no better than the best before them."""
+    asynchronous: bool = False
+    """Whether a point is asked for as soon as another one is measured, and not batch by batch."""
+
+    def count_due(self, waiting: int, left: int) -> int:
+        """Return how many points to ask for while so many are measured and so many are left.
+
+        A batch waits for all results of the one before it.
+
+        >>> Plan(9, 3).count_due(0, 9), Plan(9, 3).count_due(1, 9)
+        (3, 0)
+        >>> Plan(9, 3, asynchronous=True).count_due(1, 9)
+        2
+        """
+        free = self.batch - waiting if self.asynchronous or not waiting else 0
+        return max(min(free, left), 0)
 
     def is_stale(self, rewards: Sequence[float | None], sign: float) -> bool:
         """Tell whether the patience is over; a failure, None, is no improvement.
@@ -219,77 +271,251 @@ class Plan:
         return self.patience is not None and len(rewards) - at >= self.patience
 
 
-@dataclass
-class Run:
-    """A run of `optimize` on its way: it yields the trials, and knows why it has ended."""
+Asked = TypeVar("Asked")
+"""What was asked for: a choice of a policy, or a trial of a study."""
 
-    policy: Policy
-    streams: Streams
-    sign: float
-    """1 to maximise, -1 to minimise."""
-    measurer: Measurer
-    deadline: float
-    is_within: Callable[[Any, float], bool]
-    """Whether the point that the policy recommends is within a tolerance of the best."""
 
-    def __post_init__(self) -> None:
-        self.trials: list[OptimizationTrial[Any]] = []
-        self.ended = "rounds"
-        self.reported = False
+EARLIER = 5
+"""So many measurements must have reported at a step before one is stopped there."""
+
+
+def find_bars(curves: Sequence[Curve], sign: float) -> dict[float, float]:
+    """Return for each step the median reward that was reported there, where stopping makes sense.
+
+    That is so where five measurements have reported, and where two that came to their end have
+    reported later: the final value of what is stopped can then be predicted, and time is saved.
+
+    >>> whole = [Curve({1: 0.5, 2: 0.4, 3: 0.3}, 0.3), Curve({1: 0.6, 2: 0.5, 3: 0.2}, 0.2)]
+    >>> find_bars([*whole, *[Curve({1: 0.9 + k / 10}) for k in range(3)]], sign=-1.0)
+    {1: -0.9}
+    """
+    ends = sorted(max(one.reports) for one in curves if one.reports and one.final is not None)
+    reported: dict[float, list[float]] = {}
+    for curve in curves:
+        for step, value in curve.reports.items():
+            reported.setdefault(step, []).append(sign * value)
+    last = ends[-2] if len(ends) > 1 else -math.inf
+    found = {step: rewards for step, rewards in reported.items() if len(rewards) >= EARLIER}
+    return {step: median(rewards) for step, rewards in sorted(found.items()) if step < last}
+
+
+class Loop(ABC, Generic[Asked]):
+    """A run of `optimize` on its way: it yields the trials, and knows why it has ended.
+
+    Points are asked for when they can be measured. Batch by batch is the case in which that is so
+    when all results before are learnt; results then count in the order of their points.
+    """
+
+    def __init__(self, measurer: Measurer, deadline: float) -> None:
+        self.measurer, self.deadline, self.ended = measurer, deadline, "rounds"
+        self.asynchronous = False
+        self._queue: deque[Asked] = deque()
+        self._begun: list[Asked] = []
+        self.waiting: dict[int, Asked] = {}
+        """What is being measured, by its number in this run."""
 
     @property
-    def rewards(self) -> list[float | None]:
+    @abstractmethod
+    def sign(self) -> float:
+        """1 to maximise, -1 to minimise."""
+
+    @property
+    @abstractmethod
+    def rewards(self) -> Sequence[float | None]:
         """What was measured, in the order in which it counts; None for a failure."""
-        return [trial.reward for trial in self.trials]
+
+    @abstractmethod
+    def count_left(self, plan: Plan) -> int:
+        """Return how many results are still to come."""
+
+    def find_unmeasured(self) -> Sequence[Asked]:
+        """Return what an earlier run has asked for and not measured."""
+        return ()
+
+    @abstractmethod
+    def may_stop(self, tolerance: float) -> bool:
+        """Tell whether the recommended point is within the tolerance of the best."""
+
+    @abstractmethod
+    def ask(self, n: int) -> Sequence[Asked]:
+        """Ask for so many points."""
+
+    @abstractmethod
+    def point_of(self, asked: Asked) -> Any:
+        """Return the point as the objective gets it."""
+
+    @abstractmethod
+    def curves_before(self, asked: Asked) -> Sequence[Curve]:
+        """Return what measurements had reported that were learnt before this point was asked for.
+
+        What others of its batch report does not count: they may be faster or slower.
+        """
+
+    def store(self, asked: Asked, result: ObjectiveResult) -> None:
+        """Keep a result that has come, whether or not it is its turn to be learnt."""
+
+    @abstractmethod
+    def learn(self, number: int, asked: Asked, result: ObjectiveResult) -> OptimizationTrial[Any]:
+        """Learn a result, and return the trial."""
 
     def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
-        """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
-        left = plan.rounds
+        """Yield the trials of the next rounds."""
+        self.asynchronous = plan.asynchronous
+        results = self._store_each(self.measurer.measure(lambda: self._supply(plan), self.deadline))
         try:
-            while left and self.ended == "rounds":
-                start = self.policy.turn
-                choices = self.policy.batch(min(plan.batch, left), start, self.streams)
-                points = [self.point_of(choice) for choice in choices]
-                results = put_in_order(self.measurer.measure(points, self.deadline), INTERRUPTS)
-                for number, (measured, failure) in results:
-                    choice, x = choices[number], points[number]
-                    reward = None if measured is None else single_reward(measured)
-                    trial: OptimizationTrial[Any] = OptimizationTrial(
-                        start + number, choice, reward, failure, x
-                    )
-                    yield self.tell(trial)
-                left -= len(choices)
-                if left:
-                    self.look(plan)
+            # What is learnt must not depend on which worker of a batch is faster.
+            ordered = results if plan.asynchronous else put_in_order(results, INTERRUPTS)
+            for number, result in ordered:
+                asked = self.waiting[number]
+                trial = self.learn(number, asked, result)
+                del self.waiting[number]
+                yield trial
         except OutOfTime:
             self.ended = "timeout"
 
-    def look(self, plan: Plan) -> None:
-        """End the run if the plan says so; say that all points of a finite space are measured."""
+    def _store_each(
+        self, results: Iterator[tuple[int, ObjectiveResult]]
+    ) -> Iterator[tuple[int, ObjectiveResult]]:
+        for number, result in results:
+            asked = self.waiting[number]
+            if result.stopped:
+                result = self._predict_end(asked, result)
+            self.store(asked, result)
+            yield number, result
+
+    def _predict_end(self, asked: Asked, result: ObjectiveResult) -> ObjectiveResult:
+        """Return the result of a measurement that was stopped: its predicted end."""
+        found = predict_final(Curve(dict(result.reports)), self.curves_before(asked))
+        if found is None:
+            step = result.reports[-1][0]
+            return ObjectiveResult(
+                failure=f"stopped at step {step:g}, and its end cannot be predicted"
+            )
+        return result._replace(measured=found)
+
+    def _supply(self, plan: Plan) -> tuple[int, Any] | None:
+        """Return the next point with its number; None while there is none."""
+        if not self._queue and self.ended == "rounds":
+            self._fill_queue(plan)
+        if not self._queue:
+            return None
+        asked, number = self._queue.popleft(), len(self._begun)
+        self._begun.append(asked)
+        self.waiting[number] = asked
+        x = self.point_of(asked)
+        if not self.measurer.attempt.watched:
+            return number, x
+        return number, Watched(x, find_bars(self.curves_before(asked), self.sign))
+
+    def _fill_queue(self, plan: Plan) -> None:
+        """Ask for what may be measured now, or end the run."""
+        left = self.count_left(plan)
+        due = plan.count_due(len(self.waiting), left)
+        if not due:
+            return
+        self._queue.extend(self.find_unmeasured()[:left])
+        if self._queue:
+            return
         if plan.is_stale(self.rewards, self.sign):
             self.ended = "patience"
-        elif plan.tolerance is not None and self.is_within(self.policy, plan.tolerance):
+        elif plan.tolerance is not None and self.may_stop(plan.tolerance):
             self.ended = "tolerance"
-        self.report_exhaustion()
+        elif time.monotonic() >= self.deadline:
+            self.ended = "timeout"
+        else:
+            self._queue.extend(self.ask(due))
 
-    def point_of(self, choice: Choice) -> Any:
+
+class AskedChoice(NamedTuple):
+    """A choice, and how many trials were learnt when it was made."""
+
+    choice: Choice
+    learnt: int
+
+
+class Run(Loop[AskedChoice]):
+    """A run of `optimize` in memory."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        streams: Streams,
+        sign: float,
+        measurer: Measurer,
+        deadline: float,
+        is_within: Callable[[Any, float, Sequence[Choice]], bool],
+    ) -> None:
+        """`is_within` tells whether the recommended point is near enough to the best."""
+        super().__init__(measurer, deadline)
+        self.policy, self.streams, self._sign, self.is_within = policy, streams, sign, is_within
+        self.start, self.reported = policy.turn, False
+        self.trials: list[OptimizationTrial[Any]] = []
+
+    @property
+    def sign(self) -> float:
+        return self._sign
+
+    @property
+    def rewards(self) -> list[float | None]:
+        return [trial.measured for trial in self.trials]
+
+    @property
+    def unfinished(self) -> list[Choice]:
+        """The choices that were stopped: they are not recommended."""
+        return [trial.choice for trial in self.trials if trial.stopped is not None]
+
+    def count_left(self, plan: Plan) -> int:
+        return plan.rounds - len(self.trials) - len(self.waiting)
+
+    def may_stop(self, tolerance: float) -> bool:
+        return bool(self.trials) and self.is_within(self.policy, tolerance, self.unfinished)
+
+    def ask(self, n: int) -> Sequence[AskedChoice]:
+        self.report_exhaustion()
+        turn = self.start + len(self._begun)
+        pending = tuple(one.choice for one in self.waiting.values())
+        choices = self.policy.batch(n, turn, self.streams, pending=pending)
+        return [AskedChoice(choice, len(self.trials)) for choice in choices]
+
+    def point_of(self, asked: AskedChoice) -> Any:
+        return self._point_of_choice(asked.choice)
+
+    def _point_of_choice(self, choice: Choice) -> Any:
         """Return the point as the objective gets it: in the user's own values if arms have them."""
         values = self.policy.domain.values if self.policy.finite else ()
         return choice.x if not values or choice.arm is None else values[choice.arm]
 
-    def tell(self, trial: OptimizationTrial[Any]) -> OptimizationTrial[Any]:
+    def curves_before(self, asked: AskedChoice) -> list[Curve]:
+        earlier = self.trials[: asked.learnt]
+        return [Curve(one.reports, one.measured) for one in earlier if one.reports]
+
+    def learn(
+        self, number: int, asked: AskedChoice, result: ObjectiveResult
+    ) -> OptimizationTrial[Any]:
         """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
-        if trial.reward is None:
-            self.policy.fail(trial.choice)
+        reward = None if result.measured is None else single_reward(result.measured)
+        if reward is None:
+            self.policy.fail(asked.choice)
+        elif isinstance(reward, Measurement):
+            self.policy.tell(asked.choice, Measurement(self.sign * reward, reward.sem))
         else:
-            self.policy.tell(trial.choice, self.sign * trial.reward)
+            self.policy.tell(asked.choice, self.sign * reward)
+        trial: OptimizationTrial[Any] = OptimizationTrial(
+            self.start + number,
+            asked.choice,
+            reward,
+            result.failure,
+            self.point_of(asked),
+            dict(result.reports),
+            result.reports[-1][0] if result.stopped else None,
+        )
         self.trials.append(trial)
         return trial
 
     def report_exhaustion(self) -> None:
         """Say once that every point of a finite space is measured."""
         space = isinstance(self.policy.domain, MixedBox)
-        if space and not self.reported and is_exhausted(self.policy):
+        if self.trials and space and not self.reported and is_exhausted(self.policy):
             self.reported = True
             count = format_count(int(self.policy.domain.count), "point")
             text = f"optimize: all {count} of the space are measured; further rounds repeat them"
@@ -300,19 +526,20 @@ class Run:
         policy = self.policy
         if not policy.n_rewards:
             raise_without_rewards(self.trials, self.ended)
-        choice = recommend_measured(policy)
+        choice = recommend_measured(policy, self.unfinished)
         compared = compare_choice(policy, choice)
         mean, sd = compared.estimate(compared.here)
         return Outcome(
-            x=self.point_of(choice),
+            x=self._point_of_choice(choice),
             arm=choice.arm,
             mean=self.sign * mean,
             sd=sd,
             chance=compared.chance(compared.here),
-            trials=tuple(self.trials),
+            trials=tuple(sorted(self.trials, key=lambda trial: trial.t)),
             policy=policy,
             direction="maximize" if self.sign > 0 else "minimize",
             ended=self.ended,
+            asynchronous=self.asynchronous,
         )
 
 

@@ -26,16 +26,23 @@ DECADES = 2.0
 def draw_outcome(
     numbers: Sequence[int],
     rewards: Sequence[float | None],
+    predicted: Sequence[float | None],
     sign: float,
     mean: float,
     sd: float,
 ) -> Figure:
-    """Draw the results of trials by their numbers, and the estimate of the recommended point."""
+    """Draw the results of trials by their numbers, and the estimate of the recommended point.
+
+    Of trials that were stopped their ends are predicted.
+    """
     with draw_panels(1, 1, SIZE, MARGINS) as (figure, grid):
         axis = grid[0, 0]
         trials = np.array(numbers, dtype=np.int64)
-        values = np.array([np.nan if reward is None else reward for reward in rewards])
-        told = np.isfinite(values)
+        values, ends = (
+            np.array([np.nan if reward is None else reward for reward in some])
+            for some in (rewards, predicted)
+        )
+        told, stopped = np.isfinite(values), np.isfinite(ends)
         results = values[told]
         best: Array = sign * np.maximum.accumulate(sign * results)
         axis.plot(trials[told], results, "o", ms=4, color=BLUE, alpha=0.7, label="result")
@@ -45,8 +52,13 @@ def draw_outcome(
         if spans_decades(results) and mean > 0:
             axis.set_yscale("log")
         draw_estimate(axis, trials, mean, sd, lowest=float(results.min()))
-        if not told.all():
-            failed = trials[~told]
+        if stopped.any():
+            label = "stopped, end predicted"
+            axis.plot(
+                trials[stopped], ends[stopped], "o", ms=4, color=BLUE, mfc="none", label=label
+            )
+        if not (told | stopped).all():
+            failed = trials[~told & ~stopped]
             places = np.full(len(failed), 0.025)
             edge: Any = axis.get_xaxis_transform()
             axis.plot(

@@ -10,7 +10,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Law, PointMass
 from kernelbandits.policies.about import RANDOM_QUERIES, About
-from kernelbandits.policies.base import noise_ridge
+from kernelbandits.policies.base import IF_ZERO, noise_ridge
 from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
@@ -76,7 +76,7 @@ class GPUCBPlus(IndexPolicy[Point]):
         )
         warn_of_noise(self, noise_scale)
         if checks.scale("GPUCBPlus", "norm_bound", norm_bound) == 0:
-            self._warn_once("norm_bound D = 0 makes its width degenerate")
+            self._warn_once(IF_ZERO["norm_bound"])
         width = Width("D", lambda t: (norm_bound, 0.0, 0.0))
         self._set_rule(
             width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, gain="none"

@@ -17,6 +17,7 @@ SPACE = Form(
         "variables": space.variables,
         "names": space.names,
         "constraints": [str(one) for one in space.constraints],
+        "allowed": space.allowed,
     },
     domains.MixedBox,
 )

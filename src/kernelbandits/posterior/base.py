@@ -65,7 +65,10 @@ def audit_state(posterior: Any) -> bool:
     repaired: bool = posterior._restore_state()
     if repaired:
         posterior._repairs += 1
-        text = f"posterior repaired {posterior._source} after {posterior.events} rewards"
+        text = (
+            "rounding errors had grown in the estimates, which were repaired "
+            f"{posterior._source} after {posterior.events} rewards; from here on they are exact"
+        )
         warnings.warn(text, NumericsWarning, stacklevel=4)
     return repaired
 
@@ -75,8 +78,17 @@ def report_conditioning(posterior: Any) -> None:
     if not posterior._warned and posterior.conditioning > LARGEST_ERROR:
         posterior._warned = True
         least = float(posterior.ridges.min())
-        text = f"posterior variances are good to {posterior.conditioning:.0e} only: "
-        warnings.warn(f"{text}ridge {least:g} is small", NumericsWarning, stacklevel=5)
+        text = (
+            f"standard deviations of estimates are good to {posterior.conditioning:.0e} only, "
+            f"as the ridge {least:g} is small; a larger ridge or noise_scale makes them more exact"
+        )
+        warnings.warn(text, NumericsWarning, stacklevel=5)
+
+
+def accept_conditioning(posterior: Any) -> Any:
+    """Return a posterior that does not warn of a small ridge, because nobody can change it."""
+    posterior._warned = True
+    return posterior
 
 
 class Posterior:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.model_selection._search import BaseSearchCV
@@ -19,6 +21,15 @@ from kernelbandits.domains import MixedBox
 from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Choice
 from kernelbandits.sklearn.spaces import ParameterSpace, read_parameters
+
+
+class Failed(NamedTuple):
+    """A candidate that failed in every fold."""
+
+    place: int
+    """Which of all candidates it was."""
+    parameters: dict[str, Any]
+    seconds: float
 
 
 class KernelBanditSearchCV(BaseSearchCV):
@@ -35,8 +46,10 @@ class KernelBanditSearchCV(BaseSearchCV):
     param_distributions
         Name -> variable (`kb.Real(1e-4, 1, log=True)`, `kb.Integer(1, 8)`, ...), a tuple of two
         numbers that are not both whole (a range of real numbers), a list of values (numbers in a
-        list have an order), or `uniform`, `loguniform` and `randint` of scipy.stats. Or a
-        `kb.MixedBox`, which may have constraints.
+        list have an order), or `uniform`, `loguniform` and `randint` of scipy.stats. A list of such
+        dictionaries searches all of them: which one is meant is a choice, and what is not in all
+        of them is a variable under a condition. Or a `kb.MixedBox`, which may have constraints and
+        variables with `when=`.
     n_iter
         How many candidates are evaluated. A space with fewer candidates is evaluated whole, each of
         them once, with a warning.
@@ -46,7 +59,8 @@ class KernelBanditSearchCV(BaseSearchCV):
         The standard deviation of a mean score, if it is known; None: it is fitted.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, return_train_score
         As for `RandomizedSearchCV`. With several scores, `refit` names the one that is searched.
-        A candidate without a score counts as failed, and the search goes on.
+        A candidate without a score counts as failed, and the search goes on. It has a row in
+        `cv_results_` with `error_score` for each fold.
 
     Examples
     --------
@@ -59,11 +73,22 @@ class KernelBanditSearchCV(BaseSearchCV):
     >>> search = search.fit(*load_diabetes(return_X_y=True))
     >>> len(search.cv_results_["params"]), search.best_params_["alpha"] < 1
     (8, True)
+
+    Two dictionaries, of which one has a parameter more:
+
+    >>> from sklearn.svm import SVR
+    >>> cost = kb.Real(1, 1e4, log=True)
+    >>> either = [{"kernel": ["linear"], "C": cost},
+    ...           {"kernel": ["rbf"], "C": cost, "gamma": kb.Real(1e-2, 1e2, log=True)}]
+    >>> search = kb.sklearn.KernelBanditSearchCV(SVR(), either, n_iter=6, cv=2, random_state=1)
+    >>> tried = search.fit(*load_diabetes(return_X_y=True)).cv_results_["params"]
+    >>> all(("gamma" in one) == (one["kernel"] == "rbf") for one in tried)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSearchCV._parameter_constraints,
-        "param_distributions": [dict, MixedBox],
+        "param_distributions": [dict, list, MixedBox],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "noise": [Interval(Real, 0, None, closed="left"), None],
@@ -120,8 +145,47 @@ class KernelBanditSearchCV(BaseSearchCV):
                 "KernelBanditSearchCV requires y to be passed, but the target y is None: "
                 f"{type(self.estimator).__name__} learns from targets"
             )
-        super().fit(X, y, **params)
+        self._failed: list[Failed] = []
+        self._formatted: Any = None
+        """Makes `cv_results_` once more of what was made last."""
+        try:
+            super().fit(X, y, **params)
+            if self._failed and self._formatted is not None:
+                # Those that failed after the last candidate with a score are missing so far.
+                self.cv_results_ = self._formatted(more_results=None)
+        finally:
+            del self._failed, self._formatted
         return self
+
+    def _format_results(
+        self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
+    ) -> Any:
+        """Return `cv_results_` with a row for each candidate that failed in every fold.
+
+        scikit-learn forgets a candidate if no fold of it could be fitted, unless others are
+        evaluated with it.
+        """
+        self._formatted = partial(self._format_results, candidate_params, n_splits, out)
+        params, rows = list(candidate_params), list(out)
+        scored = next((row for row in out if row["fit_error"] is None), out[0])
+        for place, one, seconds in self._failed:
+            params.insert(place, one)
+            empty = {
+                **scored,
+                **{
+                    name: fill_scores(scored[name], self.error_score)
+                    for name in ("test_scores", "train_scores")
+                    if name in scored
+                },
+                "fit_time": seconds / n_splits,
+                "score_time": 0.0,
+            }
+            rows[place * n_splits : place * n_splits] = [empty] * n_splits
+        with warnings.catch_warnings():
+            if self._failed:
+                # It would be said again for each further candidate; fit says it once.
+                warnings.filterwarnings("ignore", "One or more of the", UserWarning)
+            return super()._format_results(params, n_splits, rows, more_results)
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Ask, evaluate, tell, until `n_iter` candidates are evaluated; or all, if they are few."""
@@ -135,20 +199,23 @@ class KernelBanditSearchCV(BaseSearchCV):
         failure: ValueError | None = None
         while done < self.n_iter:
             choices = policy.batch(min(self.batch_size, self.n_iter - done))
-            done += len(choices)
+            began = time.monotonic()
             try:
                 self._evaluate(policy, choices, space, evaluate_candidates)
             except ValueError as error:
                 # scikit-learn raises this if no fold of any candidate could be fitted.
                 if self.error_score == "raise":
                     raise
-                failure = error
-                for choice in choices:
+                failure, seconds = error, (time.monotonic() - began) / len(choices)
+                for place, choice in enumerate(choices, done):
                     policy.fail(choice)
+                    self._failed.append(Failed(place, space.parameters(choice.x), seconds))
+            done += len(choices)
         if failure is not None and not policy.n_rewards:
             raise failure
         if failure is not None:
-            text = "candidates that failed in every fold are not among cv_results_"
+            count = format_count(len(self._failed), "candidate")
+            text = f"{count} failed in every fold: the scores in cv_results_ are error_score"
             warnings.warn(f"KernelBanditSearchCV: {text}", DataNotice, stacklevel=3)
 
     def _evaluate_all(self, space: ParameterSpace, evaluate_candidates: Callable[..., Any]) -> None:
@@ -186,3 +253,8 @@ class KernelBanditSearchCV(BaseSearchCV):
                 f"refit='accuracy', with several scores, got {self.refit!r}"
             )
         return f"mean_test_{self.refit}"
+
+
+def fill_scores(scores: Any, value: Any) -> Any:
+    """Return a value in place of a score, or of each of several scores by name."""
+    return dict.fromkeys(scores, value) if isinstance(scores, dict) else value

@@ -38,6 +38,7 @@ KINDS = (
     "forbidden",
     "allowed",
     "missing",
+    "ranges",
 )
 """`noted` changes nothing: it is a remark, or replaces an event that was lost."""
 

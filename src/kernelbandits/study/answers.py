@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,8 @@ class Answers:
         self.scale = state.scale
         self.counts = dict(state.counts)
         """Row -> how many values it has, as long as the state may grow."""
+        self.stopped = Counter(one.row for one in state.results if one.stopped is not None)
+        """Row -> how many of them are predictions of measurements that were stopped."""
         self.view = answer_view(driver) if view is None else view
         self._draws: dict[int, tuple[Indices, Array]] = {}
 
@@ -184,11 +187,11 @@ class Answers:
 
         Rows that were never measured are not recommended, however promising: nobody has seen them
         work. Neither is a candidate that leads by a single result which its other results
-        contradict, unless there is no other. Where outcomes are limited, it is one of those that
-        count as feasible, or the one that most probably is. None while no allowed candidate has a
-        value.
+        contradict, unless there is no other. A row whose measurements were all stopped is not
+        recommended either. Where outcomes are limited, it is one of those that count as feasible,
+        or the one that most probably is. None while no allowed candidate has a value.
         """
-        measured = self.allowed_arms[self.measured_rows[self.driver.rows[self.allowed_arms]]]
+        measured = self.allowed_arms[self.finished_rows[self.driver.rows[self.allowed_arms]]]
         if not len(measured):
             return None
         measured = self.select_feasible(measured)
@@ -222,10 +225,21 @@ class Answers:
     @cached_property
     def measured_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows describe a candidate that has a value."""
+        return self._mark_candidates(list(self.counts))
+
+    @cached_property
+    def finished_rows(self) -> npt.NDArray[np.bool_]:
+        """Which of them have a value that was measured, and not predicted of one that stopped."""
+        return self._mark_candidates(
+            [row for row, n in self.counts.items() if n > self.stopped[row]]
+        )
+
+    def _mark_candidates(self, rows: list[int]) -> npt.NDArray[np.bool_]:
+        """Return which rows describe the candidate of one of these."""
         first_rows = self.driver.first_rows
-        measured = np.zeros(len(first_rows), dtype=np.bool_)
-        measured[first_rows[list(self.counts)]] = True
-        return measured[first_rows]
+        marked = np.zeros(len(first_rows), dtype=np.bool_)
+        marked[first_rows[rows]] = True
+        return marked[first_rows]
 
     def _greatest(self, arms: Indices) -> int:
         """Return the arm of the greatest estimate among some arms.
@@ -393,8 +407,8 @@ class Answers:
         if count >= FIRST:
             values = (trial.value for trial in self.state.results if trial.value is not None)
             return "" if are_different(values) else "all results are equal"
-        reason = f"before {FIRST} results the probability of being the best is not meaningful"
-        return f"{format_count(count, 'result')} so far; {reason}"
+        so_far = format_count(count, "result")
+        return f"{so_far} so far; {FIRST} are needed to say which may be best"
 
     def find_untested(self) -> Untested | None:
         """Return the row of the best estimate of all, if it was never measured; else None."""

@@ -6,7 +6,7 @@ because its connection was cut finds its events by their keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,9 @@ class Asker:
     """By which it finds its events if the connection was cut in between."""
     batch: Batch | None = None
     """What is demanded of the rows of the call."""
+    running: Set[int] = frozenset()
+    """Trials that the worker is measuring: it wants others, and they are not given up, however long
+    they take."""
 
     @property
     def key(self) -> str:
@@ -69,6 +72,7 @@ class Asker:
         if self.worker is None:
             return []
         trials = [trial for trial in state.pending.values() if trial.worker == self.worker]
+        trials = [trial for trial in trials if trial.number not in self.running]
         asks = [trial.asked for trial in trials if trial.asked and not trial.is_overdue(now)]
         return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
 
@@ -115,7 +119,8 @@ def plan_ask(
     `before` is what `keep_plan` left, on this state, of a plan of the same call.
     """
     if before is None:
-        overdue = [trial for trial in state.pending.values() if trial.is_overdue(now)]
+        ended = [trial for trial in state.pending.values() if trial.is_overdue(now)]
+        overdue = [trial for trial in ended if trial.number not in asker.running]
         before = AskPlan(asker.find_held(state, now), overdue, state.settings, state.table)
     overdue = [state.pending[number] for number in sorted(one.number for one in before.overdue)]
     plan = replace(before, overdue=overdue, asks=[*before.asks])

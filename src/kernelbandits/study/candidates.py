@@ -103,6 +103,7 @@ class Candidates(Place):
     argument: ClassVar[str] = "row"
     stored_as: ClassVar[str] = "candidates"
     row_columns: ClassVar[tuple[str, ...]] = ("row",)
+    conditional: ClassVar[tuple[str, ...]] = ()
     lists_all: ClassVar[bool] = True
     space: ClassVar[None] = None
 

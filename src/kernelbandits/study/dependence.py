@@ -117,7 +117,11 @@ def compute_map(answers: Answers, across: str, up: str) -> EstimateMap:
         up_values=tuple(value for value, _ in up_side),
         mean=mean.reshape(shape),
         sd=sd.reshape(shape),
-        fixed={name: x[name] for name in place.varying if name not in (across, up, *found.shared)},
+        fixed={
+            name: x[name]
+            for name in place.varying
+            if name in x and name not in (across, up, *found.shared)
+        },
         shared=found.shared,
         total=found.total,
         sums=found.sums,

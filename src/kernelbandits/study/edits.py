@@ -6,7 +6,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
@@ -36,6 +36,18 @@ def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str,
     check_permission(place, rows, permitted)
     body = {"rows": list(rows), "reason": reason}
     return Draft(kind="allowed" if permitted else "forbidden", key=key, body=body)
+
+
+def change_ranges(place: Place, ranges: Mapping[str, Any], key: str) -> list[Draft]:
+    """Give ranges of a space other ends; no event if all have them already."""
+    changed = place.with_ranges(ranges)
+    before, after = dict(place.columns), dict(changed.columns)
+    named = [name for name in ranges if after[name] != before[name]]
+    body = {
+        "ranges": {name: [after[name].low, after[name].high] for name in named},
+        "before": {name: [before[name].low, before[name].high] for name in named},
+    }
+    return [Draft(kind="ranges", key=key, body=body)] if named else []
 
 
 def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
@@ -295,6 +307,6 @@ def change(state: State, after: Settings, key: str) -> list[Draft]:
 
 
 def find_last_change(state: State) -> Event:
-    """Return the event since which the settings are what they are."""
-    changes = (event for event in reversed(state.standing) if event.kind == "settings")
+    """Return the event since which the settings and ranges are what they are."""
+    changes = (event for event in reversed(state.standing) if event.kind in ("settings", "ranges"))
     return next(changes, state.events[0])

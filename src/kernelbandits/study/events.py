@@ -21,14 +21,17 @@ from kernelbandits.study.units import (
 )
 
 RESULTS = ("told", "failed")
-CHANGES = ("added", "forbidden", "allowed")
-"""Kinds of events that change the table of candidates."""
+CHANGES = ("added", "forbidden", "allowed", "ranges")
+"""Kinds of events that change the table of candidates, or the ranges of a space."""
 UNDOABLE = (*RESULTS, "missing", "corrected", "withdrawn", "asked", "settings", *CHANGES)
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
 IN_ORDER = "in_order"
 """In the body of a result that counts in the order of the trials, and not in that of their results.
 """
+REPORTS, STOPPED = "reports", "stopped"
+"""In the body of a result: the steps and values that were reported on the way, and the step at
+which the measurement was stopped. Its value is then a prediction, and has a standard error."""
 ASKED = ("note", "why", "greedy", "scale", "revision", "decided", "lease")
 """What the body of every ask has."""
 OFFERS = 3
@@ -66,6 +69,20 @@ class Trial:
         """What the policy noted with its choice; tell needs it."""
         given: Mapping[str, Any] = self.asked.body["note"] if self.asked else {}
         return {name: float(value) for name, value in given.items()}
+
+    @property
+    def reports(self) -> dict[float, float]:
+        """Step -> the value that was reported there, while it was measured."""
+        given = self.told.body.get(REPORTS, ()) if self.told else ()
+        return {float(step): float(value) for step, value in given}
+
+    @property
+    def stopped(self) -> float | None:
+        """The step at which it was stopped, if its value is a prediction and was not corrected."""
+        if self.told is None or self.told.body.get("values") != self.values:
+            return None
+        step: float | None = self.told.body.get(STOPPED)
+        return step
 
     def scale(self, settings: Settings) -> Scale:
         """Return the units of its note."""
@@ -142,7 +159,7 @@ class State:
     ranges: dict[str, Range] = field(default_factory=dict)
     """Of several targets: the range of each, given or measured so far."""
     changes: list[Event] = field(default_factory=list)
-    """Events that changed the table of candidates."""
+    """Events that changed the table of candidates, or the ranges of a space."""
     settings: Settings = field(default_factory=Settings)
     last_trial: int = 0
     version: int = 0
@@ -377,7 +394,8 @@ class State:
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*trial_and_row(event))
-        if "values" not in event.body:
+        if "values" not in event.body or trial.stopped is not None:
+            # The standard error of a prediction is not that of a value in its place.
             trial.values, trial.sems, trial.missing = {}, {}, frozenset()
         self._take_result(trial, event)
         self.version += 1
@@ -414,7 +432,7 @@ class State:
         self.changes.append(event)
         self.version += 1
 
-    _apply_forbidden = _apply_allowed = _apply_added
+    _apply_forbidden = _apply_allowed = _apply_ranges = _apply_added
 
     def _apply_fitted(self, event: Event) -> None:
         """Keep a fit, which changes no result; whether it counts is decided where it is used."""

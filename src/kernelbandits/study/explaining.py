@@ -221,8 +221,8 @@ class Reasons:
         drawn = ""
         if "draw_chance" in note:
             drawn = (
-                f" It was drawn with probability {format_share(note['draw_chance'])}: the more a "
-                f"{self.noun} is expected to improve, the more often it is drawn."
+                f" It was drawn by lot, in which a {self.noun} has the better chances the more it "
+                f"promises; its chance was {format_share(note['draw_chance'])}."
             )
         if self._results_of(row)[1]:
             more = "" if price or drawn else f", more than measuring any other {self.noun}"

@@ -147,7 +147,7 @@ def find_sum(space: MixedBox, plain: Sequence[str]) -> ThreePartMixture | None:
     """Find a constraint that gives the sum of three of the plain, not negative, numbers."""
     if not space.constraints:
         return None
-    system = space.feasible.system
+    system = space.linear.system
     names = {column: space.names[number] for number, column in system.coordinates.column.items()}
     for weights, right in zip(system.equalities, system.equal_to, strict=True):
         named = np.flatnonzero(weights).tolist()
@@ -166,7 +166,7 @@ def share_sums(
     """Let the other numbers of each given sum make up for these two, in their proportions."""
     if not space.constraints:
         return rows, ()
-    system, coordinates = space.feasible.system, space.feasible.coordinates
+    system, coordinates = space.linear.system, space.linear.coordinates
     search, changed = coordinates.to_search(rows), set[int]()
     columns = {space.names[number]: column for number, column in coordinates.column.items()}
     chosen = {columns[name] for name in names if name in columns}
@@ -192,6 +192,6 @@ def holds_constraints(space: MixedBox, rows: Array) -> npt.NDArray[np.bool_]:
     low, high = np.array(space.lower), np.array(space.upper)
     slack = 1e-9 * (high - low)
     inside: npt.NDArray[np.bool_] = ((rows >= low - slack) & (rows <= high + slack)).all(1)
-    if space.constraints:
+    if space.constrained:
         inside &= space.feasible.holds(rows)
     return inside

@@ -478,12 +478,19 @@ ADD = Operation(
 CHANGE = Operation(
     "change",
     "change",
-    "Change settings",
+    "Change settings, or ranges of a space",
     command=settings_of(COMMAND),
-    api=settings_of(API),
+    api=(
+        *settings_of(API),
+        Argument(
+            "ranges",
+            dict[str, list[Number]],
+            "Other ends [low, high] of ranges of a space, by name, without other settings.",
+        ),
+    ),
     description="Leave the settings that are not named as they are; null takes back what was "
     "given.",
-    body="The settings to change; null takes back what was given.",
+    body="The settings to change; null takes back what was given. Or ranges of a space.",
 )
 STATUS = Operation(
     "status",

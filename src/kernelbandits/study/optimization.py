@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration import Measurement
+from kernelbandits.calibration.unfinished import Curve
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.formatting import format_count
-from kernelbandits.measuring import (
-    INTERRUPTS,
-    Measured,
-    Measurer,
-    OutOfTime,
-    Result,
-    single_reward,
-)
+from kernelbandits.measuring import Measured, Measurer, ObjectiveResult, single_reward
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
-from kernelbandits.policies.optimization import Plan, raise_without_rewards
-from kernelbandits.processes import put_in_order
+from kernelbandits.policies.optimization import Loop, Plan, raise_without_rewards
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
-from kernelbandits.study.events import IN_ORDER, State, Trial
+from kernelbandits.study.asks import Asker
+from kernelbandits.study.calls import make_call
+from kernelbandits.study.events import IN_ORDER, REPORTS, STOPPED, State, Trial
 from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import AlreadyTold
-
-if TYPE_CHECKING:
-    pass
 
 WORKER = "optimize"
 """The name under which a run asks. A later run knows by it which pending trials it has to finish.
@@ -133,23 +124,23 @@ def listed_points(domain: Any) -> Any:
     return domain.points if isinstance(domain, Arms) and not domain.features else domain
 
 
-@dataclass
-class StudyRun:
-    """A run on its way: it asks and tells a study, and knows why it has ended.
+class StudyRun(Loop[Trial]):
+    """A run of `optimize` that asks and tells a study.
 
     Each result is stored as soon as it is there. The results of a batch count in the order of its
     trials whichever of them comes first, so the run is the same with any number of workers, and
-    after any interruption.
+    after any interruption. Asynchronous results count in the order in which they come.
     """
 
-    study: Study
-    domain: Any
-    """Says what the objective gets: an array on a box, a dict on a space with names or a table."""
-    measurer: Measurer
-    deadline: float
-    ended: str = "rounds"
-    asked: set[int] = field(default_factory=set)
-    """The trials that this run has asked for or taken over."""
+    def __init__(self, study: Study, domain: Any, measurer: Measurer, deadline: float) -> None:
+        """`domain` says what the objective gets.
+
+        That is an array on a box, a dict on a space with names or a table.
+        """
+        super().__init__(measurer, deadline)
+        self.study, self.domain = study, domain
+        self.asked: set[int] = set()
+        """The trials that this run has asked for or taken over."""
 
     @property
     def sign(self) -> float:
@@ -162,45 +153,35 @@ class StudyRun:
     @property
     def rewards(self) -> list[float | None]:
         """What this run and earlier ones have measured, in the order in which it counts."""
-        return [trial.value for trial in self._state.results if trial.worker == WORKER]
-
-    @property
-    def done(self) -> int:
-        """How many trials that this run or earlier ones have asked for have a result."""
-        return len(self.rewards)
+        results = [trial for trial in self._state.results if trial.worker == WORKER]
+        return [None if trial.stopped is not None else trial.value for trial in results]
 
     def find_pending(self) -> list[Trial]:
         """Return the trials without a result that this run or earlier ones have asked for."""
         # Whether their lease has ended does not matter while nobody else was given their points.
         return [trial for trial in self._state.pending.values() if trial.worker == WORKER]
 
+    def count_left(self, plan: Plan) -> int:
+        return plan.rounds - len(self.rewards) - len(self.waiting)
+
     def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
         """Yield the trials until so many are done, those of earlier runs counted.
 
-        A batch that was interrupted is finished first: so the choices that follow are those of a
-        run without interruption.
+        What was interrupted is finished first. Batch by batch, the choices that follow are those of
+        a run without interruption.
         """
+        if self.measurer.attempt.watched and self._state.settings.combined:
+            raise ValueError(
+                "optimize needs a study of one target for an objective that takes a trial, got "
+                f"{self.study.place}, which has several: one report would have to foretell them all"
+            )
         self.study._session.refresh()
-        if self.done < plan.rounds:
+        if self.count_left(plan) > 0:
             self._adopt(plan)
             self._report_pending()
-        try:
-            while self.done < plan.rounds and self.ended == "rounds":
-                left = plan.rounds - self.done
-                trials = self._take_over()[:left]
-                if not trials and plan.is_stale(self.rewards, self.sign):
-                    self.ended = "patience"
-                elif not trials and plan.tolerance is not None and self._may_stop():
-                    self.ended = "tolerance"
-                elif not trials and time.monotonic() >= self.deadline:
-                    self.ended = "timeout"
-                else:
-                    trials = trials or self._ask(min(plan.batch, left))
-                    yield from self._measure(trials)
-        except OutOfTime:
-            self.ended = "timeout"
+        yield from super().play(plan)
 
-    def _may_stop(self) -> bool:
+    def may_stop(self, tolerance: float) -> bool:
         return bool(self.study.status().stop.may_stop)
 
     def _adopt(self, plan: Plan) -> None:
@@ -230,16 +211,20 @@ class StudyRun:
             )
             warnings.warn(text, DataNotice, stacklevel=4)
 
-    def _take_over(self) -> list[Trial]:
+    def find_unmeasured(self) -> list[Trial]:
         """Take over the trials of an interrupted run; refuse if another run works on it now."""
-        found = self.find_pending()
+        mine = {trial.number for trial in self.waiting.values()}
+        found = [trial for trial in self.find_pending() if trial.number not in mine]
         if self.asked and found:
             raise self._conflict(found[0].number)
         self.asked.update(trial.number for trial in found)
         return found
 
-    def _ask(self, n: int) -> list[Trial]:
-        numbers = [one.trial for one in self.study.ask(n, worker=WORKER)]
+    def ask(self, n: int) -> list[Trial]:
+        running = frozenset(trial.number for trial in self.waiting.values())
+        call = make_call("ask", None)
+        events, _ = self.study._ask(Asker(n, WORKER, None, call, running=running))
+        numbers = [event.trial or 0 for event in events]
         if self.asked.intersection(numbers):
             raise self._conflict(numbers[0])
         self.asked.update(numbers)
@@ -252,35 +237,43 @@ class StudyRun:
             "workers= for several processes, or study.ask and study.tell for several machines"
         )
 
-    def _measure(self, trials: Sequence[Trial]) -> Iterator[OptimizationTrial[Any]]:
-        """Measure the points of some trials; each result is stored at once, and shown in order."""
-        points = [self.point_of(trial.row) for trial in trials]
-        results = self.measurer.measure(points, self.deadline)
-        for number, _ in put_in_order(self._store_each(trials, results), INTERRUPTS):
-            yield self.show_trial(self._state.trials[trials[number].number])
+    def curves_before(self, asked: Trial) -> list[Curve]:
+        earlier = [
+            trial
+            for trial in self._state.results
+            if trial.reports and trial.told and trial.told.seq <= asked.decision_event
+        ]
+        return [
+            Curve(trial.reports, trial.value if trial.stopped is None else None)
+            for trial in earlier
+        ]
 
-    def _store_each(
-        self, trials: Sequence[Trial], results: Iterator[tuple[int, Result]]
-    ) -> Iterator[tuple[int, Result]]:
-        for number, result in results:
-            self._store(trials[number].number, result)
-            yield number, result
-
-    def _store(self, trial: int, result: Result) -> None:
+    def store(self, asked: Trial, result: ObjectiveResult) -> None:
         """Store a result, also if Ctrl-C comes meanwhile: its key makes it count once."""
-        measured, failure = result
-        remark: dict[str, Any] = {IN_ORDER: True}
+        measured = result.measured
+        remark: dict[str, Any] = {IN_ORDER: True} if not self.asynchronous else {}
         value = None if measured is None else self._check_values(measured)
         if measured is None:
-            remark["reason"] = failure
+            remark["reason"] = result.failure
+        if result.reports:
+            remark[REPORTS] = [list(report) for report in result.reports]
+        if result.stopped and measured is not None:
+            step = result.reports[-1][0]
+            remark |= {STOPPED: step, "note": f"stopped at step {step:g}, end predicted"}
         targets, place = self._state.settings.wanted, self.study.candidates
-        told = tells.check_result(targets, place, trial, value=value, failed=measured is None)
+        failed = measured is None
+        sem = measured.sem if isinstance(measured, Measurement) else None
+        told = tells.check_result(targets, place, asked.number, value=value, failed=failed, sem=sem)
         keyed = tells.Keyed(told, uuid.uuid4().hex, given=False, remark=remark)
         try:
             self._write(keyed)
         except KeyboardInterrupt:
             self._write(keyed)
             raise
+
+    def learn(self, number: int, asked: Trial, result: ObjectiveResult) -> OptimizationTrial[Any]:
+        """Return the trial, whose result is stored already."""
+        return self.show_trial(self._state.trials[asked.number])
 
     def _check_values(self, measured: Measured) -> Any:
         """Return a reward, or the values of several targets: one of each is needed."""
@@ -305,24 +298,31 @@ class StudyRun:
         except AlreadyTold as error:
             raise self._conflict(error.trial) from None
 
-    def point_of(self, row: int) -> Any:
-        """Return the candidate of a row as the objective gets it."""
+    def point_of(self, asked: Trial) -> Any:
+        """Return the candidate of a trial as the objective gets it."""
+        return self.point_of_row(asked.row)
+
+    def point_of_row(self, row: int) -> Any:
         x = self.study.candidates.x(row)
         if isinstance(self.domain, Box):
             return np.array(list(x.values()))
         if isinstance(self.domain, MixedBox):
-            return x if self.domain.names else tuple(x.values())
+            return x if self.domain.names else tuple(map(x.get, self.study.candidates.chosen))
         if isinstance(self.domain, Arms):
             return self.domain.values[row] if self.domain.values else self.domain.points[row]
         return {**self.study.candidates.label(row), **x}
 
     def show_trial(self, trial: Trial) -> OptimizationTrial[Any]:
-        x = self.point_of(trial.row)
+        x = self.point_of_row(trial.row)
         choice = Choice(x, self.study.candidates.number(trial.row), trial.note)
         failure = ""
         if trial.value is None and trial.told is not None:
             failure = str(trial.told.body.get("reason", "failed"))
-        return OptimizationTrial(trial.number, choice, trial.value, failure, x)
+        reward = trial.value
+        if reward is not None and trial.stopped is not None and trial.sem is not None:
+            reward = Measurement(reward, trial.sem)
+        reports = trial.reports
+        return OptimizationTrial(trial.number, choice, reward, failure, x, reports, trial.stopped)
 
     def summarise(self) -> Outcome[Any]:
         """Return the recommended point and its estimate; an error if there is no result."""
@@ -339,7 +339,7 @@ class StudyRun:
             best, row = answers.best(), answers.row(arm)
             assert best is not None
             return Outcome(
-                x=self.point_of(row),
+                x=self.point_of_row(row),
                 arm=self.study.candidates.number(row),
                 mean=answers.mean(arm),
                 sd=answers.sd(arm),
@@ -349,5 +349,6 @@ class StudyRun:
                 direction=self.study.direction,
                 ended=self.ended,
                 study=self.study.place,
+                asynchronous=self.asynchronous,
                 pending=len(self.find_pending()),
             )

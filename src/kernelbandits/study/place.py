@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.words import describe_candidate, describe_point, name_row, row_cell
 from kernelbandits.tables.table import NUMBERS, TEXT
@@ -65,6 +65,10 @@ class Place(ABC):
         @abstractmethod
         def categories(self) -> tuple[str, ...]:
             """Those of them that hold text, or choices."""
+
+        @property
+        def conditional(self) -> tuple[str, ...]:
+            """The variables of a space that are there only under a condition."""
 
         @property
         @abstractmethod
@@ -225,7 +229,10 @@ class Place(ABC):
 
     @abstractmethod
     def x(self, row: int) -> dict[str, Any]:
-        """Return the values that describe a candidate, by column."""
+        """Return the values that describe a candidate, by column.
+
+        A variable of a space that is there only under a condition may be missing.
+        """
 
     @abstractmethod
     def label(self, row: int) -> dict[str, str]:
@@ -257,7 +264,15 @@ class Place(ABC):
 
     def shown_cells(self, row: int) -> list[Any]:
         """Return what stands of a candidate below `shown_columns`."""
-        return [*self.row_cell(row).values(), *self.label(row).values(), *self.x(row).values()]
+        x = self.x(row)
+        described = (x.get(name) for name in self.chosen)
+        return [*self.row_cell(row).values(), *self.label(row).values(), *described]
+
+    def fill_absent(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values with a dash for each variable that is not there, as a table shows them."""
+        if not self.conditional:
+            return dict(x)
+        return {name: x.get(name, "–") for name in self.chosen}
 
     def point(self, row: int) -> dict[str, Any] | None:
         """Return the point of a candidate that users know by it; None for a row."""
@@ -355,7 +370,7 @@ class Place(ABC):
     def values(self, row: int, columns: Iterable[str]) -> dict[str, Any]:
         """Return the values of a candidate in some columns."""
         x = self.x(row)
-        return {name: x[name] for name in columns}
+        return {name: x.get(name) for name in columns}
 
     @abstractmethod
     def shown_rows(self, used: Iterable[int]) -> Sequence[int]:
@@ -455,8 +470,19 @@ class Place(ABC):
         """The table that may grow; an error for a space, which has none."""
 
     def changed_by(self, event: Event) -> Place:
-        """Return the place after an event that changes it; only a table is changed."""
+        """Return the place after an event that changes it."""
         return self.table.changed_by(event)
+
+    def with_ranges(self, ranges: Mapping[str, Any]) -> Place:
+        """Return the place with other ends of some ranges; an error for a table, which has none."""
+        raise StudyConflict(
+            "change needs a study over a space for ranges, got one of a table of candidates, which "
+            "grows by add"
+        )
+
+    def remark_ranges(self, pending: Sequence[tuple[int, int]], told: Iterable[int]) -> list[str]:
+        """Say what lies beyond ranges that were changed: pending trials (number, row), results."""
+        return []
 
     def to_stored(self, drafts: list[Draft]) -> list[Draft]:
         """Return drafts as they are stored."""

@@ -263,7 +263,7 @@ def find_slip(
     if known is None or meant is None:
         return None
     predicted = format_near(known.mean, known.sd)
-    what = f"what the other results predicted for it ({predicted}, sd {known.sd:.2g})"
+    what = f"what the other results predicted for it ({predicted} ± {known.sd:.2g})"
     return what, meant
 
 

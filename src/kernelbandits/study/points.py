@@ -28,7 +28,7 @@ from kernelbandits.codec import write_compact, write_equal
 from kernelbandits.domains import Box, Category, MixedBox, Ordered, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.constraints import Constraint
-from kernelbandits.domains.mixed import MeasuredPoint
+from kernelbandits.domains.mixed import ABSENT, MeasuredPoint
 from kernelbandits.domains.space_files import give_steps
 from kernelbandits.domains.variables import Number, Variable
 from kernelbandits.formatting import format_cell, format_count, format_names
@@ -71,13 +71,21 @@ class Points(Place):
     notices = ()
     by_similarity = False
 
-    def __init__(self, space: MixedBox) -> None:
+    def __init__(self, space: MixedBox, before: Points | None = None) -> None:
+        """Begin without points; or with those of a space `before` ranges of it were changed.
+
+        Both then have the same points with the same numbers, also those that are met later.
+        """
         self._space = space
-        self._points: list[dict[str, Any]] = []
-        self._texts: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._shown: dict[tuple[str, ...], list[int]] = {}
+        self._points: list[dict[str, Any]] = [] if before is None else before._points
+        self._texts: list[str] = [] if before is None else before._texts
+        self._numbers: dict[str, int] = {} if before is None else before._numbers
+        self._shown: dict[tuple[str, ...], list[int]] = {} if before is None else before._shown
         """The values of a point as they are shown -> the numbers of the points shown so."""
+        self._changed: frozenset[str] = frozenset() if before is None else before._changed
+        """The variables whose ranges were changed."""
+        self._within: dict[int, bool] = {}
+        """Whether the space may suggest a point, as far as it was asked."""
         self._rows = np.zeros((0, space.dimension))
         self._encoded = 0
 
@@ -107,6 +115,11 @@ class Points(Place):
     def categories(self) -> tuple[str, ...]:
         """The variables whose values a file has as text."""
         return tuple(name for name, one in self.columns.items() if not isinstance(one, Number))
+
+    @property
+    def conditional(self) -> tuple[str, ...]:
+        """The variables that are there only under a condition."""
+        return tuple(name for name, one in self.columns.items() if one.when is not None)
 
     @property
     def log(self) -> tuple[str, ...]:
@@ -153,6 +166,8 @@ class Points(Place):
         """Return the space in words: heat: 20 to 90; acid: citric, acetic; with all constraints."""
         variables = [f"{name}: {describe_variable(one)}" for name, one in self.columns.items()]
         rules = [f"with {describe_constraint(one)}" for one in self.body["constraints"]]
+        if self.space.allowed is not None:
+            rules.append(f"of which {format_count(int(self.count), 'point')} are allowed")
         return "; ".join([*variables, *rules])
 
     def introduce(self) -> str:
@@ -184,6 +199,9 @@ class Points(Place):
     def check_batch(self, columns: Sequence[str], spread: bool) -> None:
         needed = "spread only in a study of a table"
         checks.needs(not spread, "ask", needed, "it in a study over a space")
+        for name in columns:
+            always = self.columns[name].when is None
+            checks.needs(always, "ask", "variables in same that are always there", name)
         some = set(columns) < set(self.chosen)
         checks.needs(some, "ask", "a variable that is not in same", list(columns))
 
@@ -241,16 +259,17 @@ class Points(Place):
         mixture = self.find_mixture()
         mixed = mixture is not None and {*names} <= {*mixture.names}
         total = mixture.total if mixture is not None and mixed else None
+        rows = self.space.neutralise(rows)
         return MapGrid(sides, rows, holds_constraints(self.space, rows), shared, total)
 
     def levels(self, name: str) -> dict[str, int]:
         return {str(value): i for i, value in enumerate(self.columns[name].values)}
 
     def texts(self, name: str) -> list[str]:
-        return [str(x[name]) for x in self._points]
+        return [str(x.get(name, "")) for x in self._points]
 
     def numbers(self, name: str) -> Array:
-        return np.array([x[name] for x in self._points], dtype=np.float64)
+        return np.array([x.get(name, math.nan) for x in self._points], dtype=np.float64)
 
     def range(self, name: str) -> tuple[float, float]:
         variable = self.columns[name]
@@ -264,7 +283,7 @@ class Points(Place):
 
         # Values of choices as objects: pandas would make a missing value of None.
         kind = object if name in self.categories else None
-        return pd.Series([self._points[row][name] for row in rows], dtype=kind)
+        return pd.Series([self._points[row].get(name) for row in rows], dtype=kind)
 
     # ------------------------------------------------------------------ points
 
@@ -277,6 +296,12 @@ class Points(Place):
         if owner == "tell" and (shown := self._find_shown(x)) is not None:
             return shown
         point = self.canonical(x, owner, by_hand)
+        if owner == "tell" and self.space.activity is not None:
+            self.remark_inactive(x, point)
+        return self._number(dict(point))
+
+    def _number(self, point: dict[str, Any]) -> int:
+        """Return the number of a point as it is stored, which is remembered."""
         text = write_compact(point)
         if text not in self._numbers:
             self._numbers[text] = len(self._points)
@@ -285,16 +310,26 @@ class Points(Place):
             self._shown.setdefault(show_values(point), []).append(self._numbers[text])
         return self._numbers[text]
 
+    def remark_inactive(self, x: Mapping[str, Any], point: Mapping[str, Any]) -> None:
+        """Say which values were given of variables that are not there at a point."""
+        for name in x:
+            if name not in point and x[name] is not None:
+                when = self.columns[name].when
+                text = f"{name} is there only when {when}; the value {x[name]!r} is not kept"
+                warnings.warn(text, DataNotice, stacklevel=3)
+
     def canonical(self, x: Any, owner: str = "a study", by_hand: bool = False) -> dict[str, Any]:
         """Return a point as it is stored, also one off the grid of the space.
 
         A point that is told must satisfy the constraints, unless it has the conditions of a trial
-        as a hand has set them. One that is stored was told.
+        as a hand has set them.
         """
         space, told = self.space, owner == "tell" and not by_hand
         if space.why_not(x) is not None and isinstance(x, Mapping):
             if told:
                 self._check_ranges(x, owner)
+            if owner == "tell":
+                space.measurable.encode(dict(x), owner)
             measured: MeasuredPoint = space.canonical(MeasuredPoint(x), owner)
             broken = self.find_broken(measured) if told else None
             checks.needs(broken is None, owner, f"a point with {broken}", dict(x))
@@ -304,6 +339,11 @@ class Points(Place):
 
     def _check_ranges(self, x: Mapping[str, Any], owner: str) -> None:
         """Refuse a point beyond a range; only what a hand has set of a trial may be there."""
+        values = [x.get(name, ABSENT) for name in self.chosen]
+        for name, there in zip(self.chosen, self.space.find_active_values(values), strict=True):
+            variable = self.columns[name]
+            needed = f"a value for {name!r}, which is there when {variable.when}"
+            checks.needs(not there or variable.when is None or name in x, owner, needed, dict(x))
         for name, value in x.items():
             variable = self.columns.get(name)
             if isinstance(variable, Number) and checks.is_number(value):
@@ -314,10 +354,10 @@ class Points(Place):
                 inside = variable.low <= value <= variable.high
                 checks.needs(inside, owner, f"{wanted} for {name!r}", value)
 
-    def find_broken(self, x: MeasuredPoint) -> Constraint | None:
+    def find_broken(self, x: MeasuredPoint) -> Constraint | str | None:
         """Return a constraint that a measured point misses; None if it satisfies all."""
         space = self.space
-        return space.feasible.broken_constraint(space.encode(x)) if space.constraints else None
+        return space.feasible.broken_constraint(space.encode(x)) if space.constrained else None
 
     def _find_shown(self, x: Any) -> int | None:
         """Return the number of the one point that is shown as this one but is not equal to it.
@@ -326,9 +366,9 @@ class Points(Place):
         means the point that was suggested; the rounded one would be another point, and may break a
         constraint.
         """
-        if not isinstance(x, Mapping) or set(x) != set(self.chosen):
+        if not isinstance(x, Mapping) or not {*x} <= {*self.chosen}:
             return None
-        given = {name: x[name] for name in self.chosen}
+        given = {name: x[name] for name in self.chosen if name in x}
         found = self._shown.get(show_values(given), [])
         rounded = all(value == float(format_cell(value)) for value in floats_of(given))
         if len(found) != 1 or not rounded or given == self._points[found[0]]:
@@ -349,11 +389,18 @@ class Points(Place):
 
     def learnt_point(self, row: int) -> dict[str, Any]:
         """Return a point as a policy learns it, which knows one off the grid by its type."""
-        return self._points[row]
+        point = self._points[row]
+        return point if self._is_within(row) else MeasuredPoint(point)
 
     def on_grid(self, rows: Iterable[int]) -> set[int]:
         """Return those of some points that the space may suggest; others were only measured."""
-        return {row for row in rows if not isinstance(self._points[row], MeasuredPoint)}
+        return {row for row in rows if self._is_within(row)}
+
+    def _is_within(self, row: int) -> bool:
+        """Tell whether the space may suggest a point."""
+        if row not in self._within:
+            self._within[row] = self._points[row] in self.space
+        return self._within[row]
 
     def label(self, row: int) -> dict[str, str]:
         """Return no labels: points have none."""
@@ -391,8 +438,9 @@ class Points(Place):
         return dict(x)
 
     def remark_conditions(self, trial: int, row: int | None) -> list[str]:
-        point = None if row is None else self._points[row]
-        broken = self.find_broken(point) if isinstance(point, MeasuredPoint) else None
+        if row is None or self._is_within(row):
+            return []
+        broken = self.find_broken(MeasuredPoint(self._points[row]))
         missed = f"the conditions of trial {trial} miss {broken}; they are learnt as they were set"
         return [missed] if broken else []
 
@@ -400,13 +448,26 @@ class Points(Place):
         return self._numbers[write_compact(self.canonical(x))]
 
     def without_points(self) -> Points:
-        return Points(self.space)
+        fresh = Points(self.space)
+        fresh._changed = self._changed
+        return fresh
 
     def read_rows(self, frame: pd.DataFrame) -> list[int]:
         names = name_in_export(self.chosen)
         columns = [frame[names[name]].tolist() for name in self.chosen]
         lines = zip(*columns, strict=True)
-        return [self.add(dict(zip(self.chosen, values, strict=True))) for values in lines]
+        points = [dict(zip(self.chosen, values, strict=True)) for values in lines]
+        if self.conditional:
+            points = [self._without_blanks(point) for point in points]
+        return [self.add(self.parse_point(point)) for point in points]
+
+    def _without_blanks(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a line of a DataFrame in which a variable may be missing."""
+        import pandas as pd
+
+        # None may be a value of a choice.
+        numbers = {*self.conditional}.difference(self.categories)
+        return {k: value for k, value in x.items() if k not in numbers or pd.notna(value)}
 
     def shown_rows(self, used: Iterable[int]) -> list[int]:
         return sorted({*used})
@@ -421,9 +482,10 @@ class Points(Place):
     def points(self) -> Array:
         """The coordinates of all points met so far, as kernels see them."""
         if self._encoded < len(self):
-            fresh = [self.space.encode(x) for x in self._points[self._encoded :]]
+            missing = range(self._encoded, len(self))
+            fresh = [self.space.encode(self.learnt_point(row)) for row in missing]
             self._rows = np.vstack([self._rows, *fresh])
-            self._encoded = len(self)
+            self._encoded = self._encoded + len(missing)
         return self._rows
 
     @property
@@ -446,7 +508,41 @@ class Points(Place):
 
     @property
     def allowed_rows(self) -> npt.NDArray[np.bool_]:
-        return np.ones(len(self), dtype=np.bool_)
+        """All, but those beyond a range that was changed: they stay results."""
+        allowed = np.ones(len(self), dtype=np.bool_)
+        for name in self._changed:
+            variable = self.columns[name]
+            values = self.numbers(name)
+            allowed &= np.isnan(values) | ((values >= variable.low) & (values <= variable.high))
+        return allowed
+
+    def with_ranges(self, ranges: Mapping[str, Any]) -> Points:
+        changed = Points(self.space.with_ranges(ranges, "change"), self)
+        changed._changed |= {*ranges}
+        return changed
+
+    def changed_by(self, event: Event) -> Points:
+        """Return the space after its ranges were changed, with the same points."""
+        return self.with_ranges(event.body["ranges"])
+
+    def remark_ranges(self, pending: Sequence[tuple[int, int]], told: Iterable[int]) -> list[str]:
+        allowed = self.allowed_rows
+        waiting = [str(trial) for trial, row in pending if not allowed[row]]
+        outside = sum(not allowed[row] for row in told)
+        said = []
+        if waiting:
+            listed = f"trial {waiting[0]}" if len(waiting) == 1 else f"trials {', '.join(waiting)}"
+            said.append(
+                f"pending beyond the new ranges: {listed}; a result there still counts, or release "
+                "what will not be measured"
+            )
+        if outside:
+            count = format_count(outside, "result lies", "results lie")
+            said.append(
+                f"{count} beyond the new ranges: still learnt, and no longer suggested or "
+                "recommended"
+            )
+        return said
 
     # ------------------------------------------------------------------ reading
 
@@ -460,11 +556,23 @@ class Points(Place):
             checks.needs(
                 name in self.chosen, "tell", f"values of {format_names(self.chosen)}", name
             )
-        missing = [name for name in self.chosen if name not in x]
+        always = [name for name, variable in self.columns.items() if variable.when is None]
         checks.needs(
-            not missing, "tell", f"a value for each of {format_names(self.chosen)}", format_names(x)
+            {*always} <= {*x},
+            "tell",
+            f"a value for each of {format_names(always)}",
+            format_names(x),
         )
-        return {name: self.parse(name, x[name]) for name in self.chosen}
+        if self.space.activity is None:
+            return {name: self.parse(name, x[name]) for name in self.chosen}
+        # What a point does not have may be an empty cell of a file: it is not read.
+        read: dict[str, Any] = {}
+        for number in self.space.activity.order:
+            name, known = self.chosen[number], [read.get(one, ABSENT) for one in self.chosen]
+            if name in x and self.space.activity.find_active_values(known)[number]:
+                read[name] = self.parse(name, x[name])
+        self.remark_inactive({name: value for name, value in x.items() if value != ""}, read)
+        return {name: read[name] for name in self.chosen if name in read}
 
     def parse(self, name: str, value: Any) -> Any:
         """Read a value of a variable; a text is compared with the texts of its values."""
@@ -497,7 +605,7 @@ class Points(Place):
     def from_stored(self, events: Sequence[Event]) -> list[Event]:
         """Return events with the numbers of their points."""
         return [
-            replace(one, row=self.add(one.body["x"]))
+            replace(one, row=self._number(one.body["x"]))
             if "x" in one.body and one.row is None
             else one
             for one in events
@@ -531,12 +639,13 @@ def encode_cell(variable: Variable, cell: Any) -> tuple[float, ...]:
 def describe_variable(variable: Variable) -> str:
     """Return a variable in words: 20 to 90, by its logarithm; or the values of a choice."""
     known = variable.to_dict()
+    when = "" if variable.when is None else f", only when {variable.when.replace('`', '')}"
     if "values" in known:
-        return ", ".join(map(str, known["values"]))
+        return ", ".join(map(str, known["values"])) + when
     scale = ", by its logarithm" if known.get("log") else ""
     step = f", step {known['step']:g}" if known.get("step") is not None else ""
     digits = f", {known['digits']} digits" if known.get("digits") is not None else ""
-    return f"{known['low']:g} to {known['high']:g}{scale}{step}{digits}"
+    return f"{known['low']:g} to {known['high']:g}{scale}{step}{digits}{when}"
 
 
 def describe_constraint(text: str) -> str:
@@ -599,4 +708,4 @@ def with_names(space: MixedBox | Box) -> MixedBox:
     for name, variable in zip(names, space.variables, strict=True):
         if not isinstance(variable, Number):
             check_texts(name, variable.values)
-    return space if space.names else MixedBox(space.variables, names, space.constraints)
+    return space if space.names else replace(space, names=names)

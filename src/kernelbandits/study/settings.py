@@ -197,7 +197,7 @@ class Settings:
         "Standard deviation of one result, if it is known; 0 if there is none. Results that "
         "contradict it overrule it.",
         unit=TARGET_UNITS,
-        label="Noise: sd of one result, if known",
+        label="Noise: ± of one result, if known",
         example=0.02,
         refused="only auto takes the noise in units of the target; a named policy may have a "
         "noise_scale, in units of the spread",
@@ -392,8 +392,8 @@ class Settings:
 
     @property
     def limits_seen(self) -> Range:
-        """The limits of what the policy sees; a desirability has none."""
-        return UNLIMITED if self.combined else self.ranges.get(self.target, UNLIMITED)
+        """The limits of what the policy sees; those of a desirability are 0 and 1."""
+        return (0.0, 1.0) if self.combined else self.ranges.get(self.target, UNLIMITED)
 
     @property
     def several(self) -> bool:

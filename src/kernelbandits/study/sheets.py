@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,7 +27,15 @@ from kernelbandits.runtime import require
 from kernelbandits.study.values import Suggestion
 from kernelbandits.tables.cells import parse_number, plain, text_of, truth
 from kernelbandits.tables.export import DETAILS, write_csv
-from kernelbandits.tables.results import ROUNDED, Result, read_errors, value_of, whole_number
+from kernelbandits.tables.results import (
+    ROUNDED,
+    UNREAD,
+    Result,
+    find_wrong_results,
+    read_errors,
+    value_of,
+    whole_number,
+)
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import (
     Table,
@@ -34,6 +43,7 @@ from kernelbandits.tables.table import (
     column_numbers,
     column_texts,
     origin,
+    refuse_problems,
     row_place,
 )
 from kernelbandits.tables.workbooks import Sheet, write_workbook
@@ -171,7 +181,10 @@ class SheetLayout:
     def identify(self, row: int, place: Place) -> dict[str, Any]:
         """Return column -> what stands there of a candidate: its number, labels and description."""
         known = {**place.label(row), **place.x(row)}
-        return place.row_cell(row) | {self.described[name]: value for name, value in known.items()}
+        # A variable that is not there is an empty cell.
+        return place.row_cell(row) | {
+            column: known.get(name, "") for name, column in self.described.items()
+        }
 
 
 def rename_taken(name: str, taken: Collection[str]) -> str:
@@ -268,6 +281,7 @@ def read_sheet(path: str | Path, state: State, place: Place) -> tuple[list[Resul
     table = read_table(path, preferred=(NAME,))
     assert table is not None
     reader = TrialSheetReader(table, SheetLayout.of(place, state.settings), state, place)
+    refuse_problems(find_wrong_results(table, reader.list_filled()), UNREAD)
     lines = range(len(table))
     results = [reader.read(i) for i in lines]
     found = [one for one in results if one is not None]
@@ -290,6 +304,12 @@ class TrialSheetReader:
                 f"{self.source} needs to be a sheet that ask --sheet wrote, got a table without a "
                 f"column {STUDY!r}; tell --file reads other tables. Nothing was stored"
             )
+
+    def list_filled(self) -> Iterator[tuple[int, str]]:
+        """Yield the cells in which a result is meant to be: the row and the column of each."""
+        for i, column in product(range(len(self.table)), self.layout.targets.values()):
+            if not truth(self._cell(i, FAILED)) and self._cell(i, column).casefold() != MISSING:
+                yield i, column
 
     def read(self, i: int) -> Result | None:
         """Read the result in a line; None if it is blank."""

@@ -70,8 +70,9 @@ def choose_light(answers: Answers, found: Stop) -> tuple[str, str]:
             return LOOK, "what is left to gain is below the noise of one result"
     if found.left is None:
         return GO_ON, f"the spread of {target} is not known yet"
-    how = "at most" if found.kind == "theory" else "on average"
-    return GO_ON, f"{format_number(found.left, 2)} ({target}) are left to gain {how}"
+    left = format_number(found.left, 2)
+    how = f"at most {left}" if found.kind == "theory" else f"{left} on average"
+    return GO_ON, f"{target} may still improve by {how}"
 
 
 def answer_stop(answers: Answers) -> Stop:

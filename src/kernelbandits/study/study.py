@@ -383,14 +383,8 @@ class Study:
         shared = (batch.columns if batch else ()) or None
         demand = {"n": size, "worker": name, "lease": seconds, "same": shared, "spread": spread}
         asker = asks.Asker(size, name, seconds, make_call("ask", key, demand), batch)
-        with session.lock:
-            events = session.ask(asker)
-            state = session.state
-            cautions = self._cautions() if asker.has_fitted(state) else []
-            notices = asks.remark_asks(state, asker, events, self.candidates, cautions)
-        for notice in notices:
-            warnings.warn(notice, DataNotice, stacklevel=2)
-        more = state.settings, tuple(notices), self._find_caution
+        events, notices = self._ask(asker)
+        more = session.state.settings, tuple(notices), self._find_caution
         found = [asks.make_suggestion(event, self.candidates, *more) for event in events]
         if sheet is None:
             return found
@@ -423,6 +417,18 @@ class Study:
             chosen = [state.trials[number] for number in wanted]
             write_sheet(path, chosen, state, self.candidates, force)
         return wanted
+
+    def _ask(self, asker: asks.Asker) -> tuple[list[Event], list[str]]:
+        """Write the asks of a call; return them, and what was said with them."""
+        session = self._session
+        with session.lock:
+            events = session.ask(asker)
+            state = session.state
+            cautions = self._cautions() if asker.has_fitted(state) else []
+            notices = asks.remark_asks(state, asker, events, self.candidates, cautions)
+        for notice in notices:
+            warnings.warn(notice, DataNotice, stacklevel=3)
+        return events, notices
 
     def _find_caution(self, trial: int) -> str:
         """Say what makes the estimates of a trial doubtful, by what was known when it was chosen.
@@ -940,14 +946,24 @@ class Study:
             return self._show_events(call.find_written(self._session.state))
 
     @describe_settings
-    def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
-        """Change settings. The table, the target and the direction cannot be changed.
+    def change(
+        self,
+        *,
+        ranges: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        **settings: Unpack[StudySettings],
+    ) -> Event:
+        """Change settings, or ranges of a space. The target and the direction cannot be changed.
 
         If all of them have these values already, no event is written, and a notice says so; the
         event of the last change is returned.
 
         Parameters
         ----------
+        ranges
+            Of a study over a space: other ends of some ranges, {"heat": (20, 120)}. Results beyond
+            a range that was made narrower stay, and are learnt; points there are no longer
+            suggested or recommended. Ranges and settings are changed by calls of their own.
         key
             A call repeated with the same key counts once.
         **settings
@@ -958,6 +974,10 @@ class Study:
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
 
+        if ranges is not None:
+            needed = "ranges and settings in calls of their own"
+            checks.needs(not settings, "change", needed, ["ranges", *settings])
+            return self._change_ranges(ranges, key)
         checks.needs(bool(settings), "change", "at least one setting", "none")
         call = make_call("change", key, settings)
         if written := self._find_written(call):
@@ -968,7 +988,8 @@ class Study:
             with open_sources("change", settings[LEARN_FROM], self.place) as others:
                 settings[LEARN_FROM] = read_sources("change", others, self.candidates, aim) or None
         changed = with_changes(self._session.state.settings, settings)
-        driver = build_driver(self.candidates, changed)
+        # The choice is tried on points of its own, so that the study has met none more.
+        driver = build_driver(self.candidates.without_points(), changed)
         driver.choose(1, (), State())
 
         def draft(state: State) -> list[Draft]:
@@ -987,6 +1008,32 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
+
+    def _change_ranges(self, ranges: Mapping[str, Any], key: str | None) -> Event:
+        """Give ranges of a space other ends, and say what lies beyond them."""
+        from kernelbandits.study.driver import build_driver
+
+        call = make_call("change", key, {"ranges": ranges})
+        if written := self._find_written(call):
+            return written[0]
+        self._session.refresh()
+        # A policy that refuses the space leaves it as it was.
+        wanted = self.candidates.with_ranges(ranges).without_points()
+        build_driver(wanted, self._session.state.settings).choose(1, (), State())
+        written = self._write_once(
+            call, lambda state: edits.change_ranges(self.candidates, ranges, call.key)
+        )
+        if not written:
+            named = ", ".join(ranges)
+            text = f"nothing was changed: {named} as before"
+            warnings.warn(text, DataNotice, stacklevel=3)
+            return self._show_events([edits.find_last_change(self._session.state)])[0]
+        state = self._session.state
+        pending = [(one.number, one.row) for one in state.pending.values()]
+        told = [trial.row for trial in state.results]
+        for notice in self.candidates.remark_ranges(pending, told):
+            warnings.warn(notice, DataNotice, stacklevel=3)
+        return written[0]
 
     def best(self) -> Best | None:
         """Return the row to recommend, with its interval and its probability of being the best.

@@ -422,6 +422,20 @@ def describe_addition(body: Mapping[str, Any]) -> str:
     return f"{count} added, from row {body['first']} on{fresh}"
 
 
+def describe_ranges(body: Mapping[str, Any]) -> str:
+    """Say which ranges have other ends.
+
+    >>> describe_ranges({"ranges": {"heat": [20.0, 120.0]}, "before": {"heat": [20.0, 90.0]}})
+    'ranges changed: heat 20 to 120 (before: 20 to 90)'
+    """
+    changed = (
+        f"{name} {format_cell(low)} to {format_cell(high)} "
+        f"(before: {' to '.join(map(format_cell, body['before'][name]))})"
+        for name, (low, high) in body["ranges"].items()
+    )
+    return f"ranges changed: {', '.join(changed)}"
+
+
 def describe_remark(body: Mapping[str, Any]) -> str:
     """Say what a salvage left in place of an event, or that there was one."""
     return "an event that was lost" if "lost" in body else str(body.get("salvaged", "noted"))
@@ -455,6 +469,7 @@ OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "created": describe_creation,
     "settings": describe_settings,
     "added": describe_addition,
+    "ranges": describe_ranges,
     "noted": describe_remark,
     "fitted": describe_fit,
 }
@@ -478,6 +493,7 @@ AFTER_UNDO = {
     "missing": "The trial is pending again.",
     "failed": "The trial has no result now.",
     "settings": "The settings before it apply again.",
+    "ranges": "The ranges before it apply again.",
     "added": "What was added is not in the table any more.",
     "forbidden": "What was forbidden can be suggested again.",
     "allowed": "What was allowed is not suggested any more.",

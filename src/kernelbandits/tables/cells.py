@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks
+from kernelbandits import censored, checks
 from kernelbandits.censored import ABOVE, BELOW, NOT_DETECTED, Censored
 from kernelbandits.checks import Array
 
@@ -158,7 +158,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value)) if abs(int(value)) < LARGEST_INTEGER else "inf"
     if isinstance(value, Censored):
-        return f"{value.side}{canonical(float(value))}"
+        side, limit = value.side, float(value)
+        return censored.UNDETECTED if value == NOT_DETECTED else f"{side}{canonical(limit)}"
     if isinstance(value, Real):
         return canonical(checks.as_float(value)) if checks.is_number(value) else str(float(value))
     refused = (
@@ -225,6 +226,21 @@ def suggest_number(cell: str, decimal: str = ".") -> str:
     numbers, unit = rewrite_number(cell, decimal)
     put = f" and put {unit} in the header" if unit else ""
     return f"write {' or '.join(numbers)}{put}" if numbers else ""
+
+
+def suggest_typed(text: str) -> str:
+    """Say how to type what looks like a number; "" if its number is not clear.
+
+    >>> suggest_typed("1,234"), suggest_typed("45 %"), suggest_typed("5 $")
+    ('write 1234 or 1.234', 'write 45, or 0.45 if 1 is 100 %', 'write 5 without $')
+    """
+    numbers, unit = rewrite_number(text)
+    if not numbers:
+        return ""
+    written = f"write {' or '.join(numbers)}"
+    if unit == "%" and len(numbers) == 1:
+        return f"{written}, or {float(numbers[0]) / 100:.12g} if 1 is 100 %"
+    return f"{written} without {unit}" if unit else written
 
 
 def rewrite_number(cell: str, decimal: str = ".") -> tuple[list[str], str]:

@@ -26,7 +26,14 @@ from typing import Protocol
 
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
-from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, MISSING, is_number, parse_number
+from kernelbandits.tables.cells import (
+    ABSENT,
+    COMMA_NUMBER,
+    MISSING,
+    SIDES,
+    is_number,
+    parse_result,
+)
 from kernelbandits.tables.headers import NAMELESS, bare, loose
 from kernelbandits.tables.table import WrongCell
 
@@ -43,6 +50,10 @@ TOTALS = frozenset(
 )
 """Words that begin a last row of sums or averages."""
 ADDRESS = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+"""What may be a number with a comma between thousands."""
+LIMIT = re.compile(rf"[{''.join(SIDES)}]=?\s*")
+"""How a limit begins, as <0,5 does."""
 NO_UNIT = frozenset({"-", "\u2013", "\u2014", "1"})
 """What a row of units has above numbers without a unit."""
 
@@ -279,6 +290,7 @@ def name_columns(grid: Grid, found: TableLayout, names: Mapping[int, str]) -> No
                     f"in {place(grid, found.header)} ({cell})",
                     "distinct column names",
                     f"{name!r} 2 times",
+                    f"rename one in the file, or here with --cell {cell}=NAME (cells=)",
                 )
             )
             name = said
@@ -325,15 +337,15 @@ def has_units(grid: Grid, found: TableLayout) -> bool:
 def read_commas(cells: list[str]) -> tuple[list[str], str]:
     """Return cells of a workbook with decimal points, and the first that had a decimal comma.
 
-    Texts such as 0,5 are numbers where at least half of the filled cells are numbers then. Where
-    every comma may separate thousands, as in 1,234, nothing is changed.
+    Texts such as 0,5 and <0,5 are numbers and limits where at least half of the filled cells are
+    then. Where every comma may separate thousands, as in 1,234, nothing is changed.
     """
-    written = [cell for cell in cells if "," in cell and COMMA_NUMBER.fullmatch(cell)]
-    clear = [cell for cell in written if not re.fullmatch(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}", cell)]
+    known = {cell: LIMIT.sub("", cell) for cell in cells if "," in cell}
+    written = {cell: one for cell, one in known.items() if COMMA_NUMBER.fullmatch(one)}
+    clear = [cell for cell, one in written.items() if not THOUSANDS.fullmatch(one)]
     if not clear:
         return cells, ""
-    marked = set(written)
-    read = [cell.replace(",", ".") if cell in marked else cell for cell in cells]
+    read = [cell.replace(",", ".") if cell in written else cell for cell in cells]
     filled = [cell for cell in read if cell not in ABSENT]
-    numbers = sum(not math.isnan(parse_number(cell)) for cell in filled)
+    numbers = sum(not math.isnan(parse_result(cell, ".")) for cell in filled)
     return (read, clear[0]) if 2 * numbers >= len(filled) else (cells, "")

@@ -9,18 +9,19 @@ import hashlib
 import math
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import product
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelbandits import checks
-from kernelbandits.censored import SIGNS, Censored, side_of
-from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.censored import NOT_DETECTED, SIGNS, Censored, side_of
+from kernelbandits.checks import LARGEST_REWARD, DataNotice, StudyConflict
 from kernelbandits.codec import write_compact
 from kernelbandits.formatting import format_names
-from kernelbandits.tables.cells import canonical, is_number, parse_result, truth
+from kernelbandits.tables.cells import ABSENT, canonical, is_number, parse_result, truth
 from kernelbandits.tables.export import (
     BEYOND,
     COMBINED,
@@ -36,9 +37,13 @@ from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import (
     LARGEST,
     Table,
+    WrongCell,
     cell_place,
+    column_numbers,
     column_texts,
+    number_problem,
     origin,
+    problems_of,
     read_number,
     refuse_problems,
     row_place,
@@ -66,6 +71,10 @@ class PlaceOfResults(Protocol):
     @property
     def categories(self) -> tuple[str, ...]:
         """The chosen columns of text."""
+
+    @property
+    def conditional(self) -> tuple[str, ...]:
+        """The variables of a space that a point may lack; their cells may be blank."""
 
     @property
     def row_columns(self) -> tuple[str, ...]:
@@ -278,11 +287,12 @@ def read_results(
     if not len(table):
         return []
     layout = replace(layout_of(table, candidates, targets), off_table=off_table)
-    used = layout.used_columns
-    refuse_problems(one for one in origin(table).problems if one.column in used)
+    refuse_problems(problems_of(table, layout.used_columns, {*layout.described.values()}))
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
+    told = [i for i in measured if not has_failed(table, layout, i)]
+    refuse_problems(find_wrong_results(table, product(told, layout.values.values())), UNREAD)
     results = [read_result(table, layout, candidates, i) for i in measured]
     check_keys(table, results)
     return (
@@ -526,7 +536,7 @@ def row_of_export(table: Table, layout: Layout, candidates: PlaceOfResults, i: i
     the row that the line names counts if it is what the line describes, up to rounding. None if it
     is not: then the candidate is found by what describes it.
     """
-    described = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
+    described = read_parts(table, layout, candidates, i)
     numbered = whole_number(table, layout.row, i, 0)
     given = {name: column_texts(table, column)[i] for name, column in layout.labels.items()}
     labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
@@ -538,7 +548,7 @@ def row_of_export(table: Table, layout: Layout, candidates: PlaceOfResults, i: i
 
 def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Tell whether two candidates differ at most by rounding, as spreadsheets do when they save."""
-    return all(
+    return x.keys() == other.keys() and all(
         math.isclose(x[name], value, rel_tol=ROUNDED)
         if isinstance(value, float) and isinstance(x[name], (int, float))
         else x[name] == value
@@ -574,17 +584,23 @@ def names_row(table: Table, layout: Layout, i: int) -> bool:
     return any(names) or (layout.complete and all(described))
 
 
+UNREAD = "; blank is not measured yet, and a column 'failed' tells failures"
+"""What to write in place of a result that is none."""
+
+
+def find_wrong_results(table: Table, cells: Iterable[tuple[int, str]]) -> Iterator[WrongCell]:
+    """Yield those of these cells, each a row and its column, that are neither results nor blank."""
+    for i, name in cells:
+        if cell(table, name, i):
+            value = value_of(table, name, i)
+            if value != NOT_DETECTED and not abs(value) <= LARGEST_REWARD:
+                yield number_problem(table, i, name, LARGEST_REWARD)
+
+
 def value_of(table: Table, name: str, i: int) -> float:
-    text = column_texts(table, name)[i]
-    limit = parse_result(text, origin(table).decimal)
-    if isinstance(limit, Censored):
-        return limit
-    try:
-        return read_number(table, i, name) + 0.0
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; blank is not measured yet, and a column 'failed' tells failures"
-        ) from None
+    """Return the result in a cell, a number or a limit; nan if it is none."""
+    limit = parse_result(column_texts(table, name)[i], origin(table).decimal)
+    return limit if isinstance(limit, Censored) else float(column_numbers(table, name)[i])
 
 
 def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
@@ -624,9 +640,7 @@ def find_candidate(
         named = not exported and (trial is not None or any(names))
         if named or not (layout.off_table and layout.complete):
             raise
-    return {
-        "x": {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
-    }
+    return {"x": read_parts(table, layout, candidates, i)}
 
 
 def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> int:
@@ -649,7 +663,7 @@ def row_of(table: Table, layout: Layout, candidates: PlaceOfResults, i: int) -> 
         raise ValueError(
             f"{origin(table).source} needs {who} or a row in {row_place(table, i)}, got neither"
         )
-    parts = {name: read_part(table, layout, candidates, name, i) for name in candidates.chosen}
+    parts = read_parts(table, layout, candidates, i)
     try:
         return candidates.row_of(parts, layout.state is not None)
     except (StudyConflict, ValueError) as refusal:
@@ -672,7 +686,7 @@ def check_row(table: Table, layout: Layout, candidates: PlaceOfResults, i: int, 
         )
     check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
-        there = candidates.x(row)[name]
+        there = candidates.x(row).get(name)
         if (
             column_texts(table, column)[i]
             and read_part(table, layout, candidates, name, i) != there
@@ -710,6 +724,24 @@ def check_labels(
             raise StudyConflict(
                 f"{origin(table).source} needs {said}, got {column_texts(table, column)[i]!r}"
             )
+
+
+def read_parts(
+    table: Table, layout: Layout, candidates: PlaceOfResults, i: int
+) -> dict[str, float | str]:
+    """Return what a line says about the columns of the candidates."""
+    blank = {
+        name
+        for name in candidates.conditional
+        # None may be a value of a choice, and is a blank cell too.
+        if name not in candidates.categories
+        and column_texts(table, layout.described[name])[i] in ABSENT
+    }
+    return {
+        name: read_part(table, layout, candidates, name, i)
+        for name in candidates.chosen
+        if name not in blank
+    }
 
 
 def read_part(

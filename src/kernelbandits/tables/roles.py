@@ -41,14 +41,16 @@ from kernelbandits.tables.table import (
     cell_problem,
     column_kind,
     column_numbers,
+    column_results,
     column_texts,
     distinct_texts,
     find_missing_texts,
     find_wrong_numbers,
     has_distinct_cells,
-    has_only_numbers,
+    has_only_results,
     is_empty,
     origin,
+    problems_of,
     refuse_missing,
     row_place,
 )
@@ -187,7 +189,7 @@ def find_roles(
         chosen = find_default(table, others, notices, [*known, *features])
     for one, found in zip(targets, results, strict=True):
         values = () if found is None else column_numbers(table, found)
-        notices += propose_limits(str(one), values)
+        notices += propose_limits(str(one if found is None else found), values)
         if not named and found is None and origin(table).source != ARRAY:
             notice_no_target(table, one, chosen, notices)
     if targets and not named:
@@ -256,7 +258,7 @@ def find_target(
 def notice_results(table: Table, name: str, notices: Notices) -> None:
     """Say how many results the table holds, and which cells are neither a result nor blank."""
     texts = column_texts(table, name)
-    unread = np.flatnonzero(np.isnan(column_numbers(table, name))).tolist()
+    unread = np.flatnonzero(np.isnan(column_results(table, name))).tolist()
     told = len(table) - len(unread)
     strange = [i for i in unread if texts[i]]
     if told:
@@ -267,9 +269,9 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
     if strange:
         first = strange[0]
         notices.append(
-            f"column {name!r} has {format_count(len(strange), 'cell')} without a number, such as "
-            f"{texts[first]!r} in {row_place(table, first)}; as results, leave "
-            "these cells blank"
+            f"column {name!r} has {format_count(len(strange), 'cell')} that "
+            f"{'is' if len(strange) == 1 else 'are'} no result, such as {texts[first]!r} in "
+            f"{row_place(table, first)}; blank is not measured yet, and <0.5 or n.d. a limit"
         )
 
 
@@ -428,23 +430,29 @@ def explain_result(
     table: Table, name: str, targets: Sequence[str], results: Sequence[str | None]
 ) -> str:
     """Return why a column of numbers looks like a result; "" if it does not."""
-    if column_kind(table, name) != NUMBERS or not has_only_numbers(table, name):
+    if column_kind(table, name) != NUMBERS:
         return ""
-    gaps = np.isnan(column_numbers(table, name))
+    words = set(re.findall(r"\w+", loose_bare(name)))
+    called = "is called as results are" if words & RESULTS else ""
+    if not has_only_results(table, name):
+        return called
+    gaps = np.isnan(column_results(table, name))
     for result in results:
         if result is not None and not is_empty(table, result):
-            unmeasured = np.isnan(column_numbers(table, result))
+            unmeasured = np.isnan(column_results(table, result))
             if unmeasured.any() and gaps[unmeasured].all():
                 return f"is blank where {result!r} is"
     if 2 * np.count_nonzero(gaps) >= len(table):
         return f"is blank in {np.count_nonzero(gaps)} of {len(table)} rows"
-    words = set(re.findall(r"\w+", loose_bare(name)))
+    limits = ~gaps & np.isnan(column_numbers(table, name))
+    if limits.any():
+        return f"has limits such as {column_texts(table, name)[int(limits.argmax())]!r}"
     alike = [
         one for one in targets if len(loose(one)) >= LETTERS and has_words(loose(name), loose(one))
     ]
     if alike:
         return f"is called almost as the target {alike[0]!r}"
-    return "is called as results are" if words & RESULTS else ""
+    return called
 
 
 def is_label(table: Table, name: str) -> bool:
@@ -477,7 +485,7 @@ def check_roles(table: Table, roles: Roles) -> None:
     The cells of columns that are not used may be anything.
     """
     used = {*roles.chosen, *roles.results, roles.cost, roles.allowed, roles.named_by}
-    problems = [one for one in origin(table).problems if one.column in used]
+    problems = problems_of(table, used, roles.chosen)
     if roles.allowed is not None:
         problems += find_unclear_words(table, roles.allowed)
     if roles.cost is not None:

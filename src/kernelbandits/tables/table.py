@@ -8,7 +8,7 @@ numbers, and refuse a cell by its line and its column.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import islice
@@ -24,6 +24,7 @@ from kernelbandits.tables.cells import (
     is_number,
     looks_numeric,
     parse_numbers,
+    parse_result,
     suggest_number,
 )
 
@@ -64,6 +65,9 @@ class WrongCell:
     got: str
     hint: str = ""
     """What to write."""
+    spread: bool = False
+    """Whether it has the value of the cells that it is merged with, which is enough for a
+    description. A result is that of one row."""
 
     @property
     def sentence(self) -> str:
@@ -93,11 +97,22 @@ class WrongCells(ValueError):
         super().__init__(f"{first.sentence}{advice}{several}")
 
 
-def refuse_problems(problems: Iterable[WrongCell]) -> None:
+def problems_of(
+    table: Table, columns: Collection[str | None], described: Collection[str]
+) -> list[WrongCell]:
+    """Return the wrong cells of these columns, of which some describe candidates."""
+    return [
+        one
+        for one in origin(table).problems
+        if one.column in columns and not (one.spread and one.column in described)
+    ]
+
+
+def refuse_problems(problems: Iterable[WrongCell], advice: str = "") -> None:
     """Raise the error of cells that cannot be used, if there are any."""
-    found = list(problems)
+    found = list(islice(problems, MOST_PROBLEMS))
     if found:
-        raise WrongCells(found)
+        raise WrongCells(found, advice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +218,16 @@ def column_numbers(table: Table, name: str) -> Array:
 
 
 @keep_derived
+def column_results(table: Table, name: str) -> Array:
+    """Return the number in each cell, also of a limit such as <0.5; -inf for n.d., nan if none."""
+    values = column_numbers(table, name).copy()
+    texts = column_texts(table, name) if np.isnan(values).any() else []
+    for i in np.flatnonzero(np.isnan(values)).tolist():
+        values[i] = float(parse_result(texts[i], origin(table).decimal))
+    return values
+
+
+@keep_derived
 def distinct_texts(table: Table, name: str) -> set[str]:
     """Return the different cells, without missing ones."""
     return set(column_texts(table, name)) - ABSENT
@@ -230,8 +255,18 @@ def is_empty(table: Table, name: str) -> bool:
 
 def has_only_numbers(table: Table, name: str) -> bool:
     """Tell whether every cell that is not missing is a number."""
-    texts, numbers = column_texts(table, name), column_numbers(table, name)
-    return all(texts[i] in ABSENT for i in np.flatnonzero(np.isnan(numbers)).tolist())
+    return lacks_only_missing(table, name, column_numbers(table, name))
+
+
+def has_only_results(table: Table, name: str) -> bool:
+    """Tell whether every cell that is not missing is a number, or a limit such as <0.5."""
+    return lacks_only_missing(table, name, column_results(table, name))
+
+
+def lacks_only_missing(table: Table, name: str, values: Array) -> bool:
+    """Tell whether the cells that have no value, which is nan, are missing ones."""
+    texts = column_texts(table, name)
+    return all(texts[i] in ABSENT for i in np.flatnonzero(np.isnan(values)).tolist())
 
 
 def has_distinct_cells(table: Table, name: str) -> bool:
@@ -293,12 +328,13 @@ def number_problem(table: Table, i: int, name: str, largest: float) -> WrongCell
     about, cell = origin(table), column_texts(table, name)[i]
     if cell.casefold() in MISSING:
         return missing_problem(table, i, name)
-    mark = "comma" if about.decimal == "," else "point"
-    too_large = largest < LARGEST or (about.decimal == "." and is_number(cell))
+    shape = "12,5" if about.decimal == "," else "12.5"
+    other = "," if about.decimal == "." else "."
+    too_large = other not in cell and is_number(cell.replace(about.decimal, "."))
     limit = f", at most {largest:g}" if too_large else ""
     hint = suggest_number(cell, about.decimal)
     shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}..."
-    needed = f"a number (ASCII digits, decimal {mark}{limit})"
+    needed = f"a number such as {shape}{limit}"
     return cell_problem(table, i, name, needed, repr(shown), hint)
 
 

@@ -194,6 +194,8 @@ class WorksheetReader:
         """Column -> the rows with a number in percent, and with another one."""
         self.corrected: dict[tuple[int, int], str] = {}
         """Row and column -> what is read there in place of what the file has."""
+        self.spread: set[tuple[int, int]] = set()
+        """Row and column of cells that have the value of the cells they are merged with."""
         self._same: dict[str, str] = {}
         """Each word once, however many cells have it."""
 
@@ -227,6 +229,8 @@ class WorksheetReader:
         shown = first_rows(grid)
         layout = find_layout(grid, header_row)
         names = layout.names
+        inside = rows[layout.start : layout.stop]
+        said += self._spread_merged(found.merged, inside, names)
         table = {}
         for number, name in names.items():
             texts = grid.column(number, layout.start, layout.stop)
@@ -236,7 +240,6 @@ class WorksheetReader:
                     f"column {name!r} has texts with a decimal comma, which are read as numbers: "
                     f"{comma!r} is {comma.replace(',', '.')}"
                 )
-        inside = rows[layout.start : layout.stop]
         said += layout.notices
         said += self._remark_percents(names, inside)
         said += self._remark_hidden(found.hidden_rows, found.hidden_columns, inside, names)
@@ -293,10 +296,36 @@ class WorksheetReader:
             if plain(text):
                 filled[row] = plain(text)
 
+    def _spread_merged(
+        self, merged: Sequence[MergedRange], rows: Sequence[int], names: Mapping[int, str]
+    ) -> Iterator[str]:
+        """Give cells that are merged with those above the value of these; yield where.
+
+        Whoever merges the cells of four rows says that the four have one temperature.
+        """
+        spread: dict[str, list[str]] = {}
+        for area in sorted(merged, key=lambda area: (area.left, area.top)):
+            filled = self.columns.get(area.left, {})
+            down = rows[bisect_left(rows, area.top) : bisect_right(rows, area.bottom)]
+            if area.left != area.right or area.left not in names or down[:1] != [area.top]:
+                continue
+            for row in down[1:]:
+                if area.top in filled and (row, area.left) not in self.corrected:
+                    filled.setdefault(row, filled[area.top])
+                    self.spread.add((row, area.left))
+            spread.setdefault(names[area.left], []).append(area.text)
+        for name, areas in spread.items():
+            more = f" and {len(areas) - 3} more" if len(areas) > 3 else ""
+            yield (
+                f"column {name!r} has merged cells ({', '.join(areas[:3])}{more}): their value is "
+                "read for each of their rows"
+            )
+
     def _problem(self, row: int, column: int, name: str, needed: str, got: str) -> WrongCell:
         cell = address(row, column)
         where = f"in {self.unit} {row}, column {name!r} ({cell})"
-        return WrongCell(name, cell, self.file, where, needed, got)
+        spread = (row, column) in self.spread
+        return WrongCell(name, cell, self.file, where, needed, got, spread=spread)
 
     def _find_unsaved(
         self,

@@ -16,7 +16,7 @@ from kernelbandits import checks
 from kernelbandits.censored import NOT_DETECTED
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import SECONDS, Argument
-from kernelbandits.tables.cells import is_number, parse_result, parse_typed, rewrite_number
+from kernelbandits.tables.cells import is_number, parse_result, parse_typed, suggest_typed
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
@@ -51,8 +51,8 @@ def read_value(owner: str, text: str) -> float:
     wanted = f"a number of size at most {LARGEST_REWARD:g} as VALUE"
     number = parse_result(text)
     if number != NOT_DETECTED and not abs(number) <= LARGEST_REWARD:
-        numbers, _ = rewrite_number(text)
-        hint = f" (write {' or '.join(numbers)})" if numbers else ""
+        meant = suggest_typed(text)
+        hint = f" ({meant})" if meant else ""
         raise ValueError(f"{owner} needs {wanted}, got {text!r}{hint}")
     return number
 

@@ -176,10 +176,11 @@ SOURCES = (
 """What is measured: a table, a space or a similarity. Only the command reads it from options."""
 VARIABLES = ("real", "integer", "choice", "ordered")
 GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
-CHANGE = """Change the policy or other settings of a study.
+CHANGE = """Change the policy or other settings of a study, or ranges of a space.
 
 All results are kept, and the new policy uses them. The change is recorded in the history, and
-`undo` reverses it. The target, the direction and the table cannot be changed.
+`undo` reverses it. The target, the direction and the table cannot be changed. Results beyond a
+range that was made narrower are still learnt; points there are no longer suggested or recommended.
 
 Examples:
 
@@ -189,6 +190,8 @@ Examples:
     kernelbandits study change films.db --lease 12h --tolerance 0.05
 
     kernelbandits study change films.db --goal find --noise 0.02
+
+    kernelbandits study change brew.db --range heat=20:120
 """
 
 
@@ -272,6 +275,15 @@ def change(
             help="Another range, weight or limit of one of several targets, as in create.",
         ),
     ] = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="NAME=LOW:HIGH",
+            help="Other ends of a range of a space, in a call of its own. Repeat the option for "
+            "several.",
+        ),
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -283,11 +295,13 @@ def change(
         given["settings"] = own
     if target:
         given["targets"] = target
+    if ranges:
+        given["ranges"] = read_ranges(ranges)
     checks.needs(bool(given), "change", "at least one setting, such as --policy or --lease", "none")
     with open_study(place, quiet) as study:
-        before = study.settings
+        before = len(study.history())
         event = study.change(**given)
-        changed = study.settings != before
+        changed = event.seq > before
     sentence = f"{describe_event(event)} (event {event.seq}). `undo` reverses the change."
     print_sentence(form, event, sentence if changed else "Nothing was changed.")
 
@@ -330,6 +344,19 @@ def read_place(source: Given) -> Path | MixedBox | Arms:
         written[name] = f"{kind} {text.partition('=')[2]}"
     described = {"variables": written, "constraints": list(constraints or ())}
     return space_from_file(described, steps=True)
+
+
+def read_ranges(texts: list[str]) -> dict[str, list[float]]:
+    """Read the ends of ranges, NAME=LOW:HIGH."""
+    from kernelbandits.tables.cells import parse_typed
+
+    ranges = {}
+    for name, text in read_assignments("change", "--range", texts).items():
+        ends = [parse_typed(end.strip()) for end in text.split(":")]
+        good = len(ends) == 2 and not any(map(math.isnan, ends))
+        checks.needs(good, "change", f"--range {name}=LOW:HIGH", f"{name}={text}")
+        ranges[name] = ends
+    return ranges
 
 
 def read_similarity(gram: Path | None, graph: Path | None, labels: Path | None) -> Arms:

@@ -125,7 +125,7 @@ def describe_row(suggestion: Suggestion, candidates: Place) -> dict[str, str]:
     if candidates.costs is not None and suggestion.row is not None:
         price = {cell(candidates.cost): number(candidates.costs[suggestion.row])}
     names = name_cells(suggestion.row, suggestion.label)
-    return show_columns(names) | show_columns(suggestion.x) | price
+    return show_columns(names) | show_columns(candidates.fill_absent(suggestion.x)) | price
 
 
 def group_by_reason(suggestions: Sequence[Suggestion]) -> dict[str, list[int]]:
@@ -277,7 +277,8 @@ def print_history(
 
 def print_explanation(console: Console, explained: Explained, candidates: Place) -> None:
     def show(row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
-        return show_columns(name_cells(row, candidates.names_of(row))) | show_columns(x)
+        shown = show_columns(name_cells(row, candidates.names_of(row)))
+        return shown | show_columns(candidates.fill_absent(x))
 
     print_line(console, cell(explained.sentence))
     here = show(explained.row, explained.x)

@@ -6,7 +6,6 @@ then counts once, and is answered in the same way each time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from kernelbandits import checks
+from kernelbandits.apps.web.inputs import read_number_or_name
 from kernelbandits.apps.web.lab import StudyRoute, find_asker, find_lab, find_study
 from kernelbandits.apps.web.library import Entry
 from kernelbandits.apps.web.messages import TargetRequest, describe_answer, make_message
@@ -194,11 +194,6 @@ def explain(request: Request, name: Name, trial: TrialOrName) -> Response:
 @reading.get(f"{STUDY}{COMPARE.address}", **describe_route(COMPARE))
 def compare(request: Request, name: Name, row: NameOfRow) -> Response:
     return answer(find_lab(request).snapshot(name).compare(read_number_or_name(row)))
-
-
-def read_number_or_name(text: str) -> int | str:
-    """Read what an address names: by its number, or by what it is called."""
-    return int(text) if re.fullmatch("[0-9]{1,16}", text) else text
 
 
 @reading.get(f"{STUDY}{HISTORY.address}", **describe_route(HISTORY))

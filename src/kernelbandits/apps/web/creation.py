@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from kernelbandits.apps.web.visitors import SubmittedForm
 from kernelbandits.domains import Forbidden, LinearConstraint, MixedBox
 from kernelbandits.domains.entries import ANY, parse_choices
 from kernelbandits.domains.space_files import remark_recipe, space_from_file
+from kernelbandits.formatting import format_names
 from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
 from kernelbandits.study.candidates import Candidates, read_candidates
@@ -33,6 +34,7 @@ from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import ERRORS, MISSING
 from kernelbandits.tables.layout import NoHeader
 from kernelbandits.tables.matrices import is_similarity
+from kernelbandits.tables.results import find_wrong_results
 from kernelbandits.tables.roles import (
     LABEL,
     LEFT_OUT,
@@ -45,11 +47,12 @@ from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import (
     NUMBERS,
     Table,
+    WrongCell,
     WrongCells,
     column_kind,
     column_numbers,
     column_texts,
-    has_only_numbers,
+    has_only_results,
     is_empty,
     origin,
 )
@@ -255,6 +258,10 @@ class Mended:
     typed: str = ""
 
 
+BLANK = "-"
+"""What is typed in place of a cell that is to be blank."""
+
+
 @dataclass(frozen=True)
 class FileReading:
     """How the file is read, where somebody said it."""
@@ -279,7 +286,8 @@ class FileReading:
         return {
             "worksheet": self.worksheet,
             "header_row": self.header_row,
-            "cells": dict(self.cells) or None,
+            "cells": {name: "" if text == BLANK else text for name, text in self.cells.items()}
+            or None,
         }
 
 
@@ -375,26 +383,42 @@ def preview_table(
         letters=about.positions,
         header=about.header,
         first_rows=as_rows(about.first_rows),
+        results=count_results(table, columns),
         tell_results=form is None or form.has("tell-results"),
     )
+    candidates, problem = None, ""
+    wrong: Sequence[WrongCell] = ()
     try:
         candidates = read_roles(upload, columns, aims.targets, reading)
     except WrongCells as error:
-        cells = [one for one in error.cells if one.cell][:MOST_MENDED]
-        mended = [
-            Mended(one.cell, f"{one.column}: needs {one.needed}, got {one.got}") for one in cells
-        ]
+        problem, wrong = str(error), error.cells
+    except ValueError as error:
+        problem = str(error)
+        wrong = find_wrong_cells(upload, columns, aims.targets, reading)
+    if found.tell_results:
+        results = product(range(len(table)), result_names(columns))
+        every = (*find_wrong_results(table, results), *wrong)
+        wrong = tuple({one.cell or one.place: one for one in every}.values())
+    mended = [
+        Mended(one.cell, f"{one.column}: needs {one.needed}, got {one.got}")
+        for one in [one for one in wrong if one.cell][:MOST_MENDED]
+    ]
+    if mended:
         known = {one.cell for one in mended}
         rest = [one for one in found.wrong if one.cell not in known]
-        wrong = count_wrong(len(error.cells))
-        problem = wrong if mended else str(error)
-        return replace(found, problem=problem, wrong=[*mended, *rest], marked=known)
-    except ValueError as error:
-        return replace(found, problem=str(error))
+        undecided = f"{problem}. " if any(one.role == UNDECIDED for one in columns) else ""
+        problem = f"{undecided}{count_wrong(len(wrong))}"
+        found = replace(found, wrong=[*mended, *rest], marked=known)
+    if candidates is None or problem:
+        return replace(found, problem=problem)
     # That the table has results is said by a field of its own, and so are limits that were typed.
     said = (RESULTS_HINT, LIMITS_HINT) if aims.texts.get("limits") else (RESULTS_HINT,)
-    notices = [one for one in candidates.notices if not one.endswith(said)]
-    return replace(found, notices=notices, results=count_results(table, columns))
+    notices = [
+        one.replace(LIMITS_HINT, "the limits 0..100, under More settings")
+        for one in candidates.notices
+        if not one.endswith(said)
+    ]
+    return replace(found, notices=notices)
 
 
 def count_results(table: Table, columns: Sequence[ColumnChoice]) -> int:
@@ -425,11 +449,11 @@ def guess_targets(table: Table) -> list[str]:
     These are the first with gaps, and all that have the same gaps: they were measured together.
     Without gaps, it is a column that has the name of a result.
     """
-    wrong = {one.column for one in origin(table).problems}
+    wrong = {one.column for one in origin(table).problems if not one.spread}
     gaps = {
         name: missing
         for name in table.columns
-        if has_only_numbers(table, name)
+        if has_only_results(table, name)
         and name not in wrong
         and (missing := find_blanks(table, name))
     }
@@ -504,6 +528,20 @@ def read_roles(
     return read_candidates(upload.path, target=named or None, **reading.options, **roles)
 
 
+def find_wrong_cells(
+    upload: Upload, columns: Sequence[ColumnChoice], targets: list[str], reading: FileReading
+) -> Sequence[WrongCell]:
+    """Return the cells that cannot be used, while it is open what some columns are for."""
+    decided = [replace(one, role=UNUSED) if one.role == UNDECIDED else one for one in columns]
+    try:
+        read_roles(upload, decided, targets, reading)
+    except WrongCells as error:
+        return error.cells
+    except ValueError:
+        pass
+    return ()
+
+
 def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
     """Return the arguments of `Study.create` that say what the columns are for."""
 
@@ -513,8 +551,12 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
         return found[0] if found else None
 
     undecided = [one.name for one in columns if one.role == UNDECIDED]
-    needed = f"to be told what {' and '.join(undecided)} is for: a result, or what else"
-    checks.needs(not undecided, "a new study", needed, "no answer")
+    if undecided:
+        several = len(undecided) > 1
+        looks = f"columns {format_names(undecided)} look like results"
+        looks = looks if several else f"column {undecided[0]} looks like a result"
+        which = "each of them" if several else "it"
+        raise ValueError(f"the {looks}: choose below what {which} is for")
     described = [one for one in columns if one.role == DESCRIBES]
     checks.needs(bool(described), "a new study", f"a column that {DESCRIBES}", "none")
     return {

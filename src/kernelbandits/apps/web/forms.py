@@ -80,6 +80,7 @@ from kernelbandits.study.words import (
     format_result,
 )
 from kernelbandits.tables.sources import read_table
+from kernelbandits.tables.table import WrongCells
 from kernelbandits.tables.workbooks import SeveralSheets
 
 router = APIRouter(
@@ -179,7 +180,9 @@ def create_by_table(
     try:
         _, told = create_from_table(lab.library, upload, preview)
     except (ValueError, StudyConflict) as error:
-        return show_preview(request, visitor, number, form, 422, str(error))
+        # The preview marks wrong cells, and has a field for each.
+        problem = "" if isinstance(error, WrongCells) else str(error)
+        return show_preview(request, visitor, number, form, 422, problem)
     lab.uploads.remove(upload)
     verb = "was" if told == 1 else "were"
     results = f" {format_count(told, 'result')} of the table {verb} told to it." if told else ""
@@ -321,7 +324,7 @@ def read_batch(
                 wrong[f"{field}-{trial}"] = "a measurement that failed has no result"
             elif text:
                 try:
-                    line[target.name] = read_result(f"the result ({target.name})", text)
+                    line[target.name] = read_result("the result", text)
                 except ValueError as error:
                     wrong[f"{field}-{trial}"] = str(error)
         if line:

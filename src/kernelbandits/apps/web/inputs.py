@@ -12,7 +12,7 @@ from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.operations import Operation
 from kernelbandits.study.settings import Setting
-from kernelbandits.tables.cells import parse_result, parse_typed, suggest_number
+from kernelbandits.tables.cells import parse_result, parse_typed, suggest_typed
 
 if TYPE_CHECKING:
     from kernelbandits.apps.web.visitors import SubmittedForm
@@ -29,7 +29,7 @@ def read_number(what: str, text: str) -> float:
     """
     number = parse_typed(text)
     if not abs(number) <= LARGEST_REWARD:
-        meant = suggest_number(text)
+        meant = suggest_typed(text)
         hint = f"; {meant}" if meant else ""
         raise ValueError(f"{what} needs a number, got {text!r}{hint}")
     return number
@@ -53,6 +53,11 @@ def read_whole(what: str, text: str, least: int = 1, most: int = LARGEST) -> int
     fits = re.fullmatch(r"[0-9]{1,10}", text) is not None and least <= int(text) <= most
     checks.needs(fits, what, f"a whole number from {least} to {most}", text)
     return int(text)
+
+
+def read_number_or_name(text: str) -> int | str:
+    """Read what an address names: by its number, or by what it is called."""
+    return int(text) if re.fullmatch("[0-9]{1,16}", text) else text
 
 
 def read_arguments(operation: Operation, form: SubmittedForm) -> dict[str, Any]:

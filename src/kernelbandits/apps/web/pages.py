@@ -30,7 +30,7 @@ from kernelbandits.apps.web.creation import (
 )
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.figures import MAP, FigureName, drawing_lock
-from kernelbandits.apps.web.inputs import field_attributes
+from kernelbandits.apps.web.inputs import field_attributes, read_number_or_name
 from kernelbandits.apps.web.lab import (
     Lab,
     StudyRoute,
@@ -114,13 +114,18 @@ def write_sentence(text: str) -> str:
     'Trial 4: 83 is odd. Correct it.'
     >>> write_sentence("check it, and correct it if it is wrong (study correct).")
     'Check it, and correct it if it is wrong.'
+    >>> write_sentence("tell needs y between 0 and 1, got 7. Did you mean 0.7?")
+    'The study needs y between 0 and 1, got 7. Did you mean 0.7?'
     """
     said = text.partition(": study.correct(")[0].replace(" (study correct)", "")
     said = said.replace(WHICH_SHEET, "keep the one that is meant, or paste its cells")
-    said = said.strip().rstrip(".")
+    said = said.replace("(study change --limits, or Settings on the page)", "under Settings")
+    said = said.replace("for instance study change --limits 0..,", "for instance 0.. as Limits,")
+    said = re.sub("^tell needs ", "the study needs ", said.strip().rstrip("."))
     # A sentence that begins with the name of a file keeps it.
     name = "." in said.partition(" ")[0]
-    return f"{said if name else said[:1].upper() + said[1:]}."
+    end = "" if said.endswith("?") else "."
+    return f"{said if name else said[:1].upper() + said[1:]}{end}"
 
 
 def find_form_key(request: Request) -> str:
@@ -406,9 +411,17 @@ def show_candidates(
 
 
 @router.get("/studies/{name}/candidates/{row}")
-def candidate(request: Request, visitor: PageVisitor, name: str, row: int) -> Response:
-    """Show what is known of a row, with forms to tell a result of it and to forbid it."""
-    return show_candidate(request, visitor, name, row)
+def candidate(request: Request, visitor: PageVisitor, name: str, row: str) -> Response:
+    """Show what is known of a row, with forms to tell a result of it and to forbid it.
+
+    The pages link rows by their numbers from 0; who types an address may write a name.
+    """
+    called, place = read_number_or_name(row), take_snapshot(request, name).study.candidates
+    try:
+        number = place.row_called(called, "the page") if isinstance(called, str) else called
+    except (ValueError, StudyConflict) as error:
+        raise HTTPException(404, str(error)) from None
+    return show_candidate(request, visitor, name, number)
 
 
 def show_candidate(
@@ -457,6 +470,8 @@ def show_trial(
     if explained and not waiting:
         sentence, rows = views.explanation_rows(snapshot.explain(trial))
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]
+    suggested = snapshot.asks[trial].row if trial in snapshot.asks else None
+    place, moved = snapshot.study.candidates, suggested != found.row
     values = {"conflict": None, "typed": {}, **more}
     return show_page(
         request,
@@ -469,6 +484,7 @@ def show_trial(
         why=sentence,
         numbers=rows,
         events=events,
+        asked="" if suggested is None or not moved else place.name(suggested),
         **values,
     )
 

@@ -19,6 +19,7 @@ from kernelbandits.formatting import (
     format_number,
     format_share,
     format_time,
+    group_thousands,
 )
 from kernelbandits.study import Best, Study
 from kernelbandits.study.dataframes import with_labels
@@ -34,13 +35,12 @@ from kernelbandits.tables.export import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.storage import Event
     from kernelbandits.study import Explained
 
 PAGE = 100
 """Candidates on one page of the table."""
 SHOWS = ("all", "measured", "unmeasured", "pending")
-QUIET_EVENTS = ("fitted",)
-"""Kinds of events that nobody did."""
 MOST_DOTS = 100
 """Results in the small curve of the first page: the last ones."""
 EVENTS = 200
@@ -50,7 +50,8 @@ EVENTS = 200
 def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
     """Return the value of each column of a candidate by name, what it is called first."""
     names = name_cells(row, study.candidates.names_of(row))
-    return {**names, **{name: format_cell(value) for name, value in x.items()}}
+    shown = study.candidates.fill_absent(x)
+    return {**names, **{name: format_cell(value) for name, value in shown.items()}}
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,9 @@ def trial_point(study: Study, record: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the values of a candidate from a line of the table of trials."""
     place = study.candidates
     names = name_in_export([*place.labels, *place.chosen])
-    return {name: record[names[name]] for name in place.chosen}
+    x = {name: record[names[name]] for name in place.chosen}
+    absent = {name for name in place.conditional if x[name] is None or x[name] != x[name]}
+    return {name: value for name, value in x.items() if name not in absent}
 
 
 def place_names(study: Study) -> list[str]:
@@ -185,6 +188,11 @@ class StudyCard:
     """When something was last written, and what."""
 
 
+def is_automatic(event: Event) -> bool:
+    """Tell whether nobody did it: the model was fitted, or its units were found."""
+    return event.kind == "fitted" or bool(event.body.get("auto"))
+
+
 def make_card(snapshot: Snapshot) -> StudyCard:
     """Return what the list of studies shows of one of them."""
     study, counts = snapshot.study, snapshot.counts
@@ -197,8 +205,9 @@ def make_card(snapshot: Snapshot) -> StudyCard:
         one, number = trial_row(study, record), int(record["row"]) if "row" in record else None
         names = study.candidates.names_of(number)
         x = {name: one.cells[name] for name in one.cells if name not in names}
-        best = f"{name_sample(number, names, x)}: {one.value}"
-    event = next((one for one in reversed(snapshot.events) if one.kind not in QUIET_EVENTS), None)
+        best = f"{name_sample(number, names, x)}: {group_thousands(one.value)}"
+    done = (one for one in reversed(snapshot.events) if not is_automatic(one))
+    event = next(done, None)
     last = (
         ""
         if event is None
@@ -250,10 +259,12 @@ def make_headline(snapshot: Snapshot, best: Best) -> Headline:
         steps.append(f"{x},{so_far}")
     return Headline(
         best=best,
-        cells={name: format_cell(value) for name, value in best.x.items()},
+        cells={
+            name: format_cell(value) for name, value in study.candidates.fill_absent(best.x).items()
+        },
         estimate=format_interval(best.mean, best.low, best.high).partition(" ")[0],
         bar=(bar[0], bar[1], bar[2]),
-        ends=(format_number(low), format_number(high)),
+        ends=(format_number(low, 3), format_number(high, 3)),
         dots=dots,
         steps=" ".join(steps),
     )
@@ -407,17 +418,20 @@ def candidate_row(
 ) -> CandidateRow:
     row, place = int(record["row"]) if "row" in record else None, study.candidates
     number = name_cells(row, place.names_of(row)) if place.numbered_by else {}
+    exported = name_in_export([*place.labels, *place.chosen])
+    point = place.fill_absent(trial_point(study, record))
+    cells = {exported[name]: value for name, value in point.items()}
     marks = ["pending"] if pending else []
     if not record.get("allowed", True):
         marks.append("not allowed")
-    if best is not None:
-        point = [record[name] for name in columns]
-        if row == best.row if row is not None else point == list(best.x.values()):
-            marks.append("likely best")
+    if best is not None and (
+        row == best.row if row is not None else trial_point(study, record) == best.x
+    ):
+        marks.append("likely best")
     return CandidateRow(
         row=row,
         name="" if row is None else place.name(row),
-        named=number | {name: format_cell(record[name]) for name in columns},
+        named=number | {name: format_cell(cells.get(name, record[name])) for name in columns},
         results=int(record["results"]),
         average=format_number(with_side(record["average"], record.get(AVERAGE_BEYOND)))
         if record["results"]
@@ -469,7 +483,7 @@ def explanation_rows(explained: Explained) -> tuple[str, list[tuple[str, str]]]:
     numbers = {
         "estimate": explained.mean,
         # The sentence has the one with the pending results imagined.
-        f"standard deviation{' by the results alone' if explained.pending else ''}": explained.sd,
+        f"± of it{', by the results alone' if explained.pending else ''}": explained.sd,
         "expected improvement": explained.improvement,
         "exploration weight": explained.weight,
         "confidence width": explained.width,

@@ -80,7 +80,7 @@ def draw_maps(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
             f"{shorten(view.target, 18)}, estimate",
             colours_of_estimates(view.sign),
         ),
-        (axes[1], found.sd, "its standard deviation", SURE),
+        (axes[1], found.sd, "its uncertainty (±)", SURE),
     ):
         label_x_axis(axis, view, found.across)
         label_y_axis(axis, view, found.up)

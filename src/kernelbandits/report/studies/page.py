@@ -186,7 +186,9 @@ def candidate_cells(view: View, i: int) -> list[str]:
 
 def row_cells(view: View, row: int) -> list[str]:
     """Return what stands of a candidate below `shown_columns`, as text."""
-    return [*map(format_cell, view.candidates.shown_cells(row))]
+    place = view.candidates
+    known = [*place.row_cell(row).values(), *place.label(row).values()]
+    return [*map(format_cell, [*known, *place.fill_absent(place.x(row)).values()])]
 
 
 def text_columns(view: View, before: int) -> list[int]:

@@ -83,11 +83,10 @@ def ranking(view: View) -> Drawing:
 def label_of(view: View, place: int) -> str:
     row = int(view.estimates.row[place])
     x = view.candidates.x(row)
-    values = ", ".join(format_cell(x[name]) for name in view.columns)
+    values = ", ".join(format_cell(x[name]) for name in view.columns if name in x)
     if view.candidates.number(row) is None:
         return shorten(values, 44)
-    label = shorten(view.row_name(row), LABEL)
-    name = f"{label}, row {row}" if label else f"row {row}"
+    name = shorten(view.candidates.name(row), LABEL)
     return shorten(f"{name} ({values})" if values else name, 44)
 
 

@@ -83,7 +83,7 @@ def draw_ternary(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
             f"{shorten(view.target, 18)}, estimate",
             colours_of_estimates(view.sign),
         ),
-        (axes[1], found.sd, "its standard deviation", SURE),
+        (axes[1], found.sd, "its uncertainty (±)", SURE),
     ):
         shown = draw_shares(axis, found, corners, values, colours)
         bar = part.colorbar(shown, ax=axis, fraction=0.045, pad=0.02, shrink=0.8)

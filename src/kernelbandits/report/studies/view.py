@@ -15,7 +15,6 @@ from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.study.dependence import MOST_LEVELS
 from kernelbandits.study.targets import Target
-from kernelbandits.tables.cells import is_number
 from kernelbandits.tables.export import BEYOND, name_details, name_in_export, name_targets
 
 if TYPE_CHECKING:
@@ -165,11 +164,6 @@ class View:
     def label(self, row: Row) -> Mapping[str, str]:
         """Return what the table calls a row; nothing for a point."""
         return self.candidates.names_of(row)
-
-    def row_name(self, row: int) -> str:
-        """Return the labels of a row; empty text without labels."""
-        labels = self.candidates.label(row).items()
-        return ", ".join(f"{name} {text}" if is_number(text) else text for name, text in labels)
 
     @property
     def drawn(self) -> Indices:

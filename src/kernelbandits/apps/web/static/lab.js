@@ -346,10 +346,11 @@ function fillField(field, text) {
 function countLines(form) {
   const note = form.querySelector("[data-count]");
   if (!note) return;
-  note.dataset.hint = note.dataset.hint || note.textContent;
+  note.dataset.hint = note.dataset.hint || note.innerHTML;
   const lines = batchLines(form);
   const filled = lines.filter((line) => [...line.querySelectorAll("[data-column]")].some((field) => (isCheck(field) ? field.checked : field.value.trim()))).length;
-  note.textContent = filled ? `${filled} of ${lines.length} lines are filled; the others stay pending.` : note.dataset.hint;
+  if (filled) note.textContent = `${filled} of ${lines.length} lines are filled; the others stay pending.`;
+  else note.innerHTML = note.dataset.hint;
 }
 
 // The field with the focus has it again after the page was loaded anew.
