@@ -156,7 +156,9 @@ def read_source(owner: str, other: Study, place: Place, aim: tuple[str, str]) ->
             f"{MOST_RESULTS // 2} of the others at even steps"
         )
     rows = [other.candidates.x(results[number].row) for number in chosen]
-    cells = tuple((mine, tuple(row[theirs] for row in rows)) for mine, theirs in columns.items())
+    cells = tuple(
+        (mine, tuple(row.get(theirs) for row in rows)) for mine, theirs in columns.items()
+    )
     kept = tuple(values[chosen].tolist())
     digest = hashlib.sha256(write_compact([cells, kept]).encode()).hexdigest()
     source = Source(
