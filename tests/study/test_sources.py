@@ -143,6 +143,27 @@ def test_a_space_learns_from_a_table_and_a_table_from_a_space(tmp_path, old):
         assert back.status().sources[0].columns == ("T (C)", "acid")
 
 
+def test_variables_that_are_there_under_a_condition_are_learnt(tmp_path):
+    space = {
+        "kernel": kb.Category(("rbf", "linear")),
+        "C": kb.Real(0.1, 10, log=True),
+        "gamma": kb.Real(1e-4, 1, log=True, when={"kernel": "rbf"}),
+    }
+    known = [({"kernel": "linear", "C": 10.0 ** (i / 4 - 1)}, -i) for i in range(8)]
+    rbf = [{"kernel": "rbf", "C": 1.0, "gamma": 10.0 ** (i / 2 - 4)} for i in range(8)]
+    known += [(x, 5.0 - abs(np.log10(x["gamma"]) + 2)) for x in rbf]
+    old = tmp_path / "old.db"
+    kb.Study.create(old, space, target="accuracy", results=known).close()
+    with create(tmp_path, old, frame=space) as new:
+        first = new.ask()[0].x
+        assert first["kernel"] == "rbf"
+        assert 1e-3 < first["gamma"] < 1e-1
+        assert new.status().sources[0].columns == ("kernel", "C", "gamma")
+    frame = pd.DataFrame({"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-2, 1.0]})
+    notices = said_of(lambda: create(tmp_path, old, frame=frame, name="table.db"))
+    assert "8 results of old.db cannot be placed and are not used" in notices
+
+
 def test_another_unit_another_kind_and_other_columns_are_said(tmp_path, old):
     frame = table(25, 1).rename(columns={"T (C)": "T (K)"})
     frame["acid"] = list("abc") * 8 + ["a"]

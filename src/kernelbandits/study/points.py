@@ -25,7 +25,7 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Indices, StudyConflict
 from kernelbandits.codec import write_compact, write_equal
-from kernelbandits.domains import Box, Category, MixedBox, Ordered, Real, read_space
+from kernelbandits.domains import Box, Category, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.constraints import Constraint
 from kernelbandits.domains.mixed import ABSENT, MeasuredPoint
@@ -622,16 +622,20 @@ def floats_of(x: Mapping[str, Any]) -> list[float]:
 
 
 def encode_cell(variable: Variable, cell: Any) -> tuple[float, ...]:
-    """Return the coordinates of a cell of another study, which need not be a value here."""
+    """Return the coordinates of a cell of another study, which need not be a value here.
+
+    None stands for a variable that was not there.
+    """
+    known = {str(value): value for value in getattr(variable, "values", ())}
+    if str(cell) in known:
+        return variable.encode(known[str(cell)])
+    if cell is None:
+        return tuple(variable.neutral)
     if isinstance(variable, Number):
         number = float(cell)
         if variable.log:
             return (math.log(number) if number > 0 else math.nan,)
         return (number,)
-    assert isinstance(variable, (Category, Ordered))
-    known = {str(value): value for value in variable.values}
-    if str(cell) in known:
-        return variable.encode(known[str(cell)])
     # A category has a place for a value that is like no other, an order has none.
     return (0.0 if isinstance(variable, Category) else math.nan,) * len(variable.lower)
 

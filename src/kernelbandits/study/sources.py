@@ -7,9 +7,8 @@ results are not results of this study: the policy gets them as `EarlierResults`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ MOST_RESULTS = 500
 """Results that are copied from one study: a model of more would take seconds in every process."""
 FEWEST_RESULTS = 3
 """From two results nothing is learnt that a first measurement would not show."""
-MOST_SOURCES = 10
 
 
 @dataclass(frozen=True)
@@ -98,52 +96,23 @@ class Source:
 
 
 def read_sources(
-    owner: str, given: Any, own: Any, place: Place, aim: tuple[str, str]
-) -> list[dict[str, Any]] | None:
+    owner: str, studies: Iterable[Study], place: Place, aim: tuple[str, str]
+) -> list[dict[str, Any]]:
     """Read the studies to learn from, and return them as settings store them.
 
-    Parameters
-    ----------
-    owner
-        Who asks for them: create or change.
-    given
-        The place of a study, an open study, or several of these in a list; None for none.
-    own
-        Where this study is, or will be.
-    place
-        What may be measured in this study.
-    aim
-        Target and direction of this study.
+    `owner` asks for them, create or change; `place` is what this study may measure, and `aim` its
+    target and direction.
     """
-    from kernelbandits.study.study import Study
-
-    single = isinstance(given, (str, PathLike, Study))
-    listed = [] if given is None else [given] if single else given
-    needed = "the place of a study in learn_from, such as 'old.db', or a list of them"
-    known = isinstance(listed, (list, tuple))
-    checks.needs(known, owner, needed, given)
-    checks.needs(len(listed) <= MOST_SOURCES, owner, f"at most {MOST_SOURCES} studies", len(listed))
-    if listed and place.by_similarity:
+    if place.by_similarity:
         raise ValueError(
             f"{owner} needs a table with columns or a space to learn from other studies, got "
             "candidates that are known by their similarity"
         )
-    found: list[dict[str, Any]] = []
-    for one in listed:
-        checks.needs(isinstance(one, (str, PathLike, Study)) and one != "", owner, needed, one)
-        where = one.place if isinstance(one, Study) else one
-        if is_same_place(where, own):
-            raise StudyConflict(f"{owner} needs another study to learn from, got the study itself")
-        if isinstance(one, Study):
-            found.append(read_source(owner, one, place, aim).body)
-            continue
-        with Study.open(one, writable=False) as other:
-            found.append(read_source(owner, other, place, aim).body)
-    twice = [
-        one["name"] for one in found if [two["digest"] for two in found].count(one["digest"]) > 1
-    ]
+    found = [read_source(owner, one, place, aim) for one in studies]
+    copied = [one.digest for one in found]
+    twice = [one.name for one in found if copied.count(one.digest) > 1]
     checks.needs(not twice, owner, "each study to learn from once", next(iter(twice), None))
-    return found or None
+    return [one.body for one in found]
 
 
 def is_same_place(one: Any, other: Any) -> bool:
@@ -187,7 +156,9 @@ def read_source(owner: str, other: Study, place: Place, aim: tuple[str, str]) ->
             f"{MOST_RESULTS // 2} of the others at even steps"
         )
     rows = [other.candidates.x(results[number].row) for number in chosen]
-    cells = tuple((mine, tuple(row[theirs] for row in rows)) for mine, theirs in columns.items())
+    cells = tuple(
+        (mine, tuple(row.get(theirs) for row in rows)) for mine, theirs in columns.items()
+    )
     kept = tuple(values[chosen].tolist())
     digest = hashlib.sha256(write_compact([cells, kept]).encode()).hexdigest()
     source = Source(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
@@ -38,6 +40,7 @@ from kernelbandits.study.settings import (
     describe_settings,
 )
 from kernelbandits.study.sheets import SheetNotWritten, check_sheet, read_sheet, write_sheet
+from kernelbandits.study.sources import is_same_place, read_sources
 from kernelbandits.study.targets import Target, read_measured
 from kernelbandits.study.values import (
     Best,
@@ -68,6 +71,8 @@ if TYPE_CHECKING:
 
 READING = ("worksheet", "header_row", "cells")
 """Arguments of `create` and `tell_all` that say how a file is read."""
+MOST_SOURCES = 10
+"""Other studies that one study learns from."""
 MOST_ASKED = 10_000
 """Rows in one call."""
 
@@ -193,7 +198,6 @@ class Study:
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import compare_created, make_settings
-        from kernelbandits.study.sources import read_sources
 
         options: dict[str, Any] = {
             "columns": columns,
@@ -213,8 +217,9 @@ class Study:
         place = read_place(candidates, [one.name for one in measured], options)
         aim = make_settings(targets=measured)
         if settings.get(LEARN_FROM) is not None:
-            given, towards = settings[LEARN_FROM], (aim.target, aim.direction)
-            settings[LEARN_FROM] = read_sources("create", given, where, place, towards)
+            towards = aim.target, aim.direction
+            with open_sources("create", settings[LEARN_FROM], where) as others:
+                settings[LEARN_FROM] = read_sources("create", others, place, towards) or None
         chosen = make_settings(**settings, targets=measured)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
@@ -968,7 +973,6 @@ class Study:
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
-        from kernelbandits.study.sources import read_sources
 
         if ranges is not None:
             needed = "ranges and settings in calls of their own"
@@ -980,8 +984,9 @@ class Study:
             return written[0]
         self._session.refresh()
         if settings.get(LEARN_FROM) is not None:
-            given, aim = settings[LEARN_FROM], (self.target, self.direction)
-            settings[LEARN_FROM] = read_sources("change", given, self.place, self.candidates, aim)
+            aim = self.target, self.direction
+            with open_sources("change", settings[LEARN_FROM], self.place) as others:
+                settings[LEARN_FROM] = read_sources("change", others, self.candidates, aim) or None
         changed = with_changes(self._session.state.settings, settings)
         # The choice is tried on points of its own, so that the study has met none more.
         driver = build_driver(self.candidates.without_points(), changed)
@@ -1256,6 +1261,29 @@ def check_span(trials: Any) -> range:
         return trials
     number = checks.whole("release", "trial", trials)
     return range(number, number + 1)
+
+
+@contextmanager
+def open_sources(owner: str, given: Any, own: Any) -> Iterator[list[Study]]:
+    """Open the studies to learn from: one or several, by their places, or open already.
+
+    `own` is where the study that learns is, or will be.
+    """
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    needed = "the place of a study in learn_from, such as 'old.db', or a list of them"
+    checks.needs(len(listed) <= MOST_SOURCES, owner, f"at most {MOST_SOURCES} studies", len(listed))
+    with ExitStack() as stack:
+        studies = list[Study]()
+        for one in listed:
+            known = isinstance(one, (str, PathLike, Study)) and one != ""
+            checks.needs(known, owner, needed, one)
+            if is_same_place(one.place if isinstance(one, Study) else one, own):
+                got = "got the study itself"
+                raise StudyConflict(f"{owner} needs another study to learn from, {got}")
+            if not isinstance(one, Study):
+                one = stack.enter_context(Study.open(one, writable=False))
+            studies.append(one)
+        yield studies
 
 
 def rehearse_results(
