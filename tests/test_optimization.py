@@ -1018,7 +1018,7 @@ def test_a_measurement_that_is_worse_than_the_median_is_stopped_and_learnt_by_it
         # All curves are parallel, so the prediction is exact.
         assert trial.reward == pytest.approx(1 - hill(trial.x) + 1 / 9)
         assert trial.reward.sem > 0
-        assert trial.measured is None
+        assert trial.counts is None
     finished = [trial for trial in found.trials if trial.stopped is None]
     for trial in finished:
         assert list(trial.reports) == list(range(1, 10))

@@ -444,8 +444,8 @@ def show_progress(
 
         def advance(trial: OptimizationTrial[Any]) -> None:
             nonlocal best
-            if trial.reward is not None:
-                best = max(best, sign * trial.reward)
+            if trial.counts is not None:
+                best = max(best, sign * trial.counts)
             bar.update(task, advance=1, best=describe_best())
 
         yield advance

@@ -80,8 +80,8 @@ class OptimizationTrial(Generic[Point]):
         return x
 
     @property
-    def measured(self) -> float | None:
-        """The reward, if it was measured: not of a failure, and not of a trial that was stopped."""
+    def counts(self) -> float | None:
+        """The reward, if it may be the best: None for a failure and for what was stopped."""
         return self.reward if self.stopped is None else None
 
     def record(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class Outcome(Generic[Point]):
         from kernelbandits.policies.progress import draw_outcome
 
         numbers = [trial.t for trial in self.trials]
-        rewards = [trial.measured for trial in self.trials]
+        rewards = [None if trial.stopped is not None else trial.reward for trial in self.trials]
         sign = 1.0 if self.direction == "maximize" else -1.0
         predicted = [trial.reward if trial.stopped is not None else None for trial in self.trials]
         return draw_outcome(numbers, rewards, predicted, sign, self.mean, self.sd)
@@ -457,7 +457,7 @@ class Run(Loop[AskedChoice]):
 
     @property
     def rewards(self) -> list[float | None]:
-        return [trial.measured for trial in self.trials]
+        return [trial.counts for trial in self.trials]
 
     @property
     def unfinished(self) -> list[Choice]:
@@ -487,7 +487,11 @@ class Run(Loop[AskedChoice]):
 
     def curves_before(self, asked: AskedChoice) -> list[Curve]:
         earlier = self.trials[: asked.learnt]
-        return [Curve(one.reports, one.measured) for one in earlier if one.reports]
+        return [
+            Curve(one.reports, None if one.stopped is not None else one.reward)
+            for one in earlier
+            if one.reports
+        ]
 
     def learn(
         self, number: int, asked: AskedChoice, result: ObjectiveResult
