@@ -18,6 +18,11 @@ from kernelbandits.posterior.draws import draw_from_posterior
 
 Mask = npt.NDArray[np.bool_]
 
+STREAMS_EACH = 1000
+"""How many streams of random numbers the members of one posterior may take."""
+HOPELESS = math.log(0.01)
+"""A place that meets all limits with a smaller probability than 0.01, whose logarithm this is, is
+not compared with the best."""
 LIKELY = 0.9
 """From this probability of meeting all limits on, a place that was measured counts as feasible."""
 
@@ -81,6 +86,10 @@ class LimitedOutcome:
         sds = np.sqrt(np.maximum(posterior.variances[:, places], 0.0))
         return self.acquisition.score(posterior.means[:, places], sds)
 
+    def log_chances_at(self, rows: Array) -> Array:
+        """Return the same at rows of coordinates, also where the domain is a list of arms."""
+        return self.acquisition.score(*self.posterior().members_at(rows))
+
     def draw_met(self, rows: Array, streams: int) -> Mask:
         """Return whether the limits are met at some rows, in functions drawn, (about 2000, n).
 
@@ -109,6 +118,25 @@ def log_feasibility(
     for outcome in outcomes:
         total = total + outcome.log_chances(places, pending)
     return total
+
+
+def exclude_infeasible(draws: Array, outcomes: Sequence[LimitedOutcome], rows: Array) -> Array:
+    """Return functions drawn at some rows with minus infinity where they are not feasible.
+
+    Each outcome is drawn with them, from its own posterior.
+    """
+    for number, outcome in enumerate(outcomes, 1):
+        met = outcome.draw_met(rows, number * STREAMS_EACH)
+        size = min(len(draws), len(met))
+        draws = np.where(met[:size], draws[:size], -np.inf)
+    return draws
+
+
+def find_hopeful(logs: Array, here: int) -> Indices:
+    """Return the positions of the places that may be feasible, and of the one at `here`."""
+    hopeful = logs >= HOPELESS
+    hopeful[here] = True
+    return np.flatnonzero(hopeful)
 
 
 def find_feasible(logs: Array) -> Indices:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.formatting import format_count, format_interval
+from kernelbandits.formatting import format_count, format_interval, format_share
 from kernelbandits.insight import LeaveOneOut, fitted_model
 from kernelbandits.insight.unmeasured import limit_leads, mix_with_hat
 from kernelbandits.policies import Policy
@@ -26,6 +26,14 @@ from kernelbandits.policies.lone_results import (
     is_contradicted,
     stands_alone,
 )
+from kernelbandits.policies.outcomes import (
+    LIKELY,
+    LimitedOutcome,
+    exclude_infeasible,
+    find_feasible,
+    find_hopeful,
+    log_feasibility,
+)
 from kernelbandits.policies.place import place_of
 from kernelbandits.posterior.draws import draw_from_posterior
 from kernelbandits.runtime import single_threaded
@@ -36,6 +44,7 @@ from kernelbandits.study.limits import UNLIMITED
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
 from kernelbandits.study.premises import proved_band
+from kernelbandits.study.targets import describe_limits
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 from kernelbandits.study.words import describe_point
@@ -127,10 +136,60 @@ class Answers:
         """Whether there is any value."""
         return any(self.counts.values())
 
+    @property
+    def outcomes(self) -> tuple[LimitedOutcome, ...]:
+        """What must lie within limits, as the policies that learn it know it; () for nothing."""
+        return self.driver.policy.outcomes
+
+    @property
+    def limits(self) -> str:
+        """The limits on outcomes in words; "" without any."""
+        return describe_limits(self.state.settings.outcomes)
+
+    @cached_property
+    def _log_feasibility(self) -> Array:
+        """The logarithm of the probability that an arm meets all limits."""
+        finite = self.driver.policy.finite
+        places = np.arange(len(self.driver.rows)) if finite else self.candidates.points
+        return log_feasibility(self.outcomes, places)
+
+    @property
+    def feasibilities(self) -> Array:
+        """The probability of each arm that it meets all limits on outcomes."""
+        return np.exp(self._log_feasibility)
+
+    def feasibility(self, arm: int) -> float | None:
+        """Return the probability that an arm meets all limits on outcomes; None without any."""
+        return float(np.exp(self._log_feasibility[arm])) if self.outcomes else None
+
+    def feasibility_of(self, target: str, arm: int) -> float:
+        """Return the probability that an arm meets the limits of one target alone."""
+        names = [one.name for one in self.state.settings.outcomes]
+        outcome = self.outcomes[names.index(target)]
+        finite = self.driver.policy.finite
+        place = np.array([arm]) if finite else self.candidates.points[[arm]]
+        return float(np.exp(outcome.log_chances(place)[0]))
+
+    def is_feasible(self, arm: int) -> bool:
+        """Tell whether an arm counts as feasible: it probably meets all limits there are."""
+        chance = self.feasibility(arm)
+        return chance is None or chance >= LIKELY
+
+    def select_feasible(self, arms: Indices) -> Indices:
+        """Return those of some arms that count as feasible; the most probable one if none does."""
+        if not self.outcomes:
+            return arms
+        logs = self._log_feasibility[arms]
+        feasible = find_feasible(logs)
+        return arms[feasible if len(feasible) else [int(logs.argmax())]]
+
     @cached_property
     def greedy(self) -> int:
-        """The arm of the greatest estimate among all that are allowed, measured or not."""
-        return self._greatest(self.estimated_arms)
+        """The arm of the greatest estimate among all that are allowed, measured or not.
+
+        Where outcomes are limited, it is that among those that count as feasible.
+        """
+        return self._greatest(self.select_feasible(self.estimated_arms))
 
     @cached_property
     def recommended_arm(self) -> int | None:
@@ -139,11 +198,13 @@ class Answers:
         Rows that were never measured are not recommended, however promising: nobody has seen them
         work. Neither is a candidate that leads by a single result which its other results
         contradict, unless there is no other. A row whose measurements were all stopped is not
-        recommended either. None while no allowed candidate has a value.
+        recommended either. Where outcomes are limited, it is one of those that count as feasible,
+        or the one that most probably is. None while no allowed candidate has a value.
         """
         measured = self.allowed_arms[self.finished_rows[self.driver.rows[self.allowed_arms]]]
         if not len(measured):
             return None
+        measured = self.select_feasible(measured)
         rest, likely = measured, self._greatest(measured)
         while is_contradicted(*self._results_at(likely)):
             first_rows = self.driver.first_rows[self.driver.rows]
@@ -227,12 +288,18 @@ class Answers:
         if here not in self._draws:
             others = self._different(here)
             place = int(np.flatnonzero(others == here)[0])
+            if self.outcomes:
+                others = others[find_hopeful(self._log_feasibility[others], place)]
+            place = int(np.flatnonzero(others == here)[0])
             kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
             measured, mean = self._are_measured(kept), self.view.mean
             known = mean[self.measured_rows[self.driver.rows]]
-            limited = limit_leads(self.view.draw(kept), measured, mean[kept], known)
+            points: Array = self.driver.policy.domain.points[kept]
+            feasible = exclude_infeasible(self.view.draw(kept), self.outcomes, points)
+            limited = limit_leads(feasible, measured, mean[kept], known)
             mixed = mix_with_hat(limited, measured, self.left_out, self.unmeasured_count)
-            self._draws[here] = kept, mixed
+            # What leads as from a hat has to be feasible too.
+            self._draws[here] = kept, exclude_infeasible(mixed, self.outcomes, points)
         return self._draws[here]
 
     def _different(self, here: int) -> Indices:
@@ -273,6 +340,8 @@ class Answers:
             comparison=self.comparison,
             may_be_luck=self.may_be_luck(arm),
             stands_alone=self.stands_alone(arm),
+            limits=self.limits,
+            feasibility=self.feasibility(arm),
         )
 
     def count_results(self, arm: int) -> int:
@@ -312,8 +381,9 @@ class Answers:
         The functions are those by which the best is judged, at the candidates that may be best.
         """
         kept, draws = self.draw_functions_near(arm)
+        draws = draws[draws[:, np.flatnonzero(kept == arm)[0]] > -np.inf]
         rivals = draws[:, self._are_measured(kept) & (kept != arm)]
-        if not rivals.shape[1]:
+        if not rivals.size:
             return 0.0
         return float((rivals.max(1) > draws[:, np.flatnonzero(kept == arm)[0]]).mean())
 
@@ -354,12 +424,22 @@ class Answers:
     def find_untested(self) -> Untested | None:
         """Return the row of the best estimate of all, if it was never measured; else None."""
         arm, row = self.greedy, self.row(self.greedy)
-        if self.recommended_arm is None or self.measured_rows[row]:
+        best = self.recommended_arm
+        if best is None or self.measured_rows[row]:
+            return None
+        if self.outcomes and not (
+            self.is_feasible(arm) and self.view.mean[arm] > self.view.mean[best]
+        ):
             return None
         low, high = self.interval(arm)
         name = self.name(arm)
         name = f"{name[:1].upper()}{name[1:]}"
         sentence = f"{name} has a {self.better_word} estimate but was never measured."
+        if self.outcomes:
+            met = f"probably meets the limits ({format_share(self.feasibility(arm))})"
+            sentence = (
+                f"{name} has a {self.better_word} estimate and {met}, but was never measured."
+            )
         return Untested(row, self.candidates.x(row), self.mean(arm), low, high, sentence)
 
     @property
@@ -370,13 +450,18 @@ class Answers:
         """Return for each of two arms the probability that its candidate is the best."""
         kept, draws = self.draw_functions_near(here)
         first_rows = self.driver.first_rows[self.driver.rows]
-        best = first_rows[kept[draws.argmax(1)]]
+        # Where nothing is feasible, nothing is the best.
+        best = np.where(draws.max(1) > -np.inf, first_rows[kept[draws.argmax(1)]], -1)
         return float((best == first_rows[here]).mean()), float((best == first_rows[other]).mean())
 
     def draw_losses(self, arm: int) -> Array:
-        """Return max f - f(arm) in each of the functions drawn, in the target's units."""
+        """Return max f - f(arm) in each of the functions drawn, in the target's units.
+
+        Where outcomes are limited, these are the functions in which the arm is feasible.
+        """
         kept, draws = self.draw_functions_near(arm)
         own = draws[:, np.flatnonzero(kept == arm)[0]]
+        draws, own = draws[own > -np.inf], own[own > -np.inf]
         if self.scale.limits == UNLIMITED:
             return np.asarray(self.scale.length(draws.max(1) - own))
         # The best of truncated functions is the truncated best.
@@ -443,8 +528,17 @@ class SpaceAnswers(Answers):
 
     @cached_property
     def highest(self) -> Any:
-        """The point of the best estimate in the space, measured or not."""
-        return Policy.recommend(self.driver.policy)
+        """The point of the best estimate in the space, measured or not.
+
+        Where outcomes are limited, it is the best of points spread over the space that count as
+        feasible.
+        """
+        policy = self.driver.policy
+        if not self.outcomes:
+            return Policy.recommend(policy)
+        survey = place_of(policy.domain, None, None).survey
+        rows = policy.select_feasible(np.vstack([self.candidates.points, survey]))
+        return policy.domain.decode(rows[int(policy.posterior.at(rows)[0].argmax())])
 
     @property
     def comparison(self) -> str:
@@ -454,12 +548,15 @@ class SpaceAnswers(Answers):
     def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
         if here not in self._draws:
             (posterior, units), rows = self.driver.policy.answer_model(), self.comparison_points
-            mean, sd = posterior.at(rows)
-            kept = select_contenders(mean, sd, here)
+            hopeful = find_hopeful(log_feasibility(self.outcomes, rows), here)
+            mean, sd = posterior.at(rows[hopeful])
+            position = int(np.searchsorted(hopeful, here))
+            kept = hopeful[select_contenders(mean, sd, position)]
             draws = units.original(draw_from_posterior(posterior, rows[kept]))
+            draws = exclude_infeasible(draws, self.outcomes, rows[kept])
             measured = self._are_measured(kept)
             mixed = mix_with_hat(draws, measured, self.left_out, self.unmeasured_count)
-            self._draws[here] = kept, mixed
+            self._draws[here] = kept, exclude_infeasible(mixed, self.outcomes, rows[kept])
         return self._draws[here]
 
     def _are_measured(self, kept: Indices) -> npt.NDArray[np.bool_]:
@@ -485,6 +582,8 @@ class SpaceAnswers(Answers):
         if known is not None and self.counts.get(known):
             return None
         row = policy.domain.encode(self.highest)[None]
+        if self.outcomes and not len(find_feasible(log_feasibility(self.outcomes, row))):
+            return None
         view = space_view(*policy.answer_model(), row)
         best = self.recommended_arm
         if best is None or view.mean[0] <= self.view.mean[best]:
