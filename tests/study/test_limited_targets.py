@@ -373,3 +373,16 @@ def test_a_table_that_is_too_large_for_limits_is_refused(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="at most 50 rows, got 51"):
             lab.add(pd.DataFrame({"sample": ["B", "C", "D"], "heat": 0.5, "acid": [0.1, 0.3, 0.5]}))
         assert len(lab.history()) == 1
+
+
+def test_figures_and_the_paragraph_for_a_paper_name_the_limits(lab, tmp_path):
+    from kernelbandits.report.studies import draw_study
+    from kernelbandits.report.studies.methods import describe_methods
+
+    play(lab, 8)
+    text = describe_methods(lab, lab.status())
+    assert text.startswith("Experiments to maximize yield with haze at most 0.25 ")
+    draw_study(lab, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "the highest yield with haze at most 0.25" in page
+    assert "Dashes are limits that the answer has to meet" in page

@@ -71,7 +71,8 @@ def question(view: View) -> str:
 
 
 def describe_goal(view: View) -> str:
-    return f"the {'highest' if view.sign > 0 else 'lowest'} {view.target}"
+    limits = f" with {view.status.limits}" if view.status.limits else ""
+    return f"the {'highest' if view.sign > 0 else 'lowest'} {view.target}{limits}"
 
 
 def describe_study(view: View) -> str:

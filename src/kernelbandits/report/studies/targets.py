@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Array, StudyConflict
@@ -61,12 +62,13 @@ def over_time(view: View) -> Drawing:
     if not any(np.isfinite(one.values).any() for one in view.targets):
         return empty_drawing(title, "No value yet.")
     limits = any(one.target.is_limit for one in view.targets)
+    among = " among those that meet the limits" if limits else ""
     dashes = " Dashes are limits that the answer has to meet." if limits else ""
     caption = (
         "The values of each target by trial. Rings are values of trials that wait for another "
         "target, or have a value that will not come. The line is the best single value up to that "
-        f"trial.{dashes} The bar at the right is the estimate of the target at the likely best "
-        f"{view.noun}, by a model of its own, with {INTERVAL}."
+        f"trial{among}.{dashes} The bar at the right is the estimate of the target at the likely "
+        f"best {view.noun}, by a model of its own, with {INTERVAL}."
     )
     draw = partial(draw_over_time, view)
     return Drawing(title, caption, 0.9 + 2.0 * count, draw, rows=count, margins=STACKED)
@@ -84,10 +86,11 @@ def draw_over_time(view: View, part: Any, grid: Any) -> None:
         for end in one.target.ends if one.target.is_limit else ():
             if np.isfinite(end):
                 axis.axhline(end, color=ORANGE, lw=1.2, ls="--", label="limit")
-        if known.any() and not one.target.is_limit:
-            best = best_so_far(values[known], one)
+        if (known & meet_limits(view)).any() and not one.target.is_limit:
+            counts = known & meet_limits(view)
+            best = best_so_far(values[counts], one)
             look = {"where": "post", "color": ORANGE, "lw": 1.6, "label": "best value so far"}
-            axis.step(number[known], best, **look)
+            axis.step(number[counts], best, **look)
         draw_estimate(axis, view, one)
         mark_trial(axis, view)
         draw_failed(view, axis)
@@ -98,6 +101,16 @@ def draw_over_time(view: View, part: Any, grid: Any) -> None:
         if axis is not grid[-1, 0]:
             axis.set_xlabel("")
     legend_above(part, list(grid[:, 0]), 6)
+
+
+def meet_limits(view: View) -> npt.NDArray[np.bool_]:
+    """Tell which trials meet all limits on outcomes; all do where there are none."""
+    met = np.ones(len(view.trials), dtype=np.bool_)
+    for one in view.targets:
+        if one.target.is_limit:
+            low, high = one.target.ends
+            met &= (one.values >= low) & (one.values <= high)
+    return met
 
 
 def best_so_far(values: Array, one: TargetSeries) -> Array:
