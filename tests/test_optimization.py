@@ -1077,6 +1077,21 @@ def test_a_place_whose_measurement_was_stopped_is_not_recommended():
     assert run.summarise().arm == 4
 
 
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_a_place_that_was_measured_to_the_end_too_may_be_recommended(domain):
+    measurer = SerialMeasurer(Attempt(hill))
+    run = Run(kb.Auto(domain), kb.Streams(0), 1.0, measurer, math.inf, is_within)
+    once, twice = (
+        kb.Choice(ARMS.points[arm], arm if domain is ARMS else None, {}) for arm in (0, 1)
+    )
+    run.trials = [
+        OptimizationTrial(1, twice, 1.0),
+        OptimizationTrial(2, twice, 0.9, reports={1: 0.8}, stopped=1),
+        OptimizationTrial(3, once, 0.7, reports={1: 0.6}, stopped=1),
+    ]
+    assert run.unfinished == [once]
+
+
 def test_a_stop_is_no_improvement():
     run = Run(kb.Auto(ARMS), kb.Streams(0), 1.0, SerialMeasurer(Attempt(hill)), math.inf, is_within)
     choice = kb.Choice(ARMS.points[0], 0, {})

@@ -501,6 +501,27 @@ def test_stopped_measurements_are_stored_and_an_interrupted_run_ends_as_a_whole_
         assert found.x not in [trial.x for trial in stopped]
 
 
+def test_stops_and_predictions_do_not_depend_on_which_result_of_a_batch_comes_first(tmp_path):
+    def learn(x, trial):
+        for epoch in range(1, 10):
+            value = ((x["dose"] - 0.3) ** 2 + (x["salt"] - 0.7) ** 2) * (1 + 5 / epoch)
+            trial.report(value, epoch)
+            if trial.should_stop():
+                break
+        return value
+
+    space, found = kb.MixedBox(CLEAN), []
+    for measurer in (SerialMeasurer, LastFirst):
+        given = {"target": "value", "direction": "minimize", "seed": 1, "rounds": 18}
+        with kb.Study.create(tmp_path / f"{measurer.__name__}.db", space, **given) as study:
+            attempt = Attempt(learn, sign=-1.0, watched=True)
+            run = StudyRun(study, space, measurer(attempt), float("inf"))
+            trials = list(run.play(Plan(18, 6)))
+            found.append([(trial.record(), trial.reward) for trial in trials])
+    assert found[0] == found[1]
+    assert sum(row["stopped"] is not None for row, _ in found[0]) >= 1
+
+
 def test_a_stopped_measurement_is_not_the_best_until_its_value_is_corrected(tmp_path):
     calls = []
 

@@ -492,8 +492,21 @@ class Run(Loop[AskedChoice]):
 
     @property
     def unfinished(self) -> list[Choice]:
-        """The choices that were stopped: they are not recommended."""
-        return [trial.choice for trial in self.trials if trial.stopped is not None]
+        """The choices that were stopped, and at whose points no trial came to its end.
+
+        They are not recommended.
+        """
+        stopped = [trial.choice for trial in self.trials if trial.stopped is not None]
+        if not stopped:
+            return []
+        ends = [one for one in self.trials if one.stopped is None and one.reward is not None]
+        finished = {self._name_place(trial.choice) for trial in ends}
+        return [choice for choice in stopped if self._name_place(choice) not in finished]
+
+    def _name_place(self, choice: Choice) -> Any:
+        """Return what is equal for choices of the same arm, or of the same point."""
+        place = self.policy._place_of(choice)
+        return place if self.policy.finite else place.tobytes()
 
     def count_left(self, plan: Plan) -> int:
         return plan.rounds - len(self.trials) - len(self.waiting)
