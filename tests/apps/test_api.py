@@ -58,6 +58,38 @@ def test_the_whole_life_of_a_trial(page, films):
     assert films.get(f"/api/studies/films/events?after={len(events) - 1}").json() == events[-1:]
 
 
+def test_a_space_with_conditions_is_played_and_its_ranges_change(page, films):
+    variables = {
+        "kernel": ["rbf", "linear"],
+        "C": "real 0.1:100 log",
+        "gamma": "real 1e-4:1 log when kernel == 'rbf'",
+    }
+    body = {"name": "svm", "target": "accuracy", "space": {"variables": variables}}
+    created = films.post("/api/studies", json=body)
+    assert created.status_code == 201, created.text
+
+    def send(what, status=200, **body):
+        answer = films.post(f"/api/studies/svm/{what}", json=body)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    for one in send("ask", n=4):
+        assert ("gamma" in one["x"]) == (one["x"]["kernel"] == "rbf")
+        send("tell", trial=one["trial"], value=one["x"]["C"] / 100)
+    told = send("tell", x={"kernel": "linear", "C": 2.0, "gamma": None}, value=0.5)
+    assert told["x"] == {"kernel": "linear", "C": 2.0}
+    event = send("change", ranges={"C": [0.1, 1000]})
+    assert event["body"]["ranges"] == {"C": [0.1, 1000.0]}
+    assert films.get("/api/studies/svm").json()["space"]["variables"][1]["high"] == 1000.0
+    assert "low < high" in send("change", 422, ranges={"C": [5, 1]})["error"]
+    assert send("undo", n=1)[0]["body"]["kind"] == "ranges"
+    browser = page.browser()
+    for address in ("", "/candidates", "/history"):
+        assert "linear" in browser.get(f"/studies/svm{address}")
+    for address in ("/figures", "/settings", "/trials/1"):
+        browser.get(f"/studies/svm{address}")
+
+
 def test_a_result_that_is_a_limit_comes_as_text(page, films):
     told = post(films, "tell", row=3, value="<0.5")
     assert (told["value"], told["beyond"]) == (0.5, "<")

@@ -20,7 +20,7 @@ import keyword
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -210,6 +210,11 @@ class AtMost:
         checks.whole("at_most", "count", self.count)
         fewer = f"fewer than the {len(given)} that are named"
         checks.needs(self.count < len(given), "at_most", fewer, self.count)
+
+    def hold(self, zeros: Collection[str]) -> AtMost | None:
+        """Return what is left of it where some numbers are 0; None if it always holds."""
+        left = tuple(name for name in self.names if name not in zeros)
+        return None if len(left) <= self.count else AtMost(self.count, left)
 
     def __str__(self) -> str:
         return f"{AT_MOST}({self.count}, {', '.join(map(write_name, self.names))})"

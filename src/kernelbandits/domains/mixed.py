@@ -263,6 +263,20 @@ class MixedBox:
         """The same variables without constraints."""
         return MixedBox(self.variables, self.names) if self.constrained else self
 
+    def hold(self, values: Mapping[str, Any]) -> MixedBox:
+        """Return the space with a single value of some variables, which then have no coordinate."""
+        named = zip(self.names, self.variables, strict=True)
+        variables = {
+            name: variable.fix(values[name]) if name in values else variable
+            for name, variable in named
+        }
+        zeros = [name for name, value in values.items() if value == 0]
+        left = [one.hold(zeros) if isinstance(one, AtMost) else one for one in self.constraints]
+        # The whole knows which points are allowed; the part lists those it has.
+        allowed = None if self.allowed is None else self.__contains__
+        constraints = [one for one in left if one is not None]
+        return MixedBox(variables, constraints=constraints, allowed=allowed)
+
     @cached_property
     def unconditional(self) -> MixedBox:
         """The same variables without constraints, all of them always there."""

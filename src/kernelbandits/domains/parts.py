@@ -11,16 +11,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains.constraints import AtMost, Constraint
 from kernelbandits.domains.mixed import MixedBox
-
-
-def part_of(constraint: Constraint, zeros: set[str]) -> Constraint | None:
-    """Return what is left of a constraint where some numbers are 0; None if it always holds."""
-    if not isinstance(constraint, AtMost):
-        return constraint
-    left = tuple(name for name in constraint.names if name not in zeros)
-    return None if len(left) <= constraint.count else AtMost(constraint.count, left)
 
 
 @dataclass(frozen=True)
@@ -53,18 +44,7 @@ class Part:
     @cached_property
     def box(self) -> MixedBox:
         """The same space with a single value of each fixed variable, which has no coordinate."""
-        named = zip(self.whole.names, self.whole.variables, strict=True)
-        variables = {
-            name: variable.fix(self.values[name]) if name in self.values else variable
-            for name, variable in named
-        }
-        # A rule of which so many numbers are held at 0 that it always holds is none any more.
-        zeros = {name for name, value in self.values.items() if value == 0}
-        constraints = [part_of(one, zeros) for one in self.whole.constraints]
-        constraints = [one for one in constraints if one is not None]
-        # The whole knows which points are allowed; the part lists those it has.
-        allowed = None if self.whole.allowed is None else self.whole.__contains__
-        return MixedBox(variables, constraints=constraints, allowed=allowed)
+        return self.whole.hold(self.values)
 
     @cached_property
     def columns(self) -> Indices:

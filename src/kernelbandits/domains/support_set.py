@@ -1,13 +1,14 @@
 """The points of a mixed box with at most k of n numbers above 0: a part of the box for each choice.
 
 A *support* is a choice of the numbers that may be above 0. With the others held at 0 the points are
-those of a smaller box (`Part`) with the other constraints, in which real numbers move and grids are
+those of a smaller box with the other constraints, in which real numbers move and grids are
 met as in any box. What is searched is the union of these parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from math import comb, prod
@@ -26,10 +27,31 @@ from kernelbandits.domains.variables import Number
 
 if TYPE_CHECKING:
     from kernelbandits.domains.mixed import MixedBox
-    from kernelbandits.domains.parts import Part
 
 MOST_SUPPORTS = 1000
 """More choices of what is above 0 are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The points of a box with some numbers at 0."""
+
+    whole: MixedBox
+    box: MixedBox
+    """The same box, with these numbers as single values without coordinates."""
+    held: tuple[int, ...]
+    """The coordinates of the whole that are 0."""
+
+    @cached_property
+    def columns(self) -> Indices:
+        """Which coordinates of the whole box are left."""
+        return np.setdiff1d(np.arange(self.whole.dimension), self.held)
+
+    def expand(self, rows: Array) -> Array:
+        """Return rows of what is left as rows of the whole box."""
+        whole = np.zeros((len(rows), self.whole.dimension))
+        whole[:, self.columns] = rows
+        return whole
 
 
 class SupportSet:
@@ -46,7 +68,7 @@ class SupportSet:
         count = prod(comb(len(one.names), one.count) for one in self.rules)
         needed = f"at most {MOST_SUPPORTS} choices of what is above 0"
         checks.needs(count <= MOST_SUPPORTS, "at_most", needed, count)
-        self._parts: dict[frozenset[str], Part | None] = {}
+        self._parts: dict[frozenset[str], Support | None] = {}
         if next(self._walk_parts(), None) is None:
             texts = " and ".join(f"'{one}'" for one in box.constraints)
             needed = "constraints that leave points to choose from"
@@ -71,28 +93,33 @@ class SupportSet:
         ways = (combinations(one.names, len(one.names) - one.count) for one in self.rules)
         return sorted({frozenset().union(*held) for held in product(*ways)}, key=sorted)
 
-    def part(self, zeros: frozenset[str]) -> Part | None:
+    def _make(self, zeros: frozenset[str]) -> Support | None:
         """Return the part of the box with some numbers at 0; None if it has no point."""
-        # Imported here, because a part is made of boxes.
-        from kernelbandits.domains.parts import Part
-
         if zeros not in self._parts:
-            found = Part(self.box, dict.fromkeys(zeros, 0))
+            numbers = [self.linear.coordinates.number_of(name) for name in zeros]
+            held = [self.box.blocks[number][1].start for number in numbers]
+            labels = [self.linear.coordinates.labels[number] for number in numbers]
             try:
-                _ = found.box
+                part = Support(self.box, self._named.hold(dict.fromkeys(labels, 0)), tuple(held))
             except ValueError:
                 self._parts[zeros] = None
             else:
-                self._parts[zeros] = found
+                self._parts[zeros] = part
         return self._parts[zeros]
 
-    def _walk_parts(self) -> Iterator[Part]:
+    @cached_property
+    def _named(self) -> MixedBox:
+        """The box with names, by which its parts are made."""
+        box = self.box
+        return box if box.names else replace(box, names=tuple(self.linear.coordinates.labels))
+
+    def _walk_parts(self) -> Iterator[Support]:
         for zeros in self.supports:
-            if (part := self.part(zeros)) is not None:
+            if (part := self._make(zeros)) is not None:
                 yield part
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Support]:
         """All parts that have points."""
         return list(self._walk_parts())
 
@@ -116,11 +143,11 @@ class SupportSet:
         """Return for each row the number of the part that sets least of it to 0."""
         lost = np.zeros((len(rows), len(self.parts)))
         for number, part in enumerate(self.parts):
-            held = np.setdiff1d(np.arange(self.box.dimension), part.columns)
+            held = list(part.held)
             lost[:, number] = np.square(np.maximum(rows[:, held], 0) / self.sides[held]).sum(1)
         return np.asarray(lost.argmin(1), dtype=np.int64)
 
-    def _by_part(self, rows: Array) -> Iterator[tuple[Part, Indices]]:
+    def _by_part(self, rows: Array) -> Iterator[tuple[Support, Indices]]:
         """Yield each part with the numbers of the rows that are nearest to it."""
         nearest = self._nearest_parts(rows)
         for number in np.unique(nearest).tolist():
@@ -199,7 +226,7 @@ class SupportSet:
             columns, box = part.columns, part.box
 
             def inner(
-                places: Array, part: Part = part, columns: Any = columns
+                places: Array, part: Support = part, columns: Any = columns
             ) -> tuple[Array, Array]:
                 heights, slopes = function(part.expand(places))
                 return heights, slopes[:, columns]
