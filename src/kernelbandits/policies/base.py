@@ -587,8 +587,12 @@ class Policy(Generic[AnyPoint]):
         place = place_of(self.domain, context, arms)
         if self.finite and isinstance(place, ArmList):
             return place.greatest(self.posterior.mean)
-        location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
+        location = self._search(self._expected_reward(), place, "lowest", MIDDLE)
         return location.x if location.arm is None else location.arm
+
+    def _expected_reward(self) -> Searchable:
+        """Return what a recommended point of a box maximises: the estimate."""
+        return posterior_mean(self.posterior)
 
     def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice[AnyPoint]:
         """Return what `recommend` recommends as a choice; its note has the estimate there.
