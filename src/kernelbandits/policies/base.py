@@ -170,6 +170,8 @@ class Policy(Generic[AnyPoint]):
     """The fits of kernel and noise to the rewards; None for a policy that fits none."""
     initial_size: int = 0
     """How many choices its initial design has."""
+    success: Any = None
+    """The model of where measurements succeed (`Auto.success`); None where none has failed."""
     working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
     outcomes: tuple[Any, ...] = ()
