@@ -21,8 +21,8 @@ from kernelbandits.policies.success import (
     CHOSEN_AT,
     MOST_WEIGHED,
     NOISE,
+    Attempts,
     Features,
-    Trials,
     learn_success,
 )
 
@@ -62,14 +62,14 @@ def model_of(points, succeeded, finite=True):
     )
     blocks = tuple((j,) for j in range(points.shape[1]))
     features = Features(np.ones(points.shape[1]), blocks, finite)
-    return learn_success(Trials.of(list(points), list(succeeded)), features, domain)
+    return learn_success(Attempts.of(list(points), list(succeeded)), features, domain)
 
 
 # ---------------------------------------------------------------- the model
 
 
 def sample_posterior(prior, sides, draws):
-    """Return functions from the prior, and what each weighs by the probit likelihood of trials."""
+    """Return functions from the prior, and what each weighs by the probit likelihood of attempts."""
     root = np.linalg.cholesky(prior + 1e-9 * np.eye(len(prior)))
     functions = draws @ root.T
     logs = stats.norm.logcdf(sides * functions[:, : len(sides)] / math.sqrt(NOISE)).sum(1)
@@ -77,22 +77,22 @@ def sample_posterior(prior, sides, draws):
 
 
 def test_probabilities_and_evidence_are_those_of_the_model_by_simulation():
-    """Of one prior with 6 trials: functions drawn from it, weighed by what was seen."""
+    """Of one prior with 6 attempts: functions drawn from it, weighed by what was seen."""
     rng = np.random.default_rng(2)
     points, succeeded = rng.random((9, 2)), np.array([1, 1, 0, 1, 0, 0], dtype=bool)
-    trials = Trials.of(list(points[:6]), succeeded.tolist())
-    model = learn_success(trials, Features(np.ones(2), ((0,), (1,)), True), kb.Arms(points))
+    attempts = Attempts.of(list(points[:6]), succeeded.tolist())
+    model = learn_success(attempts, Features(np.ones(2), ((0,), (1,)), True), kb.Arms(points))
     draws = rng.normal(size=(400_000, 9))
     stack = model.known.stack
     expected, evidence = np.zeros(9), []
     for share, prior in zip(model.shares, stack(points, points), strict=True):
-        functions, weights = sample_posterior(prior, trials.sides, draws)
+        functions, weights = sample_posterior(prior, attempts.sides, draws)
         chances = stats.norm.cdf(functions / math.sqrt(NOISE))
         expected += share * (weights @ chances) / weights.sum()
         evidence.append(math.log(weights.mean()))
     # Expectation propagation is no exact law; it is known to be close for the probit.
     np.testing.assert_allclose(model.chances(np.arange(9)), expected, atol=0.03)
-    np.testing.assert_allclose(model.learnt.log_evidence(trials), evidence, atol=0.05)
+    np.testing.assert_allclose(model.learnt.log_evidence(attempts), evidence, atol=0.05)
 
 
 def test_left_out_predictions_are_those_of_a_model_without_the_trial():
@@ -102,13 +102,15 @@ def test_left_out_predictions_are_those_of_a_model_without_the_trial():
     model = model_of(points, succeeded)
     for one in (0, 5, 9):
         rest = np.delete(np.arange(12), one)
-        trials = model.trials.select(rest)
+        attempts = model.attempts.select(rest)
         prior = model.known.stack(points, points)
         expected = 0.0
         for share, matrix in zip(model.shares, prior, strict=True):
             draws = rng.normal(size=(200_000, 12))
             order = [*rest, one]
-            functions, weights = sample_posterior(matrix[np.ix_(order, order)], trials.sides, draws)
+            functions, weights = sample_posterior(
+                matrix[np.ix_(order, order)], attempts.sides, draws
+            )
             chances = stats.norm.cdf(functions[:, -1] / math.sqrt(NOISE))
             expected += share * (weights @ chances) / weights.sum()
         assert model.left_out[one] == pytest.approx(expected, abs=0.05)
@@ -116,7 +118,7 @@ def test_left_out_predictions_are_those_of_a_model_without_the_trial():
 
 def test_the_log_scores_are_means_of_ln_p_and_of_the_share_of_the_others():
     model = model_of(TABLE[:20], TABLE[:20, 0] < 0.7)
-    worked = model.trials.succeeded
+    worked = model.attempts.succeeded
     expected = np.where(worked, model.left_out, 1 - model.left_out)
     assert model.log_score == pytest.approx(np.log(expected).mean())
     shares = [(np.delete(worked, i).sum() + 1) / 21 for i in range(20)]
@@ -141,7 +143,7 @@ def test_probabilities_are_calibrated_where_a_column_decides_and_where_luck_does
             model = model_of(points[:30], works[:30]) if not works[:30].all() else None
             if model is None:
                 continue
-            model = learn_success(model.trials, model.features, kb.Arms(points))
+            model = learn_success(model.attempts, model.features, kb.Arms(points))
             chances, rest = model.chances(np.arange(30, 80)), works[30:]
             share = (works[:30].sum() + 1) / 32
             score = np.log(np.where(rest, chances, 1 - chances)).mean()
@@ -177,13 +179,13 @@ def test_a_place_that_always_fails_is_unlikely_and_bad_luck_is_soon_forgiven():
 
 
 def test_the_evidence_is_that_of_some_results_and_of_failures_between_them():
-    trials = Trials.of(
+    attempts = Attempts.of(
         list(np.random.default_rng(1).random((400, 2))), [i % 5 > 0 for i in range(400)]
     )
-    weighed = trials.select_weighed()
+    weighed = attempts.select_weighed()
     assert len(weighed.slots) == MOST_WEIGHED
     assert (~weighed.succeeded).sum() >= MOST_WEIGHED // 2
-    assert CHOSEN_AT.is_due(trials.last_weighed)
+    assert CHOSEN_AT.is_due(attempts.last_weighed)
 
 
 # ---------------------------------------------------------------- acquisitions

@@ -26,7 +26,7 @@ from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.stored import CODEC
-from kernelbandits.policies.success import Features, SuccessModel, Trials, learn_success
+from kernelbandits.policies.success import Attempts, Features, SuccessModel, learn_success
 from kernelbandits.policies.working_set import (
     PoolKnowledge,
     WorkingSet,
@@ -440,11 +440,11 @@ class Learner:
         if known is None or known[0] != number or known[1] is not arms:
             places = [result.place for result in self.results]
             rows = [self.domain.points[place] for place in places] if self.finite else places
-            trials = Trials.of(rows, [result.value is not None for result in self.results])
+            attempts = Attempts.of(rows, [result.value is not None for result in self.results])
             blocks = () if self.fitter.features else self.fitter.blocks
             features = Features(self.fitter.sides(self.rewards), blocks, self.finite)
             before = None if known is None else known[2]
-            model = learn_success(trials, features, arms, before)
+            model = learn_success(attempts, features, arms, before)
             known = self._success = number, arms, model
         return known[2]
 

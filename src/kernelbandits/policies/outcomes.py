@@ -22,7 +22,7 @@ LIKELY = 0.9
 """From this probability of meeting all limits on, a place that was measured counts as feasible."""
 
 
-class Outcome:
+class OutcomeModel:
     """What is learnt beside the reward, and must lie within limits.
 
     A subclass has an `acquisition`, the logarithm of the probability that it does, a `posterior`
@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class LimitedOutcome(Outcome):
+class LimitedOutcome(OutcomeModel):
     """An outcome that must lie within limits: the policy that learns it, and the limits.
 
     Parameters

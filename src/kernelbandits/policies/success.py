@@ -27,7 +27,7 @@ from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import Constant, KernelParts, KernelStack, Linear, SamePoint, Scaled
 from kernelbandits.policies.acquisition import LogProbabilityInside, LogWorthOfTrying, Surface
-from kernelbandits.policies.outcomes import Outcome
+from kernelbandits.policies.outcomes import OutcomeModel
 from kernelbandits.posterior import PointPosterior, RowPosterior
 
 Mask = npt.NDArray[np.bool_]
@@ -57,7 +57,7 @@ MOST_WEIGHED = 100
 """The evidence is that of at most so many results, failures first: it costs their number cubed for
 each prior."""
 FEW = 300
-"""After more trials than this only the prior of the greatest evidence is kept."""
+"""After more attempts than this only the prior of the greatest evidence is kept."""
 UNLIKELY = 0.6
 """A place is unlikely to give a result if its probability is less than this share of the greatest
 one at a place that was tried. A search leaves it for later."""
@@ -66,46 +66,46 @@ DAMPING, SETTLED = 0.5, 0.03
 all at once overshoot with more; probabilities are then exact to about 0.003."""
 
 
-class Trials(NamedTuple):
+class Attempts(NamedTuple):
     """What was measured where, and whether it succeeded."""
 
     points: Array
-    """(m, d): the distinct points, in the order of their first trial."""
+    """(m, d): the distinct points, in the order of their first attempt."""
     slots: Indices
-    """The point of each trial."""
+    """The point of each attempt."""
     succeeded: Mask
-    """Whether each trial gave a result."""
+    """Whether each attempt gave a result."""
 
     @property
     def sides(self) -> Array:
-        """On which side of 0 each trial shows g: 1 above, -1 below."""
+        """On which side of 0 each attempt shows g: 1 above, -1 below."""
         return np.where(self.succeeded, 1.0, -1.0)
 
     @classmethod
-    def of(cls, rows: Sequence[Array], succeeded: Sequence[bool]) -> Trials:
-        """Return the trials at some rows, in order."""
+    def of(cls, rows: Sequence[Array], succeeded: Sequence[bool]) -> Attempts:
+        """Return the attempts at some rows, in order."""
         known: dict[bytes, int] = {}
         slots = [known.setdefault((row + 0.0).tobytes(), len(known)) for row in rows]
         first = np.unique(slots, return_index=True)[1]
         points = np.array(rows)[first]
         return cls(points, np.array(slots, dtype=np.int64), np.array(succeeded, dtype=np.bool_))
 
-    def select(self, numbers: Indices) -> Trials:
-        """Return some of the trials."""
+    def select(self, numbers: Indices) -> Attempts:
+        """Return some of the attempts."""
         kept, slots = np.unique(self.slots[numbers], return_inverse=True)
-        return Trials(self.points[kept], slots, self.succeeded[numbers])
+        return Attempts(self.points[kept], slots, self.succeeded[numbers])
 
     @property
     def last_weighed(self) -> int:
-        """How many of the trials there were when the priors were weighed last."""
+        """How many of the attempts there were when the priors were weighed last."""
         before = int(self.succeeded.argmin())
         number = int(CHOSEN_AT.next_after(0))
         while (after := int(CHOSEN_AT.next_after(number))) <= len(self.succeeded) - before:
             number = after
         return before + number
 
-    def select_weighed(self) -> Trials:
-        """Return the trials by which the priors are weighed: failures, and results between them."""
+    def select_weighed(self) -> Attempts:
+        """Return the attempts by which the priors are weighed: failures, and results between them."""
         end = self.last_weighed
         failures = np.flatnonzero(~self.succeeded)
         failed, worked = failures[failures < end], np.flatnonzero(self.succeeded[:end])
@@ -122,35 +122,35 @@ def spread_over(numbers: Indices, most: int) -> Indices:
 
 
 class Learnt(NamedTuple):
-    """What trials say of g under several priors: the measurements that they count as."""
+    """What attempts say of g under several priors: the measurements that they count as."""
 
     prior: Array
     """(M, m, m): the covariance of g at the points under each prior."""
     values: Array
-    """(M, trials)"""
+    """(M, attempts)"""
     variances: Array
 
     @classmethod
-    def of(cls, prior: Array, trials: Trials) -> Learnt:
-        none, limits = np.zeros(len(trials.points)), np.zeros(len(trials.slots))
-        given = none, none, trials.slots, trials.sides, limits
+    def of(cls, prior: Array, attempts: Attempts) -> Learnt:
+        none, limits = np.zeros(len(attempts.points)), np.zeros(len(attempts.slots))
+        given = none, none, attempts.slots, attempts.sides, limits
         return cls(prior, *propagate(prior, *given, NOISE, DAMPING, SETTLED))
 
-    def log_evidence(self, trials: Trials) -> Array:
-        """Return ln p(the trials) under each prior."""
-        given = trials.slots, trials.sides, np.zeros(len(trials.slots))
+    def log_evidence(self, attempts: Attempts) -> Array:
+        """Return ln p(the attempts) under each prior."""
+        given = attempts.slots, attempts.sides, np.zeros(len(attempts.slots))
         return log_evidence(self.prior, *given, self.values, self.variances, NOISE)
 
-    def leave_out(self, trials: Trials) -> Array:
-        """Return the probability that each trial succeeds, by all the others, under each prior."""
-        none, tau = np.zeros(len(trials.points)), 1 / self.variances
-        sites = trials.slots, tau, tau * self.values
+    def leave_out(self, attempts: Attempts) -> Array:
+        """Return the probability that each attempt succeeds, by all the others, under each prior."""
+        none, tau = np.zeros(len(attempts.points)), 1 / self.variances
+        sites = attempts.slots, tau, tau * self.values
         mean, variance = find_cavities(self.prior, none, none, *sites)
         return np.asarray(ndtr(mean / np.sqrt(variance + NOISE)))
 
-    def totals(self, trials: Trials) -> tuple[Array, Array]:
+    def totals(self, attempts: Attempts) -> tuple[Array, Array]:
         """Return counts and sums, (M, m), of as many plain measurements of noise `NOISE`."""
-        at_slots = trials.slots[:, None] == np.arange(len(trials.points))
+        at_slots = attempts.slots[:, None] == np.arange(len(attempts.points))
         counts = NOISE / self.variances @ at_slots
         return counts, NOISE * self.values / self.variances @ at_slots
 
@@ -170,13 +170,13 @@ class Features:
         same = self.blocks == other.blocks and self.finite == other.finite
         return same and np.array_equal(self.sides, other.sides)
 
-    def stack_of(self, trials: Trials) -> tuple[KernelStack, Array]:
-        """Return the kernels of the priors that count most by these trials, and their shares."""
+    def stack_of(self, attempts: Attempts) -> tuple[KernelStack, Array]:
+        """Return the kernels of the priors that count most by these attempts, and their shares."""
         most = KEPT if self.finite else KEPT_ON_BOXES
-        most = 1 if trials.last_weighed > FEW else most
-        trials = trials.select_weighed()
-        prior = self._stack(None)(trials.points, trials.points)
-        logs = Learnt.of(prior, trials).log_evidence(trials)
+        most = 1 if attempts.last_weighed > FEW else most
+        attempts = attempts.select_weighed()
+        prior = self._stack(None)(attempts.points, attempts.points)
+        logs = Learnt.of(prior, attempts).log_evidence(attempts)
         logs += np.log([weight for _, weight in self.parts])
         kept = np.argsort(-logs, kind="stable")[:most]
         shares = np.exp(logs[kept] - logs[kept[0]])
@@ -224,7 +224,7 @@ class Features:
 
 
 @dataclass(frozen=True, eq=False)
-class SuccessModel(Outcome):
+class SuccessModel(OutcomeModel):
     """The probability that a measurement succeeds, learnt from results and failures.
 
     `Auto` makes it when a measurement has failed (`Auto.success`).
@@ -239,20 +239,20 @@ class SuccessModel(Outcome):
     ...     else:
     ...         auto.fail(auto.choice(arm))
     >>> model = auto.success
-    >>> model.trials.succeeded.tolist()
+    >>> model.attempts.succeeded.tolist()
     [True, True, True, True, False, False]
     >>> auto.success_chance(auto.choice(1)) > 0.8 > 0.3 > auto.success_chance(auto.choice(9))
     True
     """
 
-    trials: Trials
+    attempts: Attempts
     """The measurements that it was learnt from."""
     features: Features
     """What is known of the domain."""
     shares: Array
     """What each member counts for."""
     learnt: Learnt
-    """What the trials say under the prior of each member."""
+    """What the attempts say under the prior of each member."""
     known: Any
     """The posterior of g."""
 
@@ -283,13 +283,13 @@ class SuccessModel(Outcome):
     @cached_property
     def _greatest(self) -> float:
         """The greatest probability of success at a point that was tried."""
-        logs = self.acquisition.score(*self.known.members_at(self.trials.points))
+        logs = self.acquisition.score(*self.known.members_at(self.attempts.points))
         return math.exp(logs.max())
 
     @property
     def failed_points(self) -> Array:
-        """The distinct points where a trial has failed."""
-        return self.trials.points[np.unique(self.trials.slots[~self.trials.succeeded])]
+        """The distinct points where an attempt has failed."""
+        return self.attempts.points[np.unique(self.attempts.slots[~self.attempts.succeeded])]
 
     def worth_surface(self, exact: bool = False) -> Surface:
         """Return the same as a function of the point of a box."""
@@ -301,18 +301,18 @@ class SuccessModel(Outcome):
 
     @cached_property
     def left_out(self) -> Array:
-        """The probability that each trial succeeds, by all the others."""
-        return np.asarray(self.shares @ self.learnt.leave_out(self.trials))
+        """The probability that each attempt succeeds, by all the others."""
+        return np.asarray(self.shares @ self.learnt.leave_out(self.attempts))
 
     @property
     def log_score(self) -> float:
-        """The mean of ln P(what happened), of each trial by all the others; at most 0."""
-        return score_chances(self.left_out, self.trials.succeeded)
+        """The mean of ln P(what happened), of each attempt by all the others; at most 0."""
+        return score_chances(self.left_out, self.attempts.succeeded)
 
     @property
     def log_score_of_share(self) -> float:
         """The same of the plain share of successes among the others, (s + 1) / (n + 2)."""
-        worked = self.trials.succeeded
+        worked = self.attempts.succeeded
         others = len(worked) - 1
         return score_chances((worked.sum() - worked + 1) / (others + 2), worked)
 
@@ -329,21 +329,21 @@ def compose_features(part: KernelParts) -> Any:
 
 
 def learn_success(
-    trials: Trials, features: Features, arms: Any, before: SuccessModel | None = None
+    attempts: Attempts, features: Features, arms: Any, before: SuccessModel | None = None
 ) -> SuccessModel:
-    """Learn where measurements succeed from trials, of which one at least has failed.
+    """Learn where measurements succeed from attempts, of which one at least has failed.
 
     arms: those that the posterior is kept for; on a box the box. before: a model of the first of
-    these trials, whose priors are taken if they were weighed by the same trials.
+    these attempts, whose priors are taken if they were weighed by the same attempts.
     """
     made = RowPosterior if features.finite else PointPosterior
     posterior: Any = None
     if before is not None and before.features.equals(features):
         features = before.features
-        if before.trials.last_weighed == trials.last_weighed:
+        if before.attempts.last_weighed == attempts.last_weighed:
             posterior, shares = before.known, before.shares
     if posterior is None:
-        stack, shares = features.stack_of(trials)
+        stack, shares = features.stack_of(attempts)
     else:
         stack = posterior.stack
     ridges = [NOISE] * len(shares)
@@ -352,13 +352,13 @@ def learn_success(
         posterior = posterior.without_rewards()
     else:
         posterior = made(stack, arms, ridges)
-    learnt = Learnt.of(stack(trials.points, trials.points), trials)
-    counts, sums = learnt.totals(trials)
-    number = len(trials.slots)
+    learnt = Learnt.of(stack(attempts.points, attempts.points), attempts)
+    counts, sums = learnt.totals(attempts)
+    number = len(attempts.slots)
     if features.finite:
         every = np.zeros((2, len(shares), len(arms)))
-        every[..., arms.index.find(trials.points)] = counts, sums
+        every[..., arms.index.find(attempts.points)] = counts, sums
         posterior.learn(every[0], every[1], events=number)
     else:
-        posterior.learn(trials.points, counts, sums, events=number)
-    return SuccessModel(trials, features, shares, learnt, posterior)
+        posterior.learn(attempts.points, counts, sums, events=number)
+    return SuccessModel(attempts, features, shares, learnt, posterior)

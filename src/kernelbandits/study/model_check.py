@@ -257,7 +257,7 @@ def check_success(answers: Answers) -> SuccessCheck | None:
     if model is None:
         return None
     measurements = len(model.left_out)
-    failed = measurements - int(model.trials.succeeded.sum())
+    failed = measurements - int(model.attempts.succeeded.sum())
     low, high = float(model.left_out.min()), float(model.left_out.max())
     gain = measurements * (model.log_score - model.log_score_of_share)
     predicts, columns = gain > CLEARLY, f"the {answers.candidates.column_noun}s"
