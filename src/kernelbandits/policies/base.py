@@ -408,11 +408,15 @@ class Policy(Generic[AnyPoint]):
         """
         tie = now.draw_tie()
         surface = self._surface(acquisition, now)
-        steps = acquisition.search_steps
+        steps = self._search_steps(acquisition)
         location = self._search(surface, now.place, self.ties, tie, steps)
         mean = float(now.posterior.at(location.row[None])[0][0])
         note = acquisition.note(location.search.pop("index"), mean, self.units)
         return self._choice_at(location, now, note)
+
+    def _search_steps(self, acquisition: Acquisition) -> int:
+        """Return the most steps of an ascent in the search for its greatest score."""
+        return acquisition.search_steps
 
     def _surface(self, acquisition: Acquisition, now: Round) -> Surface | SummedSurface:
         """Return the acquisition as it is maximised where the round is played.

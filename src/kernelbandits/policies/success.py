@@ -105,7 +105,7 @@ class Attempts(NamedTuple):
         return before + number
 
     def select_weighed(self) -> Attempts:
-        """Return the attempts by which the priors are weighed: failures, and results between them."""
+        """Return the attempts by which the priors are weighed: failures and results, spread."""
         end = self.last_weighed
         failures = np.flatnonzero(~self.succeeded)
         failed, worked = failures[failures < end], np.flatnonzero(self.succeeded[:end])
@@ -142,7 +142,7 @@ class Learnt(NamedTuple):
         return log_evidence(self.prior, *given, self.values, self.variances, NOISE)
 
     def leave_out(self, attempts: Attempts) -> Array:
-        """Return the probability that each attempt succeeds, by all the others, under each prior."""
+        """Return the probability that each attempt succeeds, by all others, under each prior."""
         none, tau = np.zeros(len(attempts.points)), 1 / self.variances
         sites = attempts.slots, tau, tau * self.values
         mean, variance = find_cavities(self.prior, none, none, *sites)
