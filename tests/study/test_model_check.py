@@ -470,3 +470,48 @@ def test_a_noise_given_is_called_unchecked_until_a_row_is_measured_twice(make):
     )
     study.tell(row=0, value=float(YIELD[0]) + 0.3)
     assert f"{given}, and no result contradicts it." in study.check().sentences
+
+
+# ---------------------------------------------------------------- failures
+
+
+def failing_study(tmp_path, fails, rows=20):
+    table = np.random.default_rng(2).random((30, 2))
+    study = kb.Study.create(tmp_path / "failed.db", table, target="y", seed=1)
+    for row in range(rows):
+        if fails(table[row], row):
+            study.tell(row=row, failed=True)
+        else:
+            study.tell(row=row, value=float(np.sin(4 * table[row, 0])))
+    return study
+
+
+def test_failures_that_depend_on_a_column_can_be_predicted(tmp_path):
+    with failing_study(tmp_path, lambda x, row: x[1] > 0.6) as study:
+        check, model = study.check(), study._session.updated_driver().policy.success
+        found = check.success
+        worked = model.attempts.succeeded
+        assert (found.failed, found.measurements) == (int((~worked).sum()), 20)
+        happened = np.where(worked, model.left_out, 1 - model.left_out)
+        assert found.log_score == pytest.approx(np.log(happened).mean())
+        assert found.predicts
+        assert found.log_score > found.log_score_of_share
+        assert check.sentences[-1] == found.sentence
+        assert f"{found.failed} of 20 measurements failed. Which ones fail can be" in found.sentence
+        (ask,) = study.ask()
+        assert "Its measurement succeeds with probability" in ask.why
+
+
+def test_bad_luck_cannot_be_predicted(tmp_path):
+    with failing_study(tmp_path, lambda x, row: row % 5 == 3) as study:
+        found = study.check().success
+        assert not found.predicts
+        assert "cannot be predicted so far" in found.sentence
+
+
+def test_without_failures_nothing_is_said_of_success(tmp_path):
+    with failing_study(tmp_path, lambda x, row: False) as study:
+        check = study.check()
+        assert check.success is None
+        assert not any("failed" in sentence for sentence in check.sentences)
+        assert "succeeds" not in study.ask()[0].why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,6 @@ from kernelbandits.calibration.standard import Standard
 from kernelbandits.censored import SIGNS
 from kernelbandits.checks import Array, Indices
 
-REACHES = (0.15, 0.02)
-"""Points within so many lengthscales count as the same place when failures are counted. The second
-radius is for a point that is asked for again and again: rewards that are near it, but not there,
-do not show that it works."""
-SPARED = 2
-"""Failures at a place that are taken for bad luck: it gets a third chance."""
 LEAST_VARIANCE = 1e-200
 """The least variance of a reward with a standard error: its inverse does not overflow."""
 
@@ -204,46 +198,6 @@ class Rewards:
         self._sums.append(0.0)
         self._squares.append(0.0)
 
-    def unmatched_rows(self, rows: Sequence[Array]) -> list[int]:
-        """Return the numbers of the rows that exceed the rewards at the same point.
-
-        With failures as rows, a point that gave n rewards excuses its first n failures.
-        """
-        left = {key: self._counts[slot] for key, slot in self._slot.items()}
-        numbers = []
-        for number, row in enumerate(rows):
-            key = (row + 0.0).tobytes()
-            left[key] = left.get(key, 0) - 1
-            if left[key] < 0:
-                numbers.append(number)
-        return numbers
-
-    def unmatched_rows_near(
-        self, rows: Sequence[Array], lengths: Array, categories: Sequence[Sequence[int]] = ()
-    ) -> list[int]:
-        """Return the same on a box, where hardly any point comes twice.
-
-        Row i is returned if for r = 0.15 or r = 0.02, with distances in lengthscales,
-
-        #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r},
-
-        or if it is at least the third with a value of a category that never gave a reward. A
-        category is given by its coordinates.
-        """
-        given = np.array(rows)
-        to_rows = squared_distances(given, given, lengths)
-        to_points = squared_distances(given, self.points, lengths)
-        unmatched = np.zeros(len(given), dtype=np.bool_)
-        for reach in REACHES:
-            failures = np.tril(to_rows < reach**2).sum(1)
-            unmatched |= failures > (to_points < reach**2) @ self.counts + SPARED
-        for block in categories:
-            values, rewarded = given[:, list(block)], self.points[:, list(block)]
-            alike = (values[:, None] == values[None]).all(2)
-            works = (values[:, None] == rewarded[None]).all(2).any(1)
-            unmatched |= (np.tril(alike).sum(1) > SPARED) & ~works
-        return np.flatnonzero(unmatched).tolist()
-
     @property
     def points(self) -> Array:
         """(m, d): the distinct points, in the order of their first reward; not to be changed."""
@@ -328,11 +282,3 @@ class Precisions(NamedTuple):
         A reward of variance s^2 says as much as ridge / s^2 plain ones.
         """
         return self.counts + ridge * self.precisions, self.sums + ridge * self.weighted
-
-
-def squared_distances(rows: Array, points: Array, lengths: Array) -> Array:
-    """Return the squared distance of each row from each point, in lengthscales."""
-    squares = np.zeros((len(rows), len(points)))
-    for j, length in enumerate(lengths):
-        squares += ((rows[:, j, None] - points[None, :, j]) / length) ** 2
-    return squares

@@ -70,6 +70,8 @@ class Explanation:
     """Whether it was played again because it led all others by a single reward."""
     draw_chance: float | None = None
     """With which probability it was drawn; None for rules that do not draw arms."""
+    success: float | None = None
+    """The probability that its measurement succeeds; None where none had failed."""
     pending: int = 0
     """How many rewards were pending when it was made."""
     pending_sd: float | None = None
@@ -95,6 +97,10 @@ class Explanation:
         if self.first:
             reason = "is one of the initial design: too little is known for anything better"
             return f"{format_point(self.x)} {reason}.{self._show_working_set()}"
+        return f"{self._show_reason()}{self._show_success()}"
+
+    def _show_reason(self) -> str:
+        """Say why it was chosen after the initial design."""
         if self.drawn:
             reason = "was drawn at random, as one choice in five is, in case the model misleads"
             return f"{format_point(self.x)} {reason}: {self._show_estimate()}."
@@ -133,6 +139,11 @@ class Explanation:
         return (
             f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x {sd}"
         )
+
+    def _show_success(self) -> str:
+        if self.success is None:
+            return ""
+        return f" Its measurement succeeds with probability {self.success:.2g}."
 
     def _show_working_set(self) -> str:
         return (
@@ -187,6 +198,7 @@ def explain(policy: Policy, choice: Choice, arms: Any = None) -> Explanation:
         drawn="drawn" in note,
         alone="alone" in note,
         draw_chance=note.get("draw_chance"),
+        success=note.get("success"),
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
         working_set=int(note["working_set"]) if "working_set" in note else None,

@@ -40,6 +40,8 @@ AGREEING = 200
 """With so many points measured, the members of a mixture have about the same maxima."""
 NO_CHANCE = -1e300
 """Stands for the logarithm of 0: a point that certainly improves nothing is played last."""
+LAST = 2 * NO_CHANCE
+"""The score of what is played after such points."""
 
 
 class Searchable(Protocol):
@@ -325,14 +327,29 @@ class LogProbabilityInside(Acquisition):
     low: float
     """In the units of the posterior, as `high`; minus infinity for none."""
     high: float
+    noise: float = 0.0
+    """The variance of what is added to f before it is compared with the limits."""
+    shares: Array | None = None
+    """What each member counts for, in all 1; None for the same."""
 
     def score(self, means: Array, sds: Array) -> Array:
-        return log_mean_exp(self._evaluate(means, sds)[0])
+        return log_mean_exp(self._evaluate(means, sds)[0] + self._log_weights)
+
+    def of_member(self, member: int) -> LogProbabilityInside:
+        return replace(self, shares=None)
+
+    @property
+    def _log_weights(self) -> Array | float:
+        """ln of what each member counts for, beside the average member."""
+        if self.shares is None:
+            return 0.0
+        return np.asarray(np.log(self.shares * len(self.shares))[:, None])
 
     def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
         logs, below, above, spread = self._evaluate(means, sds)
-        total = log_mean_exp(logs)
-        weights = np.exp(logs - total) / len(logs) / spread
+        weighted = logs + self._log_weights
+        total = log_mean_exp(weighted)
+        weights = np.exp(weighted - total) / len(logs) / spread
         # phi / (Phi(b) - Phi(a)) at both ends, 0 at an end that is none.
         at_low, at_high = (
             np.exp(-0.5 * end**2 - LOG_ROOT_TWO_PI - logs) * (np.abs(end) < FARTHEST)
@@ -341,15 +358,20 @@ class LogProbabilityInside(Acquisition):
         return (
             total,
             weights * (at_low - at_high),
-            weights * (below * at_low - above * at_high),
+            weights * (below * at_low - above * at_high) * self._slope(sds, spread),
         )
+
+    def _slope(self, sds: Array, spread: Array) -> Array | float:
+        """Return the derivative of the spread by the sd."""
+        return 1.0 if self.noise == 0 else sds / spread
 
     def _evaluate(self, means: Array, sds: Array) -> tuple[Array, Array, Array, Array]:
         """Return the logarithms of each member, a, b and the sd.
 
         An sd of 0 counts as a tiny one.
         """
-        spread = np.maximum(sds, LEAST_SD)
+        total = sds if self.noise == 0 else np.sqrt(sds**2 + self.noise)
+        spread = np.maximum(total, LEAST_SD)
         with np.errstate(over="ignore"):
             below = np.clip((self.low - means) / spread, -FARTHEST, FARTHEST)
             above = np.clip((self.high - means) / spread, -FARTHEST, FARTHEST)
@@ -359,6 +381,32 @@ class LogProbabilityInside(Acquisition):
         most = log_ndtr(last)
         gap = np.maximum(most - log_ndtr(first), TINIEST)
         return most + np.log(-np.expm1(-gap)), below, above, spread
+
+
+@dataclass(frozen=True)
+class LogWorthOfTrying(LogProbabilityInside):
+    r"""ln P, and `steepness` times as steep where P is less than a least one:
+
+    ln P + (steepness - 1) min(ln P - ln least, 0).
+
+    It orders places for a measurement that may fail. Those where it is probable enough differ by
+    its probability alone; the others come after them, the less probable the later.
+    """
+
+    least: float = 0.5
+    """The probability from which on places differ by it alone."""
+    steepness: float = 100.0
+
+    def score(self, means: Array, sds: Array) -> Array:
+        logs = super().score(means, sds)
+        return np.asarray(logs + (self.steepness - 1) * np.minimum(logs - math.log(self.least), 0))
+
+    def derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        logs, by_mean, by_sd = super().derivatives(means, sds)
+        below = logs - math.log(self.least)
+        factor = np.where(below < 0, self.steepness, 1.0)
+        worth = logs + (self.steepness - 1) * np.minimum(below, 0)
+        return worth, factor * by_mean, factor * by_sd
 
 
 @dataclass(frozen=True)
@@ -628,6 +676,45 @@ class SummedSurface:
         """Return the sum and its gradient."""
         values, gradients = zip(*(part.slopes(rows) for part in self.parts), strict=True)
         return np.asarray(np.sum(values, axis=0)), np.asarray(np.sum(gradients, axis=0))
+
+
+class WeighedSurface:
+    """What is expected where a measurement may fail: floor + P (score - floor).
+
+    A failure counts as the floor. P is given by a surface of its logarithm.
+    """
+
+    def __init__(self, part: Surface, chance: Surface, floor: float) -> None:
+        self.part, self.chance, self.floor = part, chance, floor
+
+    @property
+    def sketch(self) -> WeighedSurface | None:
+        """The same of the sketches, where both parts have one."""
+        part, chance = self.part.sketch, self.chance.sketch
+        if part is None or chance is None:
+            return None
+        return WeighedSurface(part, chance, self.floor)
+
+    def values(self, rows: Array) -> Array:
+        """Return what is expected at the rows."""
+        return weigh_scores(self.part.values(rows), self.chance.values(rows), self.floor)
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """Return the same and its gradient."""
+        (score, by_score), (log, by_log) = self.part.slopes(rows), self.chance.slopes(rows)
+        chance = np.exp(log)[:, None]
+        gradient = chance * (by_score + (score - self.floor)[:, None] * by_log)
+        return weigh_scores(score, log, self.floor), gradient
+
+
+def weigh_scores(scores: Array, logs: Array, floor: float) -> Array:
+    """Return floor + P (score - floor), given ln P.
+
+    >>> import numpy as np
+    >>> weigh_scores(np.array([1.0, 3.0]), np.log([1.0, 0.5]), floor=-1.0).tolist()
+    [1.0, 1.0]
+    """
+    return np.asarray(floor + np.exp(logs) * (scores - floor))
 
 
 def posterior_mean(posterior: Any) -> Surface:

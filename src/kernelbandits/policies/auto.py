@@ -40,6 +40,7 @@ from kernelbandits.exploration import Exploration, PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
+    LAST,
     NO_CHANCE,
     Acquisition,
     ArmScores,
@@ -48,7 +49,9 @@ from kernelbandits.policies.acquisition import (
     Lookahead,
     SummedSurface,
     Surface,
+    WeighedSurface,
     row_keys,
+    weigh_scores,
 )
 from kernelbandits.policies.arm_scores import (
     NOISELESS,
@@ -95,6 +98,7 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.policies.stored import CODEC
+from kernelbandits.policies.success import SuccessModel
 from kernelbandits.policies.working_set import WorkingSet, is_large, predict_in_blocks
 from kernelbandits.runtime import OneThread, by_one_thread, single_threaded
 from kernelbandits.streams import Streams
@@ -132,6 +136,9 @@ POWER = 20.0
 that adds a tenth less than the best is drawn an eighth as often as that one."""
 LISTED = 2000
 """The points of a space with no more than this many are listed and drawn like arms."""
+STEPS_AMONG_FAILURES = 15
+"""The most steps of an ascent on a box where measurements fail. More took half of the time again,
+and found nothing better."""
 IGNORED = 0.2
 """On a box under noise, the share of choices that ignore the model (`Auto._ignores_model`)."""
 CONFIRMED = 2
@@ -511,6 +518,8 @@ class Auto(IndexPolicy[Point]):
         choice = self._choose_place(now)
         if self.outcomes:
             choice = replace(choice, note={**choice.note, "feasible": self.feasibility(choice)})
+        if self.failed:
+            choice = self._note_success(choice, now)
         if self.working_set is None:
             return choice
         assert choice.arm is not None
@@ -518,6 +527,28 @@ class Auto(IndexPolicy[Point]):
         arm = int(self.working_set.numbers[choice.arm])
         note = {**choice.note, "working_set": float(len(self.working_set))}
         return replace(choice, x=self.domain.points[arm], arm=arm, note=note)
+
+    def _note_success(self, choice: Choice[Point], now: Round) -> Choice[Point]:
+        """Return a choice whose note says how probably it succeeds, and what it adds then."""
+        success = self._success()
+        place: Any = choice.arm if self.finite else self._place_of(choice)
+        note = {"success": float(success.chances(np.array([place]))[0])}
+        if self.goal == "earn" and "first" not in choice.note:
+            plain = self._plain_acquisition(now)
+            if self.finite:
+                score = plain.score(self.posterior.means, now.sds)[place]
+                mean = self.posterior.mean[place]
+            else:
+                score = Surface(now.posterior, plain).values(place[None])[0]
+                mean = now.posterior.at(place[None])[0][0]
+            note |= plain.note(float(score), float(mean), self.units)
+        return replace(choice, note={**choice.note, **note})
+
+    def _success(self) -> SuccessModel:
+        """Return the model of success; there must be a failure."""
+        success = self.learner.success
+        assert success is not None
+        return success
 
     def _choose_place(self, now: Round) -> Choice[Point]:
         known = self.rewards.events + len(now.pending_places)
@@ -547,7 +578,44 @@ class Auto(IndexPolicy[Point]):
 
         Where costs differ, the goal earn plays the index: an arm far cheaper than the best is worth
         playing while it may be as good, which the width says and the gain of one reward does not.
+        With the goal earn a failure counts as the least mean reward; with the goal find it adds
+        nothing.
         """
+        plain = self._plain_acquisition(now)
+        if self.goal == "find" or not self.finite or not self.failed:
+            return plain
+        means, sds = self.posterior.means, now.sds
+        logs = self._log_success(np.arange(means.shape[1]))
+        return ArmScores(weigh_scores(plain.score(means, sds), logs, self._least_reward()), plain)
+
+    def _least_reward(self) -> float:
+        """Return the least mean reward of a point, in the units of the posterior."""
+        return float((self.rewards.sums_in(self.units) / self.rewards.counts).min())
+
+    def _log_success(self, places: Any) -> Array:
+        """Return the logarithms of the probabilities of success at places; 0 if nothing failed."""
+        success = self.learner.success
+        return np.zeros(len(places)) if success is None else success.log_chances(places)
+
+    def _log_worth(self, places: Any) -> Array:
+        """Return what success at places counts for in a search (`SuccessModel.worth`)."""
+        success = self.learner.success
+        return np.zeros(len(places)) if success is None else success.score(success.worth, places)
+
+    def _hopeless_arms(self) -> Indices:
+        """Return the first arms at points that have failed and probably will again.
+
+        They come after arms where a measurement is known to tell nothing.
+        """
+        success = self.learner.success
+        if success is None:
+            return np.empty(0, dtype=np.int64)
+        arms = self.learner.arms.index.find(success.failed_points)
+        unlikely = success.log_chances(arms) < math.log(success.worth.least)
+        return np.asarray(arms[unlikely], dtype=np.intp)
+
+    def _plain_acquisition(self, now: Round) -> Acquisition:
+        """Return what is maximised where no measurement fails."""
         priced = now.costs is not None and np.ptp(now.costs) > 0
         if self.goal == "earn" and (priced or not self.looks_ahead):
             return super().acquisition(now)
@@ -585,13 +653,32 @@ class Auto(IndexPolicy[Point]):
             highest=float(means.mean(0).max()),
         )
 
-    def _surface(self, acquisition: Acquisition, now: Round) -> Surface | SummedSurface:
-        """Return the acquisition, with the logarithms of the probabilities of limited outcomes."""
+    def _surface(self, acquisition: Acquisition, now: Round) -> Any:
+        """Return the acquisition, with the probabilities of success and of limited outcomes."""
         surface = super()._surface(acquisition, now)
-        if not self.outcomes:
+        if self.goal == "earn":
+            return self._weigh_surface(surface)
+        chances: list[Surface | SummedSurface] = []
+        if self.failed:
+            chances.append(self._success().worth_surface(isinstance(now.place, ArmList)))
+        chances += [outcome.surface(now.pending_places) for outcome in self.outcomes]
+        return SummedSurface([surface, *chances]) if chances else surface
+
+    def _search_steps(self, acquisition: Acquisition) -> int:
+        """Return fewer steps where measurements fail: the worth of trying is steep at a border."""
+        steps = super()._search_steps(acquisition)
+        return min(steps, STEPS_AMONG_FAILURES) if self.failed else steps
+
+    def _weigh_surface(self, surface: Any) -> Any:
+        """Return what is expected of a score where a failure counts as the least mean reward."""
+        if not self.failed or not self.rewards.events:
             return surface
-        limits = [outcome.surface(now.pending_places) for outcome in self.outcomes]
-        return SummedSurface([surface, *limits])
+        chance = self._success().surface(exact=surface.exact)
+        return WeighedSurface(surface, chance, self._least_reward())
+
+    def _expected_reward(self) -> Any:
+        """Return the estimate; where measurements fail, a failure counts as the least reward."""
+        return self._weigh_surface(super()._expected_reward())
 
     def _played_points(self, place: Place) -> Array:
         """Return the points played, the best of those that are feasible first."""
@@ -636,6 +723,7 @@ class Auto(IndexPolicy[Point]):
         logs = log_feasibility(self.outcomes, every, now.pending_places)
         feasible = known[find_feasible(logs[known])]
         scores = self._score_feasible(means, sds**2, known, feasible) + logs
+        scores += self._log_worth(every)
         settled = {*row_keys(self.rewards.points[self._settled_best()])}
         if not len(feasible):
             often = [self.rewards.count_in(slot) > CONFIRMED for slot in range(len(self.rewards))]
@@ -764,7 +852,7 @@ class Auto(IndexPolicy[Point]):
         same.
         """
         told = (outcome.policy.n_rewards for outcome in self.outcomes)
-        key = self.posterior.events, now.posterior.events, *told
+        key = len(self.learner.results), self.posterior.events, now.posterior.events, *told
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
             means, seen = self.posterior.means, self._arms_seen(now)
@@ -772,6 +860,8 @@ class Auto(IndexPolicy[Point]):
             logs = log_feasibility(self.outcomes, arms, now.pending_places)
             feasible = seen[find_feasible(logs[seen])]
             scores = self._score_feasible(means, now.posterior.variances, seen, feasible) + logs
+            scores += self._log_worth(arms)
+            scores[np.isin(self.learner.arms.index.first, self._hopeless_arms())] = LAST
             best = self.learner.first_arms()[self._settled_best()]
             scores[np.isin(self.learner.arms.index.first, best)] = NO_CHANCE
             if not len(feasible):
@@ -805,13 +895,11 @@ class Auto(IndexPolicy[Point]):
         return ArmScores(scores, Lookahead(best, noises, horizon, self._highest_estimate()))
 
     def _arms_seen(self, now: Round) -> Indices:
-        """Return the arms that were measured or are pending, and those whose failure counts.
+        """Return the arms that were measured or are pending.
 
-        The posterior has learnt a reward of each: that of a pending arm is its estimate, that of a
-        failure the least mean reward.
+        The posterior has learnt a reward of each: that of a pending arm is its estimate.
         """
-        known = [*now.pending_places, *self.learner.penalised_arms()]
-        return np.union1d(self.learner.measured_arms(), known).astype(np.intp)
+        return np.union1d(self.learner.measured_arms(), now.pending_places).astype(np.intp)
 
     def _horizon(self, t: int) -> float:
         """Return for how many rounds it counts what the reward of round t teaches.
@@ -956,13 +1044,12 @@ class Auto(IndexPolicy[Point]):
 
     @by_one_thread
     def fail(self, choice: Choice) -> None:
-        """Record that the choice gave no reward: it is no observation, and nothing is fitted to it.
+        """Record that the choice gave no reward. It says nothing of the reward, and changes no fit.
 
-        Where failures outnumber rewards, each one beyond them counts as the least mean reward so
-        far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
-        arms it is all within 0.15 fitted lengthscales of the point, or all within 0.02, and there
-        failures must outnumber the rewards by more than two: a place gets a third chance. So does
-        a value of a category that never gave a reward.
+        It says where measurements succeed: from results and failures the policy learns the
+        probability of success (`success_chance`), by which it multiplies what a measurement adds.
+        Failures that hang on nothing are bad luck: then the probability is the same everywhere, and
+        the choices are as if nothing had failed.
         """
         self.learner.learn([self._check_result("fail", choice, None)])
 
@@ -1167,8 +1254,8 @@ class Auto(IndexPolicy[Point]):
         return self.learner.units
 
     def noise_posterior(self) -> Any:
-        """Return the posterior at the fitted noise, by rewards alone: no failure counts as one."""
-        return self.learner.observed_posterior()
+        """Return the posterior at the fitted noise."""
+        return self.learner.posterior
 
     def answer_model(self) -> tuple[Any, Standard]:
         """Return the posterior of the answers.
@@ -1235,6 +1322,43 @@ class Auto(IndexPolicy[Point]):
         place = self._place_of(choice)
         places = np.array([place])
         return float(np.exp(log_feasibility(self.outcomes, places)[0]))
+
+    @property
+    def success(self) -> SuccessModel | None:
+        """The model of where measurements succeed; None where none has failed."""
+        return self.learner.success
+
+    def success_chance(self, choice: Choice) -> float:
+        """Return the probability that a measurement of a choice succeeds, and does not fail.
+
+        It is learnt from results and failures, and is 1 where nothing has failed.
+
+        Parameters
+        ----------
+        choice
+            A choice, such as one that `ask` or `policy.choice(arm)` has returned.
+
+        Examples
+        --------
+        >>> import kernelbandits as kb
+        >>> auto = kb.Auto(kb.Box((0.0,), (1.0,)))
+        >>> for x in (0.1, 0.3, 0.5):
+        ...     auto.tell(auto.choice([x]), x)
+        >>> auto.success_chance(auto.choice([0.9]))
+        1.0
+        >>> for x in (0.7, 0.8, 1.0):
+        ...     auto.fail(auto.choice([x]))
+        >>> auto.success_chance(auto.choice([0.2])) > 0.8 > 0.3 > auto.success_chance(
+        ...     auto.choice([0.9])
+        ... )
+        True
+        """
+        policy, place = self, self._place_of(choice)
+        if self.working_set is not None and self.failed:
+            policy = self.restrict_to(pending=[place])
+            assert policy.working_set is not None
+            place = int(policy.working_set.positions([place])[0])
+        return float(np.exp(policy._log_success(np.array([place]))[0]))
 
     def _greatest_measured(self, arms: Indices) -> int:
         """Return the measured arm of the greatest estimate that its own results do not contradict.

@@ -177,6 +177,8 @@ class Policy(Generic[AnyPoint]):
     """The fits of kernel and noise to the rewards; None for a policy that fits none."""
     initial_size: int = 0
     """How many choices its initial design has."""
+    success: Any = None
+    """The model of where measurements succeed (`Auto.success`); None where none has failed."""
     working_set: Any = None
     """The arms of a very large pool among which the next choices are made; None for all."""
     predictions: tuple[Any, ...] = ()
@@ -415,11 +417,15 @@ class Policy(Generic[AnyPoint]):
         """
         tie = now.draw_tie()
         surface = self._surface(acquisition, now)
-        steps = acquisition.search_steps
+        steps = self._search_steps(acquisition)
         location = self._search(surface, now.place, self.ties, tie, steps)
         mean = float(now.posterior.at(location.row[None])[0][0])
         note = acquisition.note(location.search.pop("index"), mean, self.units)
         return self._choice_at(location, now, note)
+
+    def _search_steps(self, acquisition: Acquisition) -> int:
+        """Return the most steps of an ascent in the search for its greatest score."""
+        return acquisition.search_steps
 
     def _surface(self, acquisition: Acquisition, now: Round) -> Surface | SummedSurface:
         """Return the acquisition as it is maximised where the round is played.
@@ -596,8 +602,12 @@ class Policy(Generic[AnyPoint]):
         place = place_of(self.domain, context, arms)
         if self.finite and isinstance(place, ArmList):
             return place.greatest(self.posterior.mean)
-        location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
+        location = self._search(self._expected_reward(), place, "lowest", MIDDLE)
         return location.x if location.arm is None else location.arm
+
+    def _expected_reward(self) -> Searchable:
+        """Return what a recommended point of a box maximises: the estimate."""
+        return posterior_mean(self.posterior)
 
     def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice[AnyPoint]:
         """Return what `recommend` recommends as a choice; its note has the estimate there.

@@ -26,6 +26,7 @@ from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies.observations import Hyperparameters, Observations
 from kernelbandits.policies.stored import CODEC
+from kernelbandits.policies.success import Attempts, Features, SuccessModel, learn_success
 from kernelbandits.policies.working_set import (
     PoolKnowledge,
     WorkingSet,
@@ -71,18 +72,6 @@ class Observation:
         return cls(place, float(reward), sem, side_of(reward))
 
 
-class FailurePenalties(NamedTuple):
-    """Which failures the posterior takes for rewards, and for which one."""
-
-    numbers: list[int]
-    """The places of the failures in the list of all failures."""
-    value: float
-    """The reward that each of them counts as, in the units of the posterior."""
-
-
-NO_PENALTIES = FailurePenalties([], 0.0)
-
-
 class AnswerModel(NamedTuple):
     """A posterior of the rewards, and the units in which it has them."""
 
@@ -112,9 +101,6 @@ class Checkpoint:
     fit: Fit
     rewards: Rewards
     arms: Any
-    penalties: FailurePenalties
-    failed: list[Any]
-    """The places of the failures that count as rewards, as the posterior numbers them."""
     events: int
     """The number of rewards."""
     totals: RewardTotals | None = None
@@ -190,6 +176,8 @@ class Learner:
         self._answers: tuple[Any, AnswerModel | None] | None = None
         """The last answer model, with what it was made from."""
         self._played: PlayedArms | None = None
+        self._success: tuple[int, Any, SuccessModel] | None = None
+        """The last model of success, with what it was made from."""
 
     # ------------------------------------------------------------------ learning
 
@@ -281,15 +269,10 @@ class Learner:
         grown = known.working_set is not None and known.working_set.arms is not before.arms
         events = known.rewards.events
         full = value is not None and self.finite and events % self._interval == 0
-        if grown or full or known.rewards.is_weighted or self._changes_penalties(known):
+        if grown or full or (value is not None and known.rewards.is_weighted):
             self._set_checkpoint(known)
         elif value is not None:
             known.since.append((self._position(known, result.place), value))
-
-    def _changes_penalties(self, known: Knowledge) -> bool:
-        """Return whether other failures count as rewards than at the checkpoint, or as another."""
-        assert known.checkpoint is not None
-        return bool(known.failed) and self._count_penalties(known) != known.checkpoint.penalties
 
     def _is_surprising(self, known: Knowledge, slot: int, value: float) -> bool:
         """Return whether the reward counted last calls for a fit, wherever the next one is due.
@@ -336,35 +319,15 @@ class Learner:
         sums = rewards.sums + counts * rewards.origin
         return known.fit.calibration.norm_bound(points, counts, sums, safety=1.0)
 
-    def _count_penalties(self, known: Knowledge) -> FailurePenalties:
-        """Return which failures are learnt, and as which reward."""
-        rewards = known.rewards
-        if not rewards.events or not known.failed:
-            return NO_PENALTIES
-        if self.finite:
-            rows = [self.domain.points[arm] for arm in known.failed]
-            numbers = rewards.unmatched_rows(rows)
-        else:
-            categories = [block for block in self.fitter.blocks if len(block) > 1]
-            lengths = self.fitter.own_lengthscales(known.fit)
-            numbers = rewards.unmatched_rows_near(known.failed, lengths, categories)
-        if not numbers:
-            return NO_PENALTIES
-        means = rewards.sums_in(self.fitter.units(known.fit)) / rewards.counts
-        return FailurePenalties(numbers, float(means.min()))
-
     # ------------------------------------------------------------------ the posterior
 
     def _set_checkpoint(self, known: Knowledge) -> None:
         """Let the posterior be built from all results so far."""
-        penalties = self._count_penalties(known)
         known.since = []
         known.checkpoint = Checkpoint(
             fit=known.fit,
             rewards=known.rewards,
             arms=self.domain if known.working_set is None else known.working_set.arms,
-            penalties=penalties,
-            failed=[self._position(known, known.failed[number]) for number in penalties.numbers],
             events=known.rewards.events,
         )
 
@@ -413,8 +376,6 @@ class Learner:
         if checkpoint.events:
             totals = self._sum_rewards(checkpoint)
             self._teach(posterior, checkpoint.arms, totals, checkpoint.events)
-        for place in checkpoint.failed:
-            posterior.update(place, checkpoint.penalties.value)
         return posterior
 
     def _empty_posterior(self, fit: Fit, arms: Any) -> Any:
@@ -438,12 +399,6 @@ class Learner:
         every = np.zeros((2, *counts.shape[:-1], len(arms)))
         every[..., arms.index.find(totals.points)] = counts, sums
         posterior.learn(every[0], every[1], events=number)
-
-    def observed_posterior(self) -> Any:
-        """Return the posterior of the rewards alone, no failure counted as one."""
-        if not self.penalties.numbers:
-            return self.posterior
-        return self._posterior_under(self.fit)
 
     @single_threaded
     def _posterior_under(self, fit: Fit) -> Any:
@@ -471,8 +426,30 @@ class Learner:
             )
             known = self._answers = source, model
         if known[1] is None:
-            return AnswerModel(self.observed_posterior(), self.units)
+            return AnswerModel(self.posterior, self.units)
         return known[1]
+
+    @property
+    @single_threaded
+    def success(self) -> SuccessModel | None:
+        """The probability that a measurement succeeds; None where none has failed.
+
+        It is made when it is first needed. A failure says nothing of the reward, and the reward
+        nothing of success.
+        """
+        if not self.failed:
+            return None
+        number, arms, known = len(self.results), self.arms, self._success
+        if known is None or known[0] != number or known[1] is not arms:
+            places = [result.place for result in self.results]
+            rows = [self.domain.points[place] for place in places] if self.finite else places
+            attempts = Attempts.of(rows, [result.value is not None for result in self.results])
+            blocks = () if self.fitter.features else self.fitter.blocks
+            features = Features(self.fitter.sides(self.rewards), blocks, self.finite)
+            before = None if known is None else known[2]
+            model = learn_success(attempts, features, arms, before)
+            known = self._success = number, arms, model
+        return known[2]
 
     # ------------------------------------------------------------------ what was learnt
 
@@ -523,19 +500,6 @@ class Learner:
     def units(self) -> Standard:
         """From the rewards' own units to those of the posterior."""
         return self.fitter.units(self.fit)
-
-    @property
-    def penalties(self) -> FailurePenalties:
-        """Which failures count as rewards, and as which one."""
-        checkpoint = self._knowledge.checkpoint
-        assert checkpoint is not None
-        return checkpoint.penalties
-
-    def penalised_arms(self) -> list[int]:
-        """Return the arms whose failure counts as a reward, as the posterior numbers them."""
-        checkpoint = self._knowledge.checkpoint
-        assert checkpoint is not None
-        return checkpoint.failed
 
     @property
     def noises(self) -> Array:
@@ -637,7 +601,7 @@ class Learner:
     def on_working_set(self, chosen: WorkingSet) -> Learner:
         """Return a copy whose posterior is that of another working set; it must not learn."""
         other, known = copy.copy(self), replace(self._knowledge, working_set=chosen)
-        other._answers = other._built = None
+        other._answers = other._built = other._success = None
         other._set_checkpoint(known)
         other._kept = known
         return other

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.policies.acquisition import LogProbabilityInside, Surface
+from kernelbandits.policies.acquisition import Acquisition, LogProbabilityInside, Surface
 from kernelbandits.policies.base import Policy
 from kernelbandits.posterior.draws import draw_from_posterior
 
@@ -27,8 +27,46 @@ LIKELY = 0.9
 """From this probability of meeting all limits on, a place that was measured counts as feasible."""
 
 
+class OutcomeModel:
+    """What is learnt beside the reward, and must lie within limits.
+
+    A subclass has an `acquisition`, the logarithm of the probability that it does, a `posterior`
+    of it, and says whether it is one of arms (`finite`).
+    """
+
+    @property
+    def acquisition(self) -> LogProbabilityInside:
+        """The logarithm of the probability that the outcome meets its limits."""
+        raise NotImplementedError
+
+    @property
+    def finite(self) -> bool:
+        """Whether places are numbers of arms, and not rows."""
+        raise NotImplementedError
+
+    def posterior(self, pending: Sequence[Any] = ()) -> Any:
+        """Return the posterior of the outcome, with the values of these places imagined."""
+        raise NotImplementedError
+
+    def surface(self, pending: Sequence[Any] = (), exact: bool = False) -> Surface:
+        """Return the logarithm of the probability as a function of the point of a box."""
+        return Surface(self.posterior(pending), self.acquisition, exact)
+
+    def log_chances(self, places: Any, pending: Sequence[Any] = ()) -> Array:
+        """Return the logarithms of the probabilities at places: numbers of arms, or rows."""
+        return self.score(self.acquisition, places, pending)
+
+    def score(self, acquisition: Acquisition, places: Any, pending: Sequence[Any] = ()) -> Array:
+        """Return a score of the outcome at places: numbers of arms, or rows."""
+        posterior = self.posterior(pending)
+        if not self.finite:
+            return acquisition.score(*posterior.members_at(places))
+        sds = np.sqrt(np.maximum(posterior.variances[:, places], 0.0))
+        return acquisition.score(posterior.means[:, places], sds)
+
+
 @dataclass(frozen=True, eq=False)
-class LimitedOutcome:
+class LimitedOutcome(OutcomeModel):
     """An outcome that must lie within limits: the policy that learns it, and the limits.
 
     Parameters
@@ -62,29 +100,19 @@ class LimitedOutcome:
         check_limits("LimitedOutcome", self.low, self.high)
 
     @property
+    def finite(self) -> bool:
+        return self.policy.finite
+
+    @property
     def acquisition(self) -> LogProbabilityInside:
-        """The logarithm of the probability that the outcome meets its limits."""
         units = self.policy.units
         low = -math.inf if self.low is None else float(units.standardise(self.low))
         high = math.inf if self.high is None else float(units.standardise(self.high))
         return LogProbabilityInside(low, high)
 
     def posterior(self, pending: Sequence[Any] = ()) -> Any:
-        """Return the posterior of the outcome, with the values of these places imagined."""
         known = self.policy.noise_posterior()
         return known.with_pending(list(pending)) if pending else known
-
-    def surface(self, pending: Sequence[Any] = ()) -> Surface:
-        """Return the logarithm of the probability as a function of the point of a box."""
-        return Surface(self.posterior(pending), self.acquisition)
-
-    def log_chances(self, places: Any, pending: Sequence[Any] = ()) -> Array:
-        """Return the logarithms of the probabilities at places: numbers of arms, or rows."""
-        posterior = self.posterior(pending)
-        if not self.policy.finite:
-            return self.acquisition.score(*posterior.members_at(places))
-        sds = np.sqrt(np.maximum(posterior.variances[:, places], 0.0))
-        return self.acquisition.score(posterior.means[:, places], sds)
 
     def log_chances_at(self, rows: Array) -> Array:
         """Return the same at rows of coordinates, also where the domain is a list of arms."""

@@ -108,8 +108,15 @@ class Reasons:
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """Say why the policy chose this row, whether it repeats one, and which row looks best."""
         repeated = self._repeats(row)
-        why = self._choice_sentence(row, note) + self._working_set(note) + self._limits(note)
+        added = self._success(note), self._working_set(note), self._limits(note)
+        why = self._choice_sentence(row, note) + "".join(added)
         return f"{repeated}; {why[0].lower()}{why[1:]}" if repeated else why
+
+    def _success(self, note: Mapping[str, float]) -> str:
+        """Say how probably the measurement succeeds, where others have failed."""
+        if "success" not in note or note.get("first") or not self.answers.has_results:
+            return ""
+        return f" Its measurement succeeds with probability {format_share(note['success'])}."
 
     def _limits(self, note: Mapping[str, float]) -> str:
         """Say how probably the candidate meets the limits on outcomes, if there are any."""

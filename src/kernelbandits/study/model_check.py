@@ -13,7 +13,7 @@ from scipy.special import bdtr
 
 from kernelbandits.censored import ABOVE, BELOW, average_results, side_of, with_side
 from kernelbandits.checks import Array
-from kernelbandits.formatting import format_count, format_near, format_number
+from kernelbandits.formatting import format_count, format_near, format_number, format_share
 from kernelbandits.insight import FittedModel, LeaveOneOut, PartialDependence, fitted_model
 from kernelbandits.insight.left_out import (
     FEWEST_POINTS,
@@ -48,6 +48,9 @@ NO_INFLUENCE = 0.02
 """A column that takes part in less of the variance, under every fit, has no visible influence."""
 MOST_CURVES = 9
 """The most columns whose partial dependence is computed: with many results it takes time."""
+CLEARLY = 2.0
+"""The model of success predicts better than the share of successes if the log likelihoods of all
+measurements, each predicted from the others, differ by more than this."""
 MOST_NAMED = 3
 """Outliers and columns that a sentence names."""
 
@@ -131,6 +134,27 @@ class OutcomeCheck:
     outliers: tuple[Outlier, ...]
 
 
+@dataclass(frozen=True)
+class SuccessCheck:
+    """How well the model of success predicts which measurements fail."""
+
+    failed: int
+    """How many measurements have failed."""
+    measurements: int
+    """How many there were in all."""
+    log_score: float
+    """The mean of ln P(what happened), each measurement predicted from all others; at most 0."""
+    log_score_of_share: float
+    """The same of the plain share of successes among the others."""
+    low: float
+    """The least probability of success among the places measured, each predicted from the others"""
+    high: float
+    """and the greatest."""
+    predicts: bool
+    """Whether the model predicts better than the share, by more than chance easily does."""
+    sentence: str
+
+
 @dataclass(frozen=True, repr=False)
 class Check(Readable):
     """Whether the model can be trusted, in sentences and numbers.
@@ -176,6 +200,9 @@ class Check(Readable):
     dependence: tuple[PartialDependence, ...] = ()
     """The estimate at each value of the most relevant columns, at most nine, averaged over the
     others, with the 95 % interval of that average. Columns of more than 24 texts are left out."""
+    success: SuccessCheck | None = None
+    """Whether it is known where measurements fail; None where none has failed, and for a policy
+    that learns nothing from failures."""
     by_similarity: bool = False
     """Whether the model sees the similarity of the candidates only: then no column matters."""
     outcomes: tuple[OutcomeCheck, ...] = ()
@@ -214,7 +241,7 @@ def check_model(answers: Answers) -> Check:
     columns = () if model is None or skill is None else rank_columns(answers, model)
     outliers = () if model is None else list_outliers(answers, model, far)
     isolated = list_far_results(answers, {one.trial for one in outliers})
-    verdict = judge_skill(skill)
+    verdict, success = judge_skill(skill), check_success(answers)
     limited = answers.state.settings.outcomes
     outcomes = tuple(check_outcome(answer_target(answers, one)) for one in limited)
     sentences = [
@@ -226,6 +253,7 @@ def check_model(answers: Answers) -> Check:
         describe_lone_lead(answers),
         describe_columns(verdict, columns, answers.candidates.column_noun),
         describe_noise(answers, noise, replicated),
+        "" if success is None else success.sentence,
         *(f"{one.target}: {text}" for one in outcomes for text in one.sentences),
         *(f"Learnt from {one.sentence}." for one in list_sources(answers)),
     ]
@@ -241,6 +269,7 @@ def check_model(answers: Answers) -> Check:
         columns=columns,
         target=answers.state.settings.target,
         dependence=list_curves(answers, columns),
+        success=success,
         by_similarity=answers.candidates.by_similarity,
         outcomes=outcomes,
     )
@@ -260,6 +289,43 @@ def check_outcome(answers: Answers) -> OutcomeCheck:
         noise=check.noise,
         held_out=check.held_out,
         outliers=check.outliers,
+    )
+
+
+def check_success(answers: Answers) -> SuccessCheck | None:
+    """Check the model of where measurements succeed; None where nothing failed or was learnt."""
+    model = answers.driver.policy.success
+    if model is None:
+        return None
+    measurements = len(model.left_out)
+    failed = measurements - int(model.attempts.succeeded.sum())
+    low, high = float(model.left_out.min()), float(model.left_out.max())
+    gain = measurements * (model.log_score - model.log_score_of_share)
+    predicts, columns = gain > CLEARLY, f"the {answers.candidates.column_noun}s"
+    scores = (
+        f"each measurement from all others, the model of success has a mean log score of "
+        f"{model.log_score:.2f}, and the plain share of successes {model.log_score_of_share:.2f}"
+    )
+    judged = (
+        f"Which ones fail can be predicted: {scores}. So failures depend on {columns}; at the "
+        f"places measured the probability of success is {format_share(low)} to "
+        f"{format_share(high)}."
+    )
+    if not predicts:
+        judged = (
+            f"Which ones fail cannot be predicted so far: {scores}. They may be bad luck, or "
+            f"depend on something that {columns} do not describe."
+        )
+    sentence = f"{failed} of {format_count(measurements, 'measurement')} failed. {judged}"
+    return SuccessCheck(
+        failed=failed,
+        measurements=measurements,
+        log_score=model.log_score,
+        log_score_of_share=model.log_score_of_share,
+        low=low,
+        high=high,
+        predicts=predicts,
+        sentence=sentence,
     )
 
 
