@@ -231,7 +231,7 @@ class Auto(IndexPolicy[Point]):
     earlier
         Results of earlier studies (`kb.calibration.EarlierResults`). What they predict at a point
         is one more column of the model, whose lengthscale is fitted to the rewards: an earlier
-        study that tells nothing is ignored. The initial design then takes three points that they
+        study that tells nothing hardly counts. The initial design then takes three points that they
         predict to be good.
 
     Examples
