@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
+from kernelbandits import checks
 from kernelbandits.calibration import Measurement
 from kernelbandits.calibration.unfinished import Curve, predict_final
 from kernelbandits.checks import DataNotice
@@ -25,6 +27,7 @@ from kernelbandits.formatting import (
 from kernelbandits.markup import html_card, html_pairs
 from kernelbandits.measuring import (
     INTERRUPTS,
+    Measured,
     Measurer,
     ObjectiveResult,
     OutOfTime,
@@ -68,6 +71,10 @@ class OptimizationTrial(Generic[Point]):
     """Why there is no reward."""
     point: Any = None
     """The point as the objective got it, where that is not the point of the choice."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """The values of several targets by their names; {} for one."""
+    feasible: bool | None = None
+    """Whether the values meet the limits on outcomes; None without any."""
     reports: Mapping[float, float] = field(default_factory=dict)
     """Step -> the value that the objective reported there, if it takes a trial."""
     stopped: float | None = None
@@ -80,9 +87,9 @@ class OptimizationTrial(Generic[Point]):
         return x
 
     @property
-    def measured(self) -> float | None:
-        """The reward, if it was measured: not of a failure, and not of a trial that was stopped."""
-        return self.reward if self.stopped is None else None
+    def counts(self) -> float | None:
+        """The reward, if it may be the best: not of a failure, nor stopped, nor infeasible."""
+        return None if self.stopped is not None or self.feasible is False else self.reward
 
     def record(self) -> dict[str, Any]:
         """Return the round as a row of a table; an objective that takes a trial adds a column."""
@@ -93,6 +100,8 @@ class OptimizationTrial(Generic[Point]):
             "arm": self.choice.arm,
             **point,
             "reward": None if self.reward is None else float(self.reward),
+            **self.values,
+            **({} if self.feasible is None else {"feasible": self.feasible}),
             "failure": self.failure,
             **({"stopped": self.stopped} if self.reports else {}),
         }
@@ -141,6 +150,11 @@ class Outcome(Generic[Point]):
     pending: int = 0
     """How many points of the study were asked for by the run and have no result yet. The next call
     of `optimize` with the same study measures them first."""
+    limits: str = ""
+    """The limits on outcomes in words; "" without any."""
+    feasibility: float | None = None
+    """The probability that x meets all of them; None without any. Where no measured point does so
+    with probability 0.9, x is the one that most probably does."""
 
     @property
     def failures(self) -> int:
@@ -180,7 +194,7 @@ class Outcome(Generic[Point]):
         from kernelbandits.policies.progress import draw_outcome
 
         numbers = [trial.t for trial in self.trials]
-        rewards = [trial.measured for trial in self.trials]
+        rewards = [None if trial.stopped is not None else trial.reward for trial in self.trials]
         sign = 1.0 if self.direction == "maximize" else -1.0
         predicted = [trial.reward if trial.stopped is not None else None for trial in self.trials]
         return draw_outcome(numbers, rewards, predicted, sign, self.mean, self.sd)
@@ -190,6 +204,8 @@ class Outcome(Generic[Point]):
             f"estimate {self.mean:.4g} with sd {self.sd:.2g}, "
             f"best with probability {self.chance:.2g}"
         )
+        if self.feasibility is not None:
+            estimate += f", meets {self.limits} with probability {self.feasibility:.2g}"
         pending = f"; {format_count(self.pending, 'point')} pending" if self.pending else ""
         return f"{format_point(self.x)}: {estimate}; {self._describe_rounds('round')}{pending}"
 
@@ -211,9 +227,16 @@ class Outcome(Generic[Point]):
             *name_coordinates(self.x),
             ("estimate", f"{self.mean:.4g}, sd {self.sd:.2g}"),
             ("the best with probability", format_share(self.chance)),
+            *self._name_feasibility(),
             ("rounds", self._describe_rounds()),
         ]
         return html_card(f"Outcome: {self.direction}", html_pairs(known))
+
+    def _name_feasibility(self) -> list[tuple[str, str]]:
+        """Return the probability of meeting the limits with its name; [] without limits."""
+        if self.feasibility is None:
+            return []
+        return [(f"meets {self.limits}", format_share(self.feasibility))]
 
 
 ENDS = {
@@ -444,11 +467,19 @@ class Run(Loop[AskedChoice]):
         measurer: Measurer,
         deadline: float,
         is_within: Callable[[Any, float, Sequence[Choice]], bool],
+        target: str = "",
+        limits: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """`is_within` tells whether the recommended point is near enough to the best."""
+        """`is_within` tells whether the recommended point is near enough to the best.
+
+        `target` is the one of several targets that has a direction; "" where one number is
+        measured. `limits` are the targets within limits by name, in the order of the limited
+        outcomes of the policy.
+        """
         super().__init__(measurer, deadline)
         self.policy, self.streams, self._sign, self.is_within = policy, streams, sign, is_within
         self.start, self.reported = policy.turn, False
+        self.target, self.limits = target, limits
         self.trials: list[OptimizationTrial[Any]] = []
 
     @property
@@ -457,7 +488,7 @@ class Run(Loop[AskedChoice]):
 
     @property
     def rewards(self) -> list[float | None]:
-        return [trial.measured for trial in self.trials]
+        return [trial.counts for trial in self.trials]
 
     @property
     def unfinished(self) -> list[Choice]:
@@ -487,30 +518,51 @@ class Run(Loop[AskedChoice]):
 
     def curves_before(self, asked: AskedChoice) -> list[Curve]:
         earlier = self.trials[: asked.learnt]
-        return [Curve(one.reports, one.measured) for one in earlier if one.reports]
+        return [
+            Curve(one.reports, None if one.stopped is not None else one.reward)
+            for one in earlier
+            if one.reports
+        ]
 
     def learn(
         self, number: int, asked: AskedChoice, result: ObjectiveResult
     ) -> OptimizationTrial[Any]:
         """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
-        reward = None if result.measured is None else single_reward(result.measured)
-        if reward is None:
-            self.policy.fail(asked.choice)
-        elif isinstance(reward, Measurement):
-            self.policy.tell(asked.choice, Measurement(self.sign * reward, reward.sem))
+        trial = self.make_trial(self.start + number, asked, result)
+        if trial.reward is None:
+            self.policy.fail(trial.choice)
+        elif isinstance(trial.reward, Measurement):
+            self.policy.tell(trial.choice, Measurement(self.sign * trial.reward, trial.reward.sem))
         else:
-            self.policy.tell(asked.choice, self.sign * reward)
-        trial: OptimizationTrial[Any] = OptimizationTrial(
-            self.start + number,
+            self.policy.tell(trial.choice, self.sign * trial.reward)
+            for name, outcome in zip(self.limits, self.policy.outcomes, strict=True):
+                outcome.policy.tell(trial.choice, trial.values[name])
+        self.trials.append(trial)
+        return trial
+
+    def make_trial(
+        self, t: int, asked: AskedChoice, result: ObjectiveResult
+    ) -> OptimizationTrial[Any]:
+        """Return a trial; of several targets with all values, and whether these are feasible."""
+        measured, reward, feasible = result.measured, None, None
+        values: Mapping[str, float] = {}
+        if measured is not None and self.target:
+            values = check_values(measured, [self.target, *self.limits])
+            broken = [one for name, one in self.limits.items() if one.breaks_limit(values[name])]
+            reward, feasible = values[self.target], not broken
+        elif measured is not None:
+            reward = single_reward(measured)
+        return OptimizationTrial(
+            t,
             asked.choice,
             reward,
             result.failure,
             self.point_of(asked),
+            values,
+            feasible,
             dict(result.reports),
             result.reports[-1][0] if result.stopped else None,
         )
-        self.trials.append(trial)
-        return trial
 
     def report_exhaustion(self) -> None:
         """Say once that every point of a finite space is measured."""
@@ -540,7 +592,21 @@ class Run(Loop[AskedChoice]):
             direction="maximize" if self.sign > 0 else "minimize",
             ended=self.ended,
             asynchronous=self.asynchronous,
+            limits=", ".join(f"{name} {one.sentence}" for name, one in self.limits.items()),
+            feasibility=policy.feasibility(choice) if self.limits else None,
         )
+
+
+def check_values(measured: Measured, names: Sequence[str]) -> dict[str, float]:
+    """Return the values of several targets by their names: one of each is needed."""
+    told = list(measured) if isinstance(measured, dict) else []
+    if not isinstance(measured, dict) or {*told} != {*names}:
+        got = f"values of {told}" if told else checks.describe_value(measured)
+        raise checks.NoNumber(
+            "optimize needs an objective that returns a dictionary with a number for each of the "
+            f"targets {[*names]}, got {got}"
+        )
+    return measured
 
 
 def is_exhausted(policy: Policy) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
@@ -19,7 +19,12 @@ from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.formatting import format_count
 from kernelbandits.measuring import Measured, Measurer, ObjectiveResult, single_reward
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
-from kernelbandits.policies.optimization import Loop, Plan, raise_without_rewards
+from kernelbandits.policies.optimization import (
+    Loop,
+    Plan,
+    check_values,
+    raise_without_rewards,
+)
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
 from kernelbandits.study.asks import Asker
@@ -29,6 +34,7 @@ from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.study import Study
+from kernelbandits.study.targets import Target
 from kernelbandits.study.values import AlreadyTold
 
 WORKER = "optimize"
@@ -46,6 +52,7 @@ def open_run(
     seed: int | None,
     measurer: Measurer,
     deadline: float,
+    targets: Sequence[Target] = (),
     results: Any = None,
 ) -> Iterator[StudyRun]:
     """Open a run on the study at this place, which is created if there is none.
@@ -56,12 +63,13 @@ def open_run(
     if isinstance(where, Study):
         needed = "results when the study is created (Study.create), or told to it"
         checks.needs(results is None, "optimize", needed, "them beside an open study")
-        check_same(where, domain, direction, target, seed)
+        check_same(where, domain, direction, target, seed, targets)
         yield StudyRun(where, domain, measurer, deadline)
         return
     named = isinstance(where, (str, PathLike)) and str(where) != ""
     checks.needs(named, "optimize", "the place of a study, such as 'tune.db'", where)
-    with create_or_open(where, domain, rounds, direction, target, seed, results) as study:
+    given = domain, rounds, direction, target, seed, targets, results
+    with create_or_open(where, *given) as study:
         yield StudyRun(study, domain, measurer, deadline)
 
 
@@ -72,22 +80,25 @@ def create_or_open(
     direction: str,
     target: str | None,
     seed: int | None,
-    results: Any,
+    targets: Sequence[Target] = (),
+    results: Any = None,
 ) -> Study:
+    aim: dict[str, Any] = {"target": target, "direction": direction}
+    if targets:
+        aim = {"targets": targets}
     try:
         return Study.create(
             where,
             listed_points(domain),
-            target=target,
-            direction=direction,  # type: ignore[arg-type]
             seed=0 if seed is None else seed,
             rounds=rounds,
             results=results,
+            **aim,
         )
     except StudyExists:
         study = Study.open(where)
     try:
-        check_same(study, domain, direction, target, seed)
+        check_same(study, domain, direction, target, seed, targets)
     except BaseException:
         study.close()
         raise
@@ -95,11 +106,19 @@ def create_or_open(
 
 
 def check_same(
-    study: Study, domain: Any, direction: str, target: str | None, seed: int | None
+    study: Study,
+    domain: Any,
+    direction: str,
+    target: str | None,
+    seed: int | None,
+    targets: Sequence[Target] = (),
 ) -> None:
     """Refuse to go on with a study of something else."""
     there = {"direction": study.direction, "target": study.target, "seed": study.settings["seed"]}
-    given = {"direction": direction, "target": target, "seed": seed}
+    given: dict[str, Any] = {"direction": direction, "target": target, "seed": seed}
+    if targets:
+        there = {"targets": spell_targets(study.targets), "seed": study.settings["seed"]}
+        given = {"targets": spell_targets(targets), "seed": seed}
     other = [
         f"the {name} {given[name]!r} of this call (it has {there[name]!r})"
         for name in there
@@ -117,6 +136,11 @@ def check_same(
             f"optimize needs a study with {' and '.join(other)}, got {study.place}. "
             "Nothing was measured"
         )
+
+
+def spell_targets(targets: Sequence[Target]) -> str:
+    """Return targets in words, the same for the same ones."""
+    return ", ".join(f"{one.name} ({one.sentence})" for one in targets)
 
 
 def listed_points(domain: Any) -> Any:
@@ -152,9 +176,18 @@ class StudyRun(Loop[Trial]):
 
     @property
     def rewards(self) -> list[float | None]:
-        """What this run and earlier ones have measured, in the order in which it counts."""
+        """What this run and earlier ones have measured, in the order in which it counts.
+
+        None stands for what cannot be the best.
+        """
+        settings = self._state.settings
         results = [trial for trial in self._state.results if trial.worker == WORKER]
-        return [None if trial.stopped is not None else trial.value for trial in results]
+        return [
+            None
+            if trial.stopped is not None or settings.meets_limits(trial.values) is False
+            else trial.value
+            for trial in results
+        ]
 
     def find_pending(self) -> list[Trial]:
         """Return the trials without a result that this run or earlier ones have asked for."""
@@ -170,7 +203,7 @@ class StudyRun(Loop[Trial]):
         What was interrupted is finished first. Batch by batch, the choices that follow are those of
         a run without interruption.
         """
-        if self.measurer.attempt.watched and self._state.settings.combined:
+        if self.measurer.attempt.watched and self._state.settings.shows_targets:
             raise ValueError(
                 "optimize needs a study of one target for an objective that takes a trial, got "
                 f"{self.study.place}, which has several: one report would have to foretell them all"
@@ -277,17 +310,9 @@ class StudyRun(Loop[Trial]):
 
     def _check_values(self, measured: Measured) -> Any:
         """Return a reward, or the values of several targets: one of each is needed."""
-        if not self._state.settings.combined:
+        if not self._state.settings.shows_targets:
             return single_reward(measured)
-        names = [one.name for one in self._state.settings.wanted]
-        told = list(measured) if isinstance(measured, dict) else []
-        if {*told} != {*names}:
-            got = f"values of {told}" if told else checks.describe_value(measured)
-            raise checks.NoNumber(
-                "optimize needs an objective that returns a dictionary with a number for each of "
-                f"the targets {names}, got {got}"
-            )
-        return measured
+        return check_values(measured, [one.name for one in self._state.settings.wanted])
 
     def _write(self, keyed: tells.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
@@ -318,11 +343,22 @@ class StudyRun(Loop[Trial]):
         failure = ""
         if trial.value is None and trial.told is not None:
             failure = str(trial.told.body.get("reason", "failed"))
-        reward = trial.value
+        settings, reward = self._state.settings, trial.value
         if reward is not None and trial.stopped is not None and trial.sem is not None:
             reward = Measurement(reward, trial.sem)
-        reports = trial.reports
-        return OptimizationTrial(trial.number, choice, reward, failure, x, reports, trial.stopped)
+        shown = dict(trial.values) if settings.several else {}
+        feasible = settings.meets_limits(trial.values) if settings.outcomes and shown else None
+        return OptimizationTrial(
+            trial.number,
+            choice,
+            reward,
+            failure,
+            x,
+            shown,
+            feasible,
+            trial.reports,
+            trial.stopped,
+        )
 
     def summarise(self) -> Outcome[Any]:
         """Return the recommended point and its estimate; an error if there is no result."""
@@ -351,4 +387,6 @@ class StudyRun(Loop[Trial]):
                 study=self.study.place,
                 asynchronous=self.asynchronous,
                 pending=len(self.find_pending()),
+                limits=best.limits,
+                feasibility=best.feasibility,
             )
