@@ -356,7 +356,8 @@ def test_places_that_fail_are_not_asked_for_ever(domain):
     found = kb.optimize(objective, domain, 40)
     rows = [tuple(trial.x) for trial in found.trials if trial.reward is None]
     assert len(rows) < 25
-    assert max(map(rows.count, rows)) <= (1 if domain is ARMS else 3)
+    # A failure at the border may have been bad luck: such an arm has a second try.
+    assert max(map(rows.count, rows)) <= (2 if domain is ARMS else 3)
     assert found.policy.rewards.events >= 15
 
 
