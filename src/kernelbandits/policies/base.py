@@ -174,6 +174,8 @@ class Policy(Generic[AnyPoint]):
     """The arms of a very large pool among which the next choices are made; None for all."""
     outcomes: tuple[Any, ...] = ()
     """Outcomes beside the reward that must lie within limits (`Auto.limited_by`)."""
+    objectives: tuple[Any, ...] = ()
+    """The policies of other objectives, with which the front is looked for (`Auto.trading_off`)."""
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.
 
