@@ -37,6 +37,9 @@ with BoTorch.
 `python -m benchmarks samplers [--seeds N] [--tasks ...] [--samplers ...] [--minutes M] [--times]`
 compares the sampler for Optuna with Optuna's own; it continues where it stopped.
 
+`python -m benchmarks pruning [--seeds N] [--tasks ...] [--pruners ...] [--samplers ...]
+[--minutes M]` compares it with TPE where trials are pruned; it continues too.
+
 `python -m benchmarks calibration [--seeds N] [--tables ...] [--noise ...] [--random]
 [--workers N]` compares what studies of these tables state with what is true.
 
@@ -68,6 +71,7 @@ from benchmarks import (
     leaderboard,
     parallel,
     planted,
+    pruning,
     race,
     regret,
     rivals,
@@ -106,6 +110,7 @@ def main() -> None:
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
     search.arguments(commands.add_parser("search", help=search.__doc__))
     samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
+    pruning.arguments(commands.add_parser("pruning", help=pruning.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     leaderboard.arguments(commands.add_parser("leaderboard", help=leaderboard.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
@@ -139,6 +144,8 @@ def main() -> None:
         search.run(arguments)
     elif arguments.command == "samplers":
         samplers.run(arguments)
+    elif arguments.command == "pruning":
+        pruning.run(arguments)
     elif arguments.command == "calibration":
         calibration.run(arguments)
     elif arguments.command == "leaderboard":

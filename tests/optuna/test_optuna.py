@@ -13,6 +13,8 @@ import optuna
 import pandas as pd
 import pytest
 from optuna.distributions import FloatDistribution
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
     RelativeSamplerTestCase,
@@ -22,7 +24,8 @@ from optuna.trial import TrialState, create_trial
 
 import kernelbandits as kb
 from kernelbandits.optuna import KernelBanditSampler, PoolSampler
-from kernelbandits.optuna.attributes import read_attribute, write_attribute
+from kernelbandits.optuna.attributes import Attributes
+from kernelbandits.optuna.study_reader import StudyReader
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -42,7 +45,7 @@ class TestSomeCasesOfOptuna(SingleOnlySamplerTestCase):
 
 
 def mixed(trial):
-    """Numbers, choices, a conditional parameter; trials 3 and 6 fail, trial 5 is pruned."""
+    """Numbers, choices, a conditional parameter; trials 3 and 6 fail, 5 (which reported nothing), 9 and 12 are pruned."""
     x = trial.suggest_float("x", -5, 5)
     kind = trial.suggest_categorical("kind", ["a", "b", None])
     loss = (x - 1) ** 2 + (kind != "b") + abs(math.log(trial.suggest_int("n", 1, 64, log=True) / 8))
@@ -50,16 +53,29 @@ def mixed(trial):
         loss += trial.suggest_float("extra", 0, 1, step=0.25)
     if trial.number in (3, 6):
         raise RuntimeError("the pump stopped")
-    if trial.number == 5:
+    if trial.number in (5, 9, 12):
+        if trial.number != 5:
+            trial.report(loss + 1, 1)
         raise optuna.TrialPruned
+    if trial.number != 7:
+        trial.report(loss + 1 + 0.1 * x, 1)
     return math.inf if trial.number == 8 else loss
 
 
-def run_mixed(place, parts):
+def open_journal(place):
+    """A storage in a file of lines, beside the databases."""
+    return JournalStorage(JournalFileBackend(str(place)))
+
+
+def open_database(place):
+    return f"sqlite:///{place}"
+
+
+def run_mixed(place, parts, open_storage=open_database):
     """Run trials in parts, each with a study loaded again and a new sampler."""
     for count in parts:
         study = optuna.create_study(
-            storage=f"sqlite:///{place}",
+            storage=open_storage(place),
             study_name="mixed",
             load_if_exists=True,
             sampler=KernelBanditSampler(seed=3),
@@ -70,9 +86,10 @@ def run_mixed(place, parts):
 
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
-def test_a_resumed_study_continues_as_if_it_had_not_been_interrupted(tmp_path):
-    whole = run_mixed(tmp_path / "whole.db", [16])
-    parts = run_mixed(tmp_path / "parts.db", [8, 1, 7])
+@pytest.mark.parametrize("open_storage", [open_database, open_journal])
+def test_a_resumed_study_continues_as_if_it_had_not_been_interrupted(tmp_path, open_storage):
+    whole = run_mixed(tmp_path / "whole", [16], open_storage)
+    parts = run_mixed(tmp_path / "parts", [8, 1, 3, 4], open_storage)
     assert [trial.params for trial in parts.trials] == [trial.params for trial in whole.trials]
 
 
@@ -80,12 +97,8 @@ def test_a_resumed_study_continues_as_if_it_had_not_been_interrupted(tmp_path):
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
 def test_fits_are_stored_in_small_parts_and_taken_by_another_process(tmp_path, monkeypatch):
     study = run_mixed(tmp_path / "study.db", [14])
-    ours = [
-        json.dumps(value)
-        for trial in study.trials
-        for key, value in trial.system_attrs.items()
-        if key.startswith("kernelbandits:")
-    ]
+    kept = study._storage.get_study_system_attrs(study._study_id)
+    ours = [json.dumps(one) for key, one in kept.items() if key.startswith("kernelbandits:")]
     assert ours
     assert max(map(len, ours)) < 2048
     expected = study.ask().suggest_float("x", -5, 5)
@@ -103,14 +116,38 @@ def test_fits_are_stored_in_small_parts_and_taken_by_another_process(tmp_path, m
     assert again.sampler.sample_relative(again, waiting, space)["x"] == expected
 
 
-def test_a_value_that_is_too_large_is_not_stored():
+def test_a_value_that_is_too_large_is_not_stored_and_one_of_another_name_is_not_read():
     study = optuna.create_study(sampler=KernelBanditSampler(seed=0))
-    study.ask()
-    (trial,) = study.get_trials(deepcopy=False)
-    assert write_attribute(study, trial, "quoted", ['"'] * 2000)
-    assert read_attribute(study.trials[0], "quoted") == ['"'] * 2000
-    assert not write_attribute(study, trial, "long", "x" * 20_000)
-    assert read_attribute(study.trials[0], "long") is None
+    attributes = Attributes(study)
+    assert attributes.write("fit:3", "quoted", ['"'] * 2000)
+    assert Attributes(study).read("fit:3", "quoted") == ['"'] * 2000
+    assert not attributes.write("fit:4", "long", "x" * 20_000)
+    assert attributes.read("fit:4", "long") is None
+    # A shorter value replaces the first parts only; what is left of the other one is not read.
+    assert Attributes(study).write("fit:3", "short", [1])
+    assert Attributes(study).read("fit:3", "short") == [1]
+    assert Attributes(study).read("fit:3", "quoted") is None
+
+
+def test_parts_of_two_writers_are_not_joined():
+    study = optuna.create_study()
+    first, second = Attributes(study), Attributes(study)
+    assert first.write("fit:0", "a", ["x"] * 1000)
+    kept = dict(study._storage.get_study_system_attrs(study._study_id))
+    assert second.write("fit:0", "a", ["y"] * 1000)
+    study._storage.set_study_system_attr(
+        study._study_id, "kernelbandits:fit:0:0", kept["kernelbandits:fit:0:0"]
+    )
+    assert Attributes(study).read("fit:0", "a") is None
+
+
+@pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
+def test_the_table_of_trials_has_the_columns_of_other_samplers():
+    tables = [
+        best_after(sampler, two_sides, 8).trials_dataframe()
+        for sampler in (KernelBanditSampler(seed=1), optuna.samplers.RandomSampler(seed=1))
+    ]
+    assert list(tables[0].columns) == list(tables[1].columns)
 
 
 def two_sides(trial):
@@ -172,7 +209,9 @@ def test_unusual_trials_are_said_once(tmp_path):
         warnings.simplefilter("always", kb.DataNotice)
         run_mixed(tmp_path / "study.db", [11])
     texts = [str(one.message) for one in seen if issubclass(one.category, kb.DataNotice)]
-    assert sum("pruned trials are neither results nor failures" in text for text in texts) == 1
+    assert (
+        sum("a pruned trial that reported nothing teaches nothing" in text for text in texts) == 1
+    )
     assert sum("has the value inf" in text for text in texts) == 1
 
 
@@ -186,25 +225,81 @@ def slow_hill(trial):
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
-def test_a_pruned_trial_is_neither_a_result_nor_a_failure_and_its_point_is_not_asked_again():
+def test_a_pruned_trial_is_learnt_with_a_standard_error_and_other_points_are_asked():
     sampler = KernelBanditSampler(seed=2)
     study = best_after(sampler, slow_hill, 31)
     [known] = sampler._policies.values()
-    complete = study.get_trials(states=(TrialState.COMPLETE,))
-    assert (known.policy.n_rewards, known.policy.failed) == (len(complete), [])
-    points = np.array([list(trial.params.values()) for trial in study.trials])
-    pruned = [trial.number for trial in study.get_trials(states=(TrialState.PRUNED,))]
-    gaps = [
-        np.abs(points[number + 1 :] - points[number]).max(-1).min()
-        for number in pruned
-        if number + 1 < len(points)
-    ]
-    assert min(gaps) > 1e-4
+    policy = known.objective.policy
+    # The first trial is known before the last one is asked for.
+    assert (policy.n_rewards, policy.failed) == (30, [])
+    results = {one.number: one.value for one in known.objective.known}
+    errors = {number: getattr(value, "sem", None) for number, value in results.items()}
+    states = {one.number: one.state for one in study.trials[:30]}
+    assert {errors[n] is None for n, s in states.items() if s == TrialState.COMPLETE} == {True}
+    assert all(errors[n] > 0 for n, s in states.items() if s == TrialState.PRUNED)
+    points = {tuple(trial.params.values()) for trial in study.trials}
+    assert len(points) >= 28
+
+
+def pruned_trial(reports, **given):
+    """A trial that was pruned at x = 0.5, unless another one is given."""
+    given = {"state": TrialState.PRUNED, "params": {"x": 0.5}} | given
+    sides = {name: FloatDistribution(0, 1) for name in given["params"]}
+    return create_trial(distributions=sides, intermediate_values=reports, **given)
+
+
+def completed_trial(x, value, reports=None, **given):
+    return pruned_trial(
+        reports or {}, params={"x": x}, value=value, state=TrialState.COMPLETE, **given
+    )
+
+
+def read_all(trials, direction="minimize"):
+    """The outcomes of trials, and the numbers of those pending."""
+    study = optuna.create_study(direction=direction)
+    study.add_trials(trials)
+    reader = StudyReader("reader")
+    outcomes = reader.read(study.trials, study.direction)
+    own = study.ask()
+    pending = reader.list_awaited(study.trials, study.trials[own.number], outcomes)
+    return outcomes, [one.number for one in pending]
+
+
+def test_a_trial_pruned_before_any_was_completed_is_pending_until_two_were():
+    first = [pruned_trial({1: 2.0}), completed_trial(0.1, 0.5, {1: 1.0})]
+    outcomes, pending = read_all(first)
+    assert ([one.number for one, _ in outcomes.objective], pending) == ([1], [0])
+    outcomes, pending = read_all([*first, completed_trial(0.2, 0.7, {1: 1.1})])
+    told = [(trial.number, round(value, 6)) for trial, value in outcomes.objective]
+    assert (told, pending) == ([(1, -0.5), (2, -0.7), (0, -1.55)], [])
+
+
+def test_a_prediction_is_the_same_in_both_directions():
+    trials = [completed_trial(0.1, 0.5, {1: 1.0}), completed_trial(0.2, 0.7, {1: 1.1})]
+    down = read_all([*trials, pruned_trial({1: 3.0})])[0].objective[-1][1]
+    up = read_all([*trials, pruned_trial({1: 3.0})], "maximize")[0].objective[-1][1]
+    assert (up, up.sem) == (-down, down.sem)
+
+
+def test_a_trial_pruned_at_nan_has_failed():
+    trials = [completed_trial(0.1, 0.5, {1: 1.0}), completed_trial(0.2, 0.7, {1: 1.1})]
+    with pytest.warns(
+        kb.DataNotice, match="trial 2 was pruned at the value nan; it counts as fail"
+    ):
+        outcomes, pending = read_all([*trials, pruned_trial({1: 3.0, 2: math.nan})])
+    assert outcomes.objective[-1][1] is None
+    assert pending == []
+
+
+def test_a_pruned_trial_that_reported_nothing_stays_pending():
+    trials = [completed_trial(0.1, 0.5, {1: 1.0}), completed_trial(0.2, 0.7, {1: 1.1})]
+    with pytest.warns(kb.DataNotice, match="reported nothing teaches nothing"):
+        outcomes, pending = read_all([*trials, pruned_trial({})])
+    assert (len(outcomes.objective), pending) == (2, [2])
 
 
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
-def test_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
+def test_silent_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
     places = np.arange(30)
     sampler = PoolSampler(kernel=np.exp(-((places[:, None] - places) ** 2) / 18), seed=1)
 
@@ -216,8 +311,8 @@ def test_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
 
     study = best_after(sampler, objective, 20)
     complete = study.get_trials(states=(TrialState.COMPLETE,))
-    assert sampler._policy.policy.failed == []
-    assert sampler._policy.policy.n_rewards in (len(complete), len(complete) - 1)
+    assert sampler._policy.objective.policy.failed == []
+    assert sampler._policy.objective.policy.n_rewards in (len(complete), len(complete) - 1)
     pruned = [trial.params["candidate"] for trial in study.get_trials(states=(TrialState.PRUNED,))]
     # Some may be suggested again, but the sampler does not stay there.
     assert len(pruned) - 3 <= len(set(pruned)) > 5
@@ -242,20 +337,79 @@ def test_a_changed_range_is_searched_by_the_trials_within_it():
     assert space["x"] == FloatDistribution(0.2, 0.4)
 
 
-def test_constraints_are_refused():
-    with pytest.raises(ValueError, match="constraints"):
-        KernelBanditSampler(constraints_func=lambda trial: (0.0,))
+def limited(trial):
+    """A hill whose top is not allowed: x + y is at most 0.6."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    trial.set_user_attr("excess", x + y - 0.6)
+    return (x - 0.8) ** 2 + (y - 0.3) ** 2
+
+
+def read_excess(trial):
+    return (trial.user_attrs["excess"],)
+
+
+@pytest.mark.thorough
+def test_a_constraint_is_met_by_the_best_trial_and_by_most_of_the_last():
+    sampler = KernelBanditSampler(seed=1, constraints_func=read_excess)
+    study = best_after(sampler, limited, 25)
+    # The nearest allowed point is (0.55, 0.05), at the squared distance 0.125.
+    feasible = [one.value for one in study.trials if one.user_attrs["excess"] <= 0]
+    assert min(feasible) < 0.13
+    assert sum(one.user_attrs["excess"] <= 0.01 for one in study.trials[15:]) >= 7
+    assert study.trials[0].system_attrs["constraints"] == (study.trials[0].user_attrs["excess"],)
+    free = best_after(KernelBanditSampler(seed=1), limited, 25)
+    assert sum(one.user_attrs["excess"] <= 0.01 for one in free.trials[15:]) <= 2
+
+
+def test_constraints_that_others_have_set_are_learnt_by_name():
+    attributes = [{"constraints": [1.0, -1.0]}, {"constraints:heat": -2.0}, {}]
+    trials = [
+        completed_trial(0.1 * n, float(n), system_attrs=one) for n, one in enumerate(attributes)
+    ]
+    trials.append(pruned_trial({}, system_attrs={"constraints": [0.5, 0.25]}))
+    with pytest.warns(kb.DataNotice, match="reported nothing"):
+        outcomes, _ = read_all(trials)
+    told = {
+        name: [(trial.number, value) for trial, value in told]
+        for name, told in outcomes.constraints.items()
+    }
+    assert told == {"0": [(0, 1.0), (3, 0.5)], "1": [(0, -1.0), (3, 0.25)], "heat": [(1, -2.0)]}
     study = optuna.create_study(sampler=KernelBanditSampler(seed=0))
-    study.add_trial(
-        create_trial(
-            params={"x": 0.5},
-            distributions={"x": FloatDistribution(0, 1)},
-            value=1.0,
-            system_attrs={"constraints": [1.0]},
+    study.add_trials(trials[:3])
+    study.ask().suggest_float("x", 0, 1)
+    [known] = study.sampler._policies.values()
+    assert set(known.constraints) == {"0", "1", "heat"}
+
+
+def test_an_infinite_constraint_fails_its_trial():
+    with pytest.warns(kb.DataNotice, match="trial 0 has an infinite constraint; it counts as fail"):
+        outcomes, _ = read_all(
+            [completed_trial(0.1, 0.5, system_attrs={"constraints": [math.inf]})]
         )
+    assert [value for _, value in outcomes.objective] == [None]
+    assert outcomes.constraints == {}
+
+
+def test_constraints_are_numbers():
+    sampler = KernelBanditSampler(seed=0, constraints_func=lambda trial: (math.nan,))
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(ValueError, match=r"constraints_func needs numbers .* for trial 0"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    with pytest.raises(ValueError, match="needs a function as constraints_func, got 3"):
+        KernelBanditSampler(constraints_func=3)
+
+
+@pytest.mark.thorough
+def test_a_pool_is_searched_within_constraints():
+    places = np.arange(60)
+    sampler = PoolSampler(
+        kernel=np.exp(-((places[:, None] - places) ** 2) / 50),
+        seed=1,
+        constraints_func=lambda trial: (trial.params["candidate"] - 30,),
     )
-    with pytest.raises(ValueError, match="without constraints, got them in trial 0"):
-        study.ask().suggest_float("x", 0, 1)
+    study = best_after(sampler, lambda trial: -sampler.suggest(trial), 20)
+    feasible = [one.params["candidate"] for one in study.trials if one.params["candidate"] <= 30]
+    assert max(feasible) >= 29
 
 
 def ring(size):

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
 from typing import Any
 
 from optuna.distributions import BaseDistribution, IntDistribution
-from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import graph_matern
-from kernelbandits.optuna.attributes import read_attribute, write_attribute
+from kernelbandits.optuna.attributes import Attributes, slot_of
+from kernelbandits.optuna.base import ConstraintsFunction, StudySampler
 from kernelbandits.optuna.distributions import Space
-from kernelbandits.optuna.sampler import check_seed
-from kernelbandits.optuna.trial_policy import (
-    StudyReader,
-    TrialPolicy,
-    check_study,
-    check_trials,
-)
+from kernelbandits.optuna.study_reader import check_study
+from kernelbandits.optuna.trial_policy import OBJECTIVE, StudyPolicy
 from kernelbandits.policies import Auto
 from kernelbandits.study.candidates import read_candidates
 
 
-class PoolSampler(BaseSampler):
+class PoolSampler(StudySampler):
     """An Optuna sampler that suggests which of n candidates to measure next.
 
     The objective asks for a whole number from 0 to n - 1, the parameter `name`; `suggest` does it
     and returns the candidate. A candidate may be suggested again, if measuring it once more is
-    expected to gain more than measuring another one. That holds for a candidate whose trial was
-    pruned, too, as if its result were still to come. Other parameters are refused.
+    expected to gain more than measuring another one. Other parameters are refused.
 
     Exactly one of these describes the candidates:
 
@@ -49,7 +42,7 @@ class PoolSampler(BaseSampler):
         A DataFrame, a CSV file or an (n, d) array with a row for each candidate.
     name
         The name of the parameter.
-    seed, noise, n_trials
+    seed, noise, n_trials, constraints_func
         As for `KernelBanditSampler`.
 
     Examples
@@ -75,13 +68,14 @@ class PoolSampler(BaseSampler):
         seed: int | None = None,
         noise: float | None = None,
         n_trials: int | None = None,
+        constraints_func: ConstraintsFunction | None = None,
     ) -> None:
+        super().__init__(seed, noise, n_trials, constraints_func)
         owner = "PoolSampler"
         given = [one is not None for one in (kernel, graph, candidates)]
         checks.needs(sum(given) == 1, owner, "one of kernel, graph and candidates", sum(given))
         checks.needs(isinstance(name, str) and name != "", owner, "a name of the parameter", name)
         self.name = name
-        self.seed = check_seed(owner, seed)
         self.rows: Sequence[Any] = ()
         """The candidates of a table, each as a dictionary; empty for a kernel or a graph."""
         if candidates is not None:
@@ -90,22 +84,23 @@ class PoolSampler(BaseSampler):
             self.rows = [table.x(row) for row in range(len(table))]
         else:
             self.arms = Arms.from_gram(graph_matern(graph) if kernel is None else kernel)
-        self.noise = noise
-        self.n_trials = n_trials
-        self._reader = StudyReader(owner)
-        # Built now, so that what the policy would refuse is refused here.
-        self._policy = TrialPolicy(self._make_policy)
-        self._lock = RLock()
+        self._policy = StudyPolicy(name, self._make_policy)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None, "_policy": None}
+        return {**super().__getstate__(), "_policy": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=RLock())
-        self._policy = TrialPolicy(self._make_policy)
+        super().__setstate__(state)
+        self._policy = StudyPolicy(self.name, self._make_policy)
 
-    def _make_policy(self) -> Auto:
-        return Auto(self.arms, goal="find", noise=self.noise, rounds=self.n_trials, seed=self.seed)
+    def _make_policy(self, outcome: str) -> Auto:
+        return Auto(
+            self.arms,
+            goal="find",
+            noise=self.noise if outcome == OBJECTIVE else None,
+            rounds=self.n_trials,
+            seed=self.seed,
+        )
 
     @property
     def distribution(self) -> IntDistribution:
@@ -116,9 +111,6 @@ class PoolSampler(BaseSampler):
         """Return the candidate of a trial: its number, or the row of a table as a dictionary."""
         number = trial.suggest_int(self.name, 0, len(self.arms) - 1)
         return self.rows[number] if self.rows else number
-
-    def reseed_rng(self) -> None:
-        """Do nothing: random numbers belong to the trial, so workers never draw the same ones."""
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Space:
         """Return the parameter, which is known before the first trial."""
@@ -134,18 +126,15 @@ class PoolSampler(BaseSampler):
             return {}
         with self._lock:
             trials = study.get_trials(deepcopy=False)
-            check_trials(self._reader.owner, trials)
-            results = self._reader.results(
-                self._reader.list_finished(trials), study.direction, self._arm, self._policy.places
-            )
-            self._policy.learn(results, trials)
-            self._policy.store_fit(study, trial)
-            awaited = [
-                self._arm({self.name: read_attribute(one, "asked"), **one.params})
-                for one in self._reader.list_awaited(trials, trial)
-            ]
+            outcomes = self._reader.read(trials, study.direction)
+            attributes = Attributes(study)
+            self._policy.learn(outcomes, self._arm, attributes)
+            awaited = []
+            for one in self._reader.list_awaited(trials, trial, outcomes):
+                asked = attributes.read(slot_of("asked", one.number), str(one.number))
+                awaited.append(self._arm({self.name: asked, **one.params}))
             choice = self._policy.ask(trial, [arm for arm in awaited if arm is not None])
-            write_attribute(study, trial, "asked", choice.arm)
+            attributes.write(slot_of("asked", trial.number), str(trial.number), choice.arm)
             return {self.name: choice.arm}
 
     def _arm(self, parameters: dict[str, Any]) -> int | None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Sequence
 from functools import partial
-from threading import RLock
 from typing import Any
 
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from kernelbandits import checks
-from kernelbandits.optuna.attributes import internal_values, read_attribute, write_attribute
+from kernelbandits.optuna.attributes import Attributes, internal_values, slot_of
+from kernelbandits.optuna.base import ConstraintsFunction, StudySampler
 from kernelbandits.optuna.distributions import (
     ParameterGroup,
     Space,
@@ -24,27 +20,21 @@ from kernelbandits.optuna.distributions import (
     group_seed,
     is_modelled,
 )
-from kernelbandits.optuna.trial_policy import (
-    StudyReader,
-    TrialPolicy,
-    check_study,
-    check_trials,
-)
+from kernelbandits.optuna.study_reader import Outcomes, check_study
+from kernelbandits.optuna.trial_policy import OBJECTIVE, StudyPolicy
 from kernelbandits.policies import Auto
 
-MOST_SEED = 2**63
 MOST_POLICIES = 16
 """Policies that are kept; a study with more groups of parameters builds some of them again."""
 
 
-class KernelBanditSampler(BaseSampler):
+class KernelBanditSampler(StudySampler):
     """An Optuna sampler that suggests what `kb.Auto(goal="find")` would measure next.
 
     It models the objective by a Gaussian process with fitted lengthscales, signal and noise, and
     suggests the parameters with the greatest expected improvement. Numbers on log scales and in
     steps, categories, conditional and changing spaces, running trials (n_jobs, several processes)
-    and failed trials are taken into account. What a pruned trial has reported is not learnt: its
-    parameters count as pending, so that others are tried.
+    and failed trials are taken into account. A pruned trial counts as what it is expected to have given in the end.
 
     Equal seeds give equal studies if trials run one after the other; a study that is loaded again
     with a sampler of the same seed continues exactly as if it had not been interrupted. With
@@ -61,7 +51,9 @@ class KernelBanditSampler(BaseSampler):
         How many trials there will be, if that is known: in the last tenth of them nothing is drawn
         at random.
     constraints_func
-        Not supported: the sampler has no model of constraints, and says so.
+        Gives the values of all constraints of a trial that has ended, as for Optuna's samplers: a
+        value of at most 0 meets its constraint. Each constraint has a model of its own; those that
+        were set in another way (`Trial.set_constraint`, another sampler) are learnt, too.
 
     Examples
     --------
@@ -84,32 +76,14 @@ class KernelBanditSampler(BaseSampler):
         seed: int | None = None,
         noise: float | None = None,
         n_trials: int | None = None,
-        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        constraints_func: ConstraintsFunction | None = None,
     ) -> None:
-        owner = "KernelBanditSampler"
-        self.seed = check_seed(owner, seed)
-        self.noise = None if noise is None else checks.nonnegative(owner, "noise", noise)
-        self.n_trials = None if n_trials is None else checks.whole(owner, "n_trials", n_trials)
-        checks.needs(
-            constraints_func is None,
-            owner,
-            "no constraints_func (optuna.samplers.TPESampler and GPSampler take constraints)",
-            constraints_func,
-        )
-        self._reader = StudyReader(owner)
-        self._policies: dict[str, TrialPolicy] = {}
+        super().__init__(seed, noise, n_trials, constraints_func)
+        self._policies: dict[str, StudyPolicy] = {}
         """Group of parameters -> the policy that suggests them."""
-        self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A lock cannot be sent to another process, and policies are built again from the trials.
-        return {**self.__dict__, "_lock": None, "_policies": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=RLock())
-
-    def reseed_rng(self) -> None:
-        """Do nothing: random numbers belong to the trial, so workers never draw the same ones."""
+        return {**super().__getstate__(), "_policies": {}}
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Space:
         """Return the parameters of the trials so far, each with its latest range."""
@@ -134,56 +108,55 @@ class KernelBanditSampler(BaseSampler):
         check_study(self._reader.owner, study)
         with self._lock:
             trials = study.get_trials(deepcopy=False)
-            check_trials(self._reader.owner, trials)
             space = {name: one for name, one in search_space.items() if not one.single()}
             if not space:
                 return {}
-            finished = self._reader.list_finished(trials)
-            completed = [one for one in finished if one.state == TrialState.COMPLETE]
+            outcomes = self._reader.read(trials, study.direction)
+            awaited = self._reader.list_awaited(trials, trial, outcomes)
+            completed = [one for one in trials if one.state == TrialState.COMPLETE]
+            attributes = Attributes(study)
             suggested: dict[str, Any] = {}
             for group in group_parameters(space, completed):
-                suggested |= self._suggest(study, trial, group, trials, finished)
+                suggested |= self._suggest(trial, group, outcomes, awaited, attributes)
             # A worker in another process sees the parameters of a running trial when the objective
             # asks for them, one by one. This tells it at once.
-            write_attribute(study, trial, "asked", internal_values(suggested, space))
+            asked = internal_values(suggested, space)
+            attributes.write(slot_of("asked", trial.number), str(trial.number), asked)
             return suggested
 
     def _suggest(
         self,
-        study: Study,
         trial: FrozenTrial,
         group: ParameterGroup,
-        trials: list[FrozenTrial],
-        finished: list[FrozenTrial],
+        outcomes: Outcomes,
+        awaited: list[FrozenTrial],
+        attributes: Attributes,
     ) -> dict[str, Any]:
         """Return the parameters of one group."""
         policy = self._policies.pop(group.key, None)
         if policy is None:
-            policy = TrialPolicy(partial(self._make_policy, group))
+            policy = StudyPolicy(group.key, partial(self._make_policy, group))
         # At the end again: the first of the dictionary is the one that was not used for longest.
         self._policies[group.key] = policy
         while len(self._policies) > MOST_POLICIES:
             del self._policies[next(iter(self._policies))]
-        results = self._reader.results(finished, study.direction, group.point, policy.places)
-        having = sum(group.distributions.keys() <= one.params.keys() for one in finished)
-        if having > len(results):
-            count = having - len(results)
-            text = f"trials outside the range of {', '.join(group.names)} are not used: {count}"
+        used = policy.learn(outcomes, group.point, attributes)
+        having = sum(
+            group.distributions.keys() <= one.params.keys() for one, _ in outcomes.objective
+        )
+        if having > used:
+            names, count = ", ".join(group.names), having - used
+            text = f"trials outside the range of {names} are not used: {count}"
             self._reader.notice(f"outside {group.names}", text)
-        policy.learn(results, trials)
-        policy.store_fit(study, trial)
-        awaited = [
-            group.point(suggested_parameters(one, group))
-            for one in self._reader.list_awaited(trials, trial)
-        ]
-        choice = policy.ask(trial, [point for point in awaited if point is not None])
+        pending = [group.point(suggested_parameters(one, group, attributes)) for one in awaited]
+        choice = policy.ask(trial, [point for point in pending if point is not None])
         return group.parameters(choice.x)
 
-    def _make_policy(self, group: ParameterGroup) -> Auto[dict[str, Any]]:
+    def _make_policy(self, group: ParameterGroup, outcome: str) -> Auto[dict[str, Any]]:
         return Auto(
             group.box,
             goal="find",
-            noise=self.noise,
+            noise=self.noise if outcome == OBJECTIVE else None,
             rounds=self.n_trials,
             seed=group_seed(self.seed, group),
         )
@@ -200,9 +173,11 @@ class KernelBanditSampler(BaseSampler):
         return draw_value(self.seed, trial.number, param_name, param_distribution)
 
 
-def suggested_parameters(trial: FrozenTrial, group: ParameterGroup) -> dict[str, Any]:
+def suggested_parameters(
+    trial: FrozenTrial, group: ParameterGroup, attributes: Attributes
+) -> dict[str, Any]:
     """Return the parameters of a trial: those it has taken, else those suggested to it."""
-    asked = read_attribute(trial, "asked") or {}
+    asked = attributes.read(slot_of("asked", trial.number), str(trial.number)) or {}
     known: dict[str, Any] = {
         name: group.distributions[name].to_external_repr(value)
         for name, value in asked.items()
@@ -210,8 +185,3 @@ def suggested_parameters(trial: FrozenTrial, group: ParameterGroup) -> dict[str,
     }
     known.update(trial.params)
     return known
-
-
-def check_seed(owner: str, seed: int | None) -> int:
-    """Return the seed, or a new one."""
-    return secrets.randbelow(MOST_SEED) if seed is None else checks.whole(owner, "seed", seed, 0)

@@ -1,38 +1,38 @@
-"""A policy that has learnt the finished trials of a study, whichever process ran them."""
+"""Policies that have learnt the outcomes of a study, whichever process ran its trials."""
 
 from __future__ import annotations
 
 import json
-import math
-import warnings
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
-from kernelbandits.checks import LARGEST_REWARD, DataNotice
-from kernelbandits.optuna.attributes import has_constraints, read_attribute, write_attribute
+from kernelbandits.optuna.attributes import Attributes, slot_of
+from kernelbandits.optuna.study_reader import Outcomes, Told, completion
 from kernelbandits.policies import Auto, Choice
+from kernelbandits.policies.outcomes import LimitedOutcome
 from kernelbandits.policies.stored import CODEC
 
 DIGEST_BYTES = 12
+OBJECTIVE = "objective"
+"""The name of the outcome that is maximised."""
 
 
-class FinishedTrial(NamedTuple):
-    """A finished trial as a policy sees it."""
+class TrialResult(NamedTuple):
+    """A trial that ended, as a policy sees it."""
 
     number: int
     """The number of the trial."""
     place: Any
     """The number of an arm, or a point of the box."""
-    reward: float | None
-    """What is maximised; None if there is no result."""
+    value: float | None
+    """What came of it, perhaps with a standard error; None if there is no result."""
 
 
 class TrialPolicy:
-    """`Auto`, told the results of a study in the order in which they were completed.
+    """`Auto`, told one outcome of the trials in the order in which it became known.
 
     The results of the study decide what it has learnt, not the calls: what it was told before is
     used only if it is the beginning of the results that there are now. Otherwise it starts again.
@@ -41,28 +41,29 @@ class TrialPolicy:
 
     Parameters
     ----------
+    name
+        By which its fits are kept: of the parameters and of the outcome.
     make
         Makes the policy without results.
     """
 
-    def __init__(self, make: Callable[[], Auto[Any]]) -> None:
+    def __init__(self, name: str, make: Callable[[], Auto[Any]]) -> None:
         self._make = make
-        self.places: dict[tuple[float, int], Any] = {}
-        """Finished trials, by their completion, and their places: computed once."""
+        self._slot = slot_of("fit", int.from_bytes(blake2b(name.encode(), digest_size=4).digest()))
         self._restart()
 
     def _restart(self) -> None:
         self.policy = self._make()
-        self.known: list[FinishedTrial] = []
+        self.known: list[TrialResult] = []
         """The results that the policy was told, in order."""
         self._digest = digest_model(self.policy)
         self._digests: list[str] = []
         """For each number of rewards a digest of all that a fit to so many depends on."""
         self._stored: set[int] = set()
-        """The numbers of rewards of the fits that are stored with trials."""
+        """The numbers of rewards of the fits that are kept with the study."""
 
-    def learn(self, results: Sequence[FinishedTrial], trials: Sequence[FrozenTrial]) -> None:
-        """Learn what is new among all results; fits that are stored with trials are taken over."""
+    def learn(self, results: Sequence[TrialResult], attributes: Attributes) -> None:
+        """Learn what is new among all results; fits are taken from the study, and kept there."""
         if list(results[: len(self.known)]) != self.known:
             self._restart()
         fresh = results[len(self.known) :]
@@ -70,44 +71,94 @@ class TrialPolicy:
             return
         before = len(self._digests)
         for result in fresh:
-            if result.reward is not None:
-                self._digest.update(json.dumps([result.place, result.reward]).encode())
+            if result.value is not None:
+                error = getattr(result.value, "sem", None)
+                self._digest.update(json.dumps([result.place, result.value, error]).encode())
                 self._digests.append(self._digest.hexdigest())
         due = self.policy.fits.last_due(before, len(self._digests))
         if due:
-            self._take_fit(due, trials)
-        pairs = [(self.choice(result.place), result.reward) for result in fresh]
-        self.policy.tell_all(pairs)
-        self.known = list(results)
-
-    def _take_fit(self, number: int, trials: Sequence[FrozenTrial]) -> None:
-        """Take the fit to so many rewards from the trial it is stored with, if there is one."""
-        name = self._fit_name(number)
-        for trial in reversed(trials):
-            body = read_attribute(trial, name)
+            body = attributes.read(self._slot, self._fit_name(due))
             if body is not None:
-                self.policy.fits.adopt({number: body})
-                self._stored.add(number)
-                return
+                self.policy.fits.adopt({due: body})
+                self._stored.add(due)
+        self.policy.tell_all([(self.policy.choice(one.place), one.value) for one in fresh])
+        self.known = list(results)
+        self._keep_fit(attributes)
 
     def _fit_name(self, number: int) -> str:
-        return f"fit:{number}:{self._digests[number - 1]}"
+        return f"{number}:{self._digests[number - 1]}"
 
-    def store_fit(self, study: Study, trial: FrozenTrial) -> None:
-        """Store the last fit with a trial, so that other processes need not make it again."""
+    def _keep_fit(self, attributes: Attributes) -> None:
+        """Keep the last fit with the study, so that other processes need not make it again."""
         made = self.policy.fits.made
         number = max(made, default=0)
         if number and number not in self._stored:
-            write_attribute(study, trial, self._fit_name(number), CODEC.encode(made[number]))
+            attributes.write(self._slot, self._fit_name(number), CODEC.encode(made[number]))
             self._stored.add(number)
 
-    def choice(self, place: Any) -> Choice:
-        """Return the choice of an arm or a point."""
-        return self.policy.choice(place)
+
+class StudyPolicy:
+    """The policies of one space: one for the objective, one for each constraint.
+
+    Parameters
+    ----------
+    name
+        By which the fits are kept: it differs between spaces.
+    make
+        Makes the policy of an outcome without results, by the name of the outcome.
+    """
+
+    def __init__(self, name: str, make: Callable[[str], Auto[Any]]) -> None:
+        self._name, self._make = name, make
+        # Made now, so that what the policy would refuse is refused here.
+        self.objective = self._make_part(OBJECTIVE)
+        self.constraints: dict[str, TrialPolicy] = {}
+        self._places: dict[tuple[float, int], Any] = {}
+        """Trials by their completion, and their places: computed once."""
+
+    def _make_part(self, outcome: str) -> TrialPolicy:
+        return TrialPolicy(f"{self._name}:{outcome}", lambda: self._make(outcome))
+
+    def learn(
+        self,
+        outcomes: Outcomes,
+        place_of: Callable[[dict[str, Any]], Any],
+        attributes: Attributes,
+    ) -> int:
+        """Learn what is new, and return how many trials have a place in this space.
+
+        `place_of` gives the place of parameters, or None.
+        """
+        results = self._locate(outcomes.objective, place_of)
+        self.objective.learn(results, attributes)
+        # A constraint that no trial has any more was of another study.
+        self.constraints = {
+            name: self.constraints.get(name) or self._make_part(f"constraint {name}")
+            for name in outcomes.constraints
+        }
+        for name, told in outcomes.constraints.items():
+            self.constraints[name].learn(self._locate(told, place_of), attributes)
+        return len(results)
+
+    def _locate(self, told: Told, place_of: Callable[[dict[str, Any]], Any]) -> list[TrialResult]:
+        """Return trials as results; those without a place are left out."""
+        found = []
+        for trial, value in told:
+            key = completion(trial)
+            if key not in self._places:
+                self._places[key] = place_of(trial.params)
+            place = self._places[key]
+            if place is not None:
+                found.append(TrialResult(trial.number, place, value))
+        return found
 
     def ask(self, trial: FrozenTrial, pending: Sequence[Any]) -> Choice:
         """Choose for a trial, while the results of other places are still to come."""
-        return self.policy.ask(trial.number + 1, pending=[self.choice(one) for one in pending])
+        policy = self.objective.policy
+        limits = [LimitedOutcome(one.policy, high=0.0) for one in self.constraints.values()]
+        if limits:
+            policy = policy.limited_by(*limits)
+        return policy.ask(trial.number + 1, pending=[policy.choice(one) for one in pending])
 
 
 def digest_model(policy: Auto[Any]) -> blake2b:
@@ -119,101 +170,3 @@ def digest_model(policy: Auto[Any]) -> blake2b:
     else:
         domain = json.dumps(CODEC.encode(policy.domain)).encode()
     return blake2b(settings + domain, digest_size=DIGEST_BYTES)
-
-
-class StudyReader:
-    """The trials of a study as results and pending points, with notices about what is unusual.
-
-    A notice is given once for each kind.
-    """
-
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
-        self._noticed: set[str] = set()
-
-    def notice(self, kind: str, text: str) -> None:
-        """Say something that the user would want to know, once."""
-        if kind not in self._noticed:
-            self._noticed.add(kind)
-            warnings.warn(f"{self.owner}: {text}", DataNotice, stacklevel=2)
-
-    def list_finished(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-        """Return the finished trials in the order in which they were completed.
-
-        Pruned trials are left out: what they reported is not learnt, and to be stopped is no
-        failure.
-        """
-        done = [trial for trial in trials if trial.state.is_finished()]
-        kept = [trial for trial in done if trial.state != TrialState.PRUNED]
-        if len(kept) < len(done):
-            text = (
-                "pruned trials are neither results nor failures: what they reported is not learnt"
-            )
-            self.notice("pruned", text)
-        return sorted(kept, key=completion)
-
-    def list_awaited(self, trials: Sequence[FrozenTrial], own: FrozenTrial) -> list[FrozenTrial]:
-        """Return the other trials that count as pending: those that run, and those pruned.
-
-        The result of a pruned trial never comes. But a policy that knew nothing of it would suggest
-        its parameters again, and they would be pruned again.
-        """
-        states = (TrialState.RUNNING, TrialState.PRUNED)
-        return [one for one in trials if one.state in states and one.number != own.number]
-
-    def results(
-        self,
-        finished: Sequence[FrozenTrial],
-        direction: StudyDirection,
-        place_of: Callable[[dict[str, Any]], Any],
-        places: dict[tuple[float, int], Any],
-    ) -> list[FinishedTrial]:
-        """Return finished trials as results; those without a place are left out.
-
-        `place_of` gives the place of parameters, or None; `places` are those of earlier calls.
-        """
-        sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
-        found = []
-        for trial in finished:
-            key = completion(trial)
-            if key not in places:
-                places[key] = place_of(trial.params)
-            place = places[key]
-            if place is not None:
-                found.append(FinishedTrial(trial.number, place, self._reward(trial, sign)))
-        return found
-
-    def _reward(self, trial: FrozenTrial, sign: float) -> float | None:
-        """Return what is maximised, or None for a trial without a result that can be used."""
-        if trial.state != TrialState.COMPLETE or trial.value is None:
-            return None
-        if not abs(trial.value) <= LARGEST_REWARD or math.isnan(trial.value):
-            text = f"trial {trial.number} has the value {trial.value}; it counts as failed"
-            self.notice("infinite", text)
-            return None
-        return sign * float(trial.value)
-
-
-def completion(trial: FrozenTrial) -> tuple[float, int]:
-    """Return when a trial was completed, and its number."""
-    when = trial.datetime_complete
-    return (when.timestamp() if when is not None else 0.0), trial.number
-
-
-def check_study(owner: str, study: Study) -> None:
-    """Refuse a study with several objectives."""
-    if len(study.directions) != 1:
-        raise ValueError(
-            f"{owner} needs a study with one objective, got {len(study.directions)}; "
-            "optuna.samplers.TPESampler and GPSampler take several"
-        )
-
-
-def check_trials(owner: str, trials: Sequence[FrozenTrial]) -> None:
-    """Refuse trials with values of constraints, of which there is no model."""
-    for trial in trials:
-        if trial.system_attrs and has_constraints(trial):
-            raise ValueError(
-                f"{owner} needs trials without constraints, got them in trial {trial.number}; "
-                "optuna.samplers.TPESampler and GPSampler take constraints"
-            )

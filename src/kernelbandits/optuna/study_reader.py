@@ -1,0 +1,132 @@
+"""The trials of an Optuna study as outcomes: values to learn, and places that are pending."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from kernelbandits.calibration.unfinished import Curve, RunResults, is_usable
+from kernelbandits.checks import DataNotice
+from kernelbandits.optuna.attributes import read_constraints
+
+Completion = tuple[float, int]
+"""When a trial ended, and its number."""
+Told = list[tuple[FrozenTrial, float | None]]
+"""Trials and their values of one outcome, in the order in which they are known; None: it failed."""
+
+
+class Outcomes(NamedTuple):
+    """What the trials of a study gave."""
+
+    objective: Told
+    """What is maximised. That of a pruned trial is a prediction with a standard error."""
+    constraints: dict[str, Told]
+    """Values that should be at most 0, by the names of the constraints."""
+
+
+class StudyReader:
+    """The trials of a study as outcomes and pending trials, with notices about what is unusual.
+
+    A notice is given once for each kind. What earlier trials gave never changes, so it is kept.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self._noticed: set[str] = set()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._read: list[tuple[Completion, StudyDirection]] = []
+        """The trials that were read, in order."""
+        self._objective: Told = []
+        self._runs = RunResults()
+
+    def notice(self, kind: str, text: str) -> None:
+        """Say something that the user would want to know, once."""
+        if kind not in self._noticed:
+            self._noticed.add(kind)
+            warnings.warn(f"{self.owner}: {text}", DataNotice, stacklevel=2)
+
+    def read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> Outcomes:
+        """Return the outcomes of the trials that ended, in the order in which they are known."""
+        ended = sorted((one for one in trials if one.state.is_finished()), key=completion)
+        keys = [(completion(one), direction) for one in ended]
+        if keys[: len(self._read)] != self._read:
+            self._restart()
+        for trial in ended[len(self._read) :]:
+            self._objective += self._follow(trial, direction)
+        self._read = keys
+        return Outcomes(list(self._objective), self._list_constraints(ended))
+
+    def _follow(self, trial: FrozenTrial, direction: StudyDirection) -> Told:
+        """Return what becomes known by the end of a trial: its value, and perhaps others."""
+        final = trial.value if trial.state == TrialState.COMPLETE else None
+        sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
+        reports = {step: sign * value for step, value in trial.intermediate_values.items()}
+        if trial.state == TrialState.FAIL:
+            return [(trial, None)]
+        if final is not None and not is_usable(final):
+            fault = f"has the value {final}"
+        elif final is None and Curve(reports).diverged:
+            fault = f"was pruned at the value {trial.intermediate_values[max(reports)]}"
+        elif not all(is_usable(one) for one in read_constraints(trial).values()):
+            fault = "has an infinite constraint"
+        else:
+            signed = None if final is None else sign * float(final)
+            return [*self._runs.add(trial, Curve(reports, signed))]
+        self.notice("infinite", f"trial {trial.number} {fault}; it counts as failed")
+        return [(trial, None)]
+
+    @staticmethod
+    def _list_constraints(ended: Sequence[FrozenTrial]) -> dict[str, Told]:
+        """Return the values of the constraints of completed and pruned trials, by name."""
+        found: dict[str, Told] = {}
+        for trial in ended:
+            if trial.system_attrs and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
+                for name, value in read_constraints(trial).items():
+                    if is_usable(value):
+                        found.setdefault(name, []).append((trial, value))
+        return dict(sorted(found.items()))
+
+    def list_awaited(
+        self, trials: Sequence[FrozenTrial], own: FrozenTrial, outcomes: Outcomes
+    ) -> list[FrozenTrial]:
+        """Return the other trials that count as pending.
+
+        These are the trials that run, and those pruned of which nothing is known: they reported
+        nothing, or too few others were completed. A policy that knew nothing of them would suggest
+        their parameters again, and they would be pruned again.
+        """
+        known = {trial.number for trial, _ in outcomes.objective}
+        waiting = {TrialState.RUNNING, TrialState.PRUNED}
+        found = [
+            one
+            for one in trials
+            if one.state in waiting and one.number != own.number and one.number not in known
+        ]
+        if any(one.state == TrialState.PRUNED and not one.intermediate_values for one in found):
+            self.notice(
+                "silent",
+                "a pruned trial that reported nothing teaches nothing; its parameters count as "
+                "pending, so that others are tried",
+            )
+        return found
+
+
+def completion(trial: FrozenTrial) -> Completion:
+    """Return when a trial ended, and its number."""
+    when = trial.datetime_complete
+    return (when.timestamp() if when is not None else 0.0), trial.number
+
+
+def check_study(owner: str, study: Study) -> None:
+    """Refuse a study with several objectives."""
+    if len(study.directions) != 1:
+        raise ValueError(
+            f"{owner} needs a study with one objective, got {len(study.directions)}; "
+            "optuna.samplers.TPESampler and GPSampler take several"
+        )
