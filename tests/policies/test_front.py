@@ -11,9 +11,9 @@ import kernelbandits as kb
 from kernelbandits.policies import LimitedOutcome
 from kernelbandits.policies.acquisition import NO_CHANCE, SummedSurface
 from kernelbandits.policies.front import (
-    Estimates,
     FrontImprovement,
     FrontSurface,
+    ObjectiveMoments,
     improve_front,
     score_growth,
 )
@@ -181,7 +181,7 @@ def test_the_surface_of_a_box_has_the_gradient_of_its_values():
 def test_a_repeat_is_scored_against_the_front_without_it():
     rng = np.random.default_rng(4)
     known = [
-        Estimates(rng.normal(size=(2, 5)), rng.uniform(0.2, 1, (2, 5)), np.array([0.1, 0.2]))
+        ObjectiveMoments(rng.normal(size=(2, 5)), rng.uniform(0.2, 1, (2, 5)), np.array([0.1, 0.2]))
         for _ in range(2)
     ]
     seen = np.array([0, 1, 2])
@@ -199,7 +199,7 @@ def test_a_repeat_is_scored_against_the_front_without_it():
 
 
 def test_without_noise_a_repeat_has_no_chance():
-    known = [Estimates(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1)) for _ in range(2)]
+    known = [ObjectiveMoments(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1)) for _ in range(2)]
     scores, _ = score_growth(known, np.array([1]), np.array([1]))
     assert scores[1] == NO_CHANCE < scores[0] == scores[2]
 

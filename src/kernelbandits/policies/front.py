@@ -237,7 +237,7 @@ class FrontSurface:
         return follow([])[0], gradients
 
 
-class Estimates(NamedTuple):
+class ObjectiveMoments(NamedTuple):
     """Means and variances of f under the members of one posterior, (M, n), and their noises."""
 
     means: Array
@@ -246,7 +246,7 @@ class Estimates(NamedTuple):
 
 
 def score_growth(
-    objectives: Sequence[Estimates], seen: Indices, among: Indices
+    objectives: Sequence[ObjectiveMoments], seen: Indices, among: Indices
 ) -> tuple[Array, FrontImprovement]:
     """Return ln of the growth that measuring an arm is expected to bring, and what is meant by it.
 
@@ -310,7 +310,7 @@ def score_arms(policy: Auto[Any], now: Round, seen: Indices, feasible: Indices) 
     """Return the scores of all arms, and the acquisition whose scores they are."""
     posteriors, noises = view_posteriors(policy, now), list_noises(policy)
     known = [
-        Estimates(one.means, one.variances, noise)
+        ObjectiveMoments(one.means, one.variances, noise)
         for one, noise in zip(posteriors, noises, strict=True)
     ]
     return score_growth(known, seen, feasible)
@@ -321,7 +321,7 @@ def score_rows(policy: Auto[Any], now: Round, rows: Array, seen: Indices, feasib
     known = []
     for one, noise in zip(view_posteriors(policy, now), list_noises(policy), strict=True):
         means, sds = one.members_at(rows)
-        known.append(Estimates(means, sds**2, noise))
+        known.append(ObjectiveMoments(means, sds**2, noise))
     return score_growth(known, seen, feasible)
 
 

@@ -17,7 +17,7 @@ MARGIN = 0.1
 """How far below the worst value the reference is, as a share of the range of the values."""
 
 
-class Cells(NamedTuple):
+class FreeCells(NamedTuple):
     """Boxes without overlap that fill the region no place dominates, above the reference."""
 
     lower: Array
@@ -55,7 +55,7 @@ def choose_reference(values: Array) -> Array:
     return np.asarray(values.min(0) - MARGIN * np.where(span > 0, span, 1.0))
 
 
-def cut_above(values: Array, reference: Array) -> Cells:
+def cut_above(values: Array, reference: Array) -> FreeCells:
     """Cut the region above the reference that no place dominates into cells.
 
     The first cell is everything above the reference. A place p takes from each cell the box below
@@ -77,10 +77,10 @@ def cut_above(values: Array, reference: Array) -> Cells:
             pieces.append((left[some], right[some]))
         lower = np.vstack([lower[~cut], *(left for left, _ in pieces)])
         upper = np.vstack([upper[~cut], *(right for _, right in pieces)])
-    return Cells(lower, upper)
+    return FreeCells(lower, upper)
 
 
-def add_to_front(value: Array, cells: Cells) -> float:
+def add_to_front(value: Array, cells: FreeCells) -> float:
     """Return by how much one place with these values raises the hypervolume.
 
     The cells are those above the other places.
