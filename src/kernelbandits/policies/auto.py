@@ -804,7 +804,7 @@ class Auto(IndexPolicy[Point]):
         same.
         """
         told = (one.n_rewards for one in self._policies_beside())
-        key = self.posterior.events, now.posterior.events, *told
+        key = self.posterior.events, now.posterior.events, now.t if self.objectives else 0, *told
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
             means, seen = self.posterior.means, self._arms_seen(now)

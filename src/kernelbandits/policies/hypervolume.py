@@ -14,7 +14,7 @@ import numpy as np
 from kernelbandits.checks import Array, Indices
 
 MARGIN = 0.1
-"""How far below the worst value the reference is, as a share of the range of the values."""
+"""How far below the worst value the reference is, as a share of the range."""
 
 
 class FreeCells(NamedTuple):
@@ -39,20 +39,23 @@ def find_front(values: Array) -> Indices:
     return np.flatnonzero(~better.any(0))
 
 
-def choose_reference(values: Array) -> Array:
+def choose_reference(values: Array, wide: bool = True) -> Array:
     """Return the worst value of each objective, less a tenth of its range.
 
-    An objective that is the same everywhere has the range 1.
+    It is the worst of all places, or with `wide=False` that of the front, if this has more than one
+    value of each objective.
 
     >>> import numpy as np
     >>> from kernelbandits.policies.hypervolume import choose_reference
-    >>> choose_reference(np.array([[0.0, 10.0], [5.0, 5.0], [10.0, 0.0]]))
-    array([-1., -1.])
+    >>> values = np.array([[0.0, 10.0], [5.0, 5.0], [10.0, 0.0], [-10.0, 0.0]])
+    >>> choose_reference(values), choose_reference(values, wide=False)
+    (array([-12.,  -1.]), array([-1., -1.]))
     """
-    # The worst of all places, and not only of the front: before the ends of the front are known,
-    # one good place would put them below the reference, and they would never be looked for.
-    span = np.ptp(values, axis=0)
-    return np.asarray(values.min(0) - MARGIN * np.where(span > 0, span, 1.0))
+    front = values[find_front(values)]
+    if wide or not np.ptp(front, axis=0).all():
+        front = values
+    span = np.ptp(front, axis=0)
+    return np.asarray(front.min(0) - MARGIN * np.where(span > 0, span, 1.0))
 
 
 def cut_above(values: Array, reference: Array) -> FreeCells:
