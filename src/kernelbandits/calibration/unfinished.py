@@ -132,6 +132,10 @@ class RunResults:
     runs completed before it (`predict_final`). If these are too few, it becomes known as soon as
     enough others are completed. So results only join the end: what was learnt never changes.
 
+    A prediction counts like a final value, without its standard error. The error says what another
+    run there might give, but where a run was stopped, the next one will mostly be stopped as well:
+    an uncertain place would be tried again and again (docs/decisions/0043).
+
     Examples
     --------
     >>> from kernelbandits.calibration.unfinished import Curve, RunResults
@@ -162,6 +166,6 @@ class RunResults:
             if found is None:
                 left.append((waiting, stopped))
             else:
-                results.append((waiting, found))
+                results.append((waiting, float(found)))
         self.waiting = others + left
         return results

@@ -9,14 +9,16 @@ the columns that a user expects.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from numbers import Real
 from typing import Any
 
+import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from kernelbandits.checks import quote_given
 from kernelbandits.codec import write_compact
 
 PREFIX = "kernelbandits"
@@ -108,12 +110,15 @@ def write_constraints(
     study: Study, trial: FrozenTrial, function: Callable[[FrozenTrial], Sequence[float]]
 ) -> None:
     """Store what a function gives for the constraints of a trial, where Optuna looks for it."""
-    values = tuple(float(one) for one in function(trial))
-    if any(math.isnan(one) for one in values):
+    given: Any = function(trial)
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    listed = isinstance(values, (list, tuple))
+    if not listed or any(not isinstance(one, Real) or one != one for one in values):
         raise ValueError(
-            f"constraints_func needs numbers (at most 0 where a constraint is met), got {values} "
-            f"for trial {trial.number}"
+            "constraints_func needs a list of numbers (at most 0 where a constraint is met), got "
+            f"{quote_given(given)} for trial {trial.number}"
         )
+    values = tuple(float(one) for one in values)
     study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, values)
 
 

@@ -34,9 +34,10 @@ class KernelBanditSampler(StudySampler):
     It models the objective by a Gaussian process with fitted lengthscales, signal and noise, and
     suggests the parameters with the greatest expected improvement. Numbers on log scales and in
     steps, categories, conditional and changing spaces, running trials (n_jobs, several processes)
-    and failed trials are taken into account. A pruned trial counts as what it is expected to have
-    given in the end. In a study of two to four objectives each has a model of its own, and it
-    suggests the parameters that are expected to raise the hypervolume of the front most.
+    and failed trials are taken into account. A pruned trial counts as what it would have given in
+    the end, as far as completed trials that reported their values foretell it. In a study of two to
+    four objectives each has a model of its own, and it suggests the parameters that are expected to
+    raise the hypervolume of the front most.
 
     Equal seeds give equal studies if trials run one after the other; a study that is loaded again
     with a sampler of the same seed continues exactly as if it had not been interrupted. With

@@ -26,7 +26,7 @@ class Outcomes(NamedTuple):
     """What the trials of a study gave."""
 
     objectives: list[Told]
-    """What is maximised. That of a pruned trial is a prediction with a standard error."""
+    """What is maximised. That of a pruned trial is predicted from what it reported."""
     constraints: dict[str, Told]
     """Values that should be at most 0, by the names of the constraints."""
 
@@ -48,8 +48,8 @@ class StudyReader:
         self._restart()
 
     def _restart(self) -> None:
-        self._read: list[tuple[Completion, Directions]] = []
-        """The trials that were read, in order."""
+        self._read: list[tuple[Completion, list[float] | None, Directions]] = []
+        """The trials that were read, in order, by what tells them from those of another study."""
         self._objectives: list[Told] = []
         self._runs = RunResults()
 
@@ -63,7 +63,7 @@ class StudyReader:
         """Return the outcomes of the trials that ended, in the order in which they are known."""
         ended = sorted((one for one in trials if one.state.is_finished()), key=completion)
         directions = tuple(directions)
-        keys = [(completion(one), directions) for one in ended]
+        keys = [(completion(one), one.values, directions) for one in ended]
         if keys[: len(self._read)] != self._read:
             self._restart()
         if len(self._objectives) != len(directions):

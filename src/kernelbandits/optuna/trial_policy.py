@@ -28,7 +28,7 @@ class TrialResult(NamedTuple):
     place: Any
     """The number of an arm, or a point of the box."""
     value: float | None
-    """What came of it, perhaps with a standard error; None if there is no result."""
+    """What came of it; None if there is no result."""
 
 
 class TrialPolicy:
@@ -72,8 +72,7 @@ class TrialPolicy:
         before = len(self._digests)
         for result in fresh:
             if result.value is not None:
-                error = getattr(result.value, "sem", None)
-                self._digest.update(json.dumps([result.place, result.value, error]).encode())
+                self._digest.update(json.dumps([result.place, result.value]).encode())
                 self._digests.append(self._digest.hexdigest())
         due = self.policy.fits.last_due(before, len(self._digests))
         if due:
@@ -161,7 +160,9 @@ class StudyPolicy:
         policy, *others = (one.policy for one in self.objectives)
         if others:
             policy = policy.trading_off(*others)
-        limits = [LimitedOutcome(one.policy, high=0.0) for one in self.constraints.values()]
+        # In a conditional space some parameters may have no trial with a constraint.
+        known = [one.policy for one in self.constraints.values() if one.policy.n_rewards]
+        limits = [LimitedOutcome(one, high=0.0) for one in known]
         if limits:
             policy = policy.limited_by(*limits)
         return policy.ask(trial.number + 1, pending=[policy.choice(one) for one in pending])
