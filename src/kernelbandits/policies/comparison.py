@@ -14,6 +14,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Contextual
 from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.outcomes import exclude_infeasible
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
 from kernelbandits.posterior.draws import draw_from_posterior
 from kernelbandits.runtime import single_threaded
@@ -26,8 +27,6 @@ COMPARED = 200
 those of the greatest mean + 2 sd, and the choice in place of the last one if it is not there."""
 OPTIMISM = 2.0
 """How many sd are added to the mean when rows that may be the best are selected."""
-STREAMS_EACH = 1000
-"""How many streams of random numbers the members of one posterior may take."""
 MARGIN = 0.1
 """On a box a point is best if none is better by more than this share of the noise scale: its
 neighbours are as good."""
@@ -104,10 +103,7 @@ def compare_choice(policy: Policy, choice: Choice, arms: Any = None) -> ChoiceCo
     here = int((rows == row).all(1).argmax())
     contenders = select_contenders(mean, sd, here)
     draws = draw_from_posterior(policy.posterior, rows[contenders])
-    for number, outcome in enumerate(policy.outcomes, 1):
-        met = outcome.draw_met(rows[contenders], number * STREAMS_EACH)
-        size = min(len(draws), len(met))
-        draws = np.where(met[:size], draws[:size], -np.inf)
+    draws = exclude_infeasible(draws, policy.outcomes, rows[contenders])
     return ChoiceComparison(
         rows=rows,
         mean=mean,

@@ -18,6 +18,8 @@ from kernelbandits.posterior.draws import draw_from_posterior
 
 Mask = npt.NDArray[np.bool_]
 
+STREAMS_EACH = 1000
+"""How many streams of random numbers the members of one posterior may take."""
 LIKELY = 0.9
 """From this probability of meeting all limits on, a place that was measured counts as feasible."""
 
@@ -109,6 +111,18 @@ def log_feasibility(
     for outcome in outcomes:
         total = total + outcome.log_chances(places, pending)
     return total
+
+
+def exclude_infeasible(draws: Array, outcomes: Sequence[LimitedOutcome], rows: Array) -> Array:
+    """Return functions drawn at some rows with minus infinity where they are not feasible.
+
+    Each outcome is drawn with them, from its own posterior.
+    """
+    for number, outcome in enumerate(outcomes, 1):
+        met = outcome.draw_met(rows, number * STREAMS_EACH)
+        size = min(len(draws), len(met))
+        draws = np.where(met[:size], draws[:size], -np.inf)
+    return draws
 
 
 def find_feasible(logs: Array) -> Indices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.formatting import format_count, format_interval
+from kernelbandits.formatting import format_count, format_interval, format_names, format_share
 from kernelbandits.insight import LeaveOneOut, fitted_model
 from kernelbandits.insight.unmeasured import limit_leads, mix_with_hat
 from kernelbandits.policies import Policy
@@ -24,6 +25,13 @@ from kernelbandits.policies.lone_results import (
     deviation_of_repeats,
     is_contradicted,
     stands_alone,
+)
+from kernelbandits.policies.outcomes import (
+    LIKELY,
+    LimitedOutcome,
+    exclude_infeasible,
+    find_feasible,
+    log_feasibility,
 )
 from kernelbandits.policies.place import place_of
 from kernelbandits.posterior.draws import draw_from_posterior
@@ -48,6 +56,9 @@ if TYPE_CHECKING:
 TIE = 1e-12
 NEGLIGIBLE_NOISE = 2e-3
 """A noise sd below this, in spreads of the results, counts as none."""
+HOPELESS = math.log(0.01)
+"""Where limits on outcomes are met with a smaller probability than 0.01, whose logarithm this is,
+a candidate is not compared with the best."""
 LUCK = 1 / 3
 """The probability that another measured row is better from which a lead may be luck."""
 
@@ -124,10 +135,48 @@ class Answers:
         """Whether there is any value."""
         return any(self.counts.values())
 
+    @property
+    def outcomes(self) -> tuple[LimitedOutcome, ...]:
+        """What must lie within limits, as the policies that learn it know it; () for nothing."""
+        return self.driver.policy.outcomes
+
+    @property
+    def limits(self) -> str:
+        """The limits on outcomes in words; "" without any."""
+        limited = self.state.settings.outcomes
+        return format_names(f"{one.name} {one.sentence}" for one in limited)
+
+    @cached_property
+    def _log_feasibility(self) -> Array:
+        """The logarithm of the probability that an arm meets all limits."""
+        finite = self.driver.policy.finite
+        places = np.arange(len(self.driver.rows)) if finite else self.candidates.points
+        return log_feasibility(self.outcomes, places)
+
+    def feasibility(self, arm: int) -> float | None:
+        """Return the probability that an arm meets all limits on outcomes; None without any."""
+        return float(np.exp(self._log_feasibility[arm])) if self.outcomes else None
+
+    def is_feasible(self, arm: int) -> bool:
+        """Tell whether an arm counts as feasible: it probably meets all limits there are."""
+        chance = self.feasibility(arm)
+        return chance is None or chance >= LIKELY
+
+    def select_feasible(self, arms: Indices) -> Indices:
+        """Return those of some arms that count as feasible; the most probable one if none does."""
+        if not self.outcomes:
+            return arms
+        logs = self._log_feasibility[arms]
+        feasible = find_feasible(logs)
+        return arms[feasible if len(feasible) else [int(logs.argmax())]]
+
     @cached_property
     def greedy(self) -> int:
-        """The arm of the greatest estimate among all that are allowed, measured or not."""
-        return self._greatest(self.estimated_arms)
+        """The arm of the greatest estimate among all that are allowed, measured or not.
+
+        Where outcomes are limited, it is that among those that count as feasible.
+        """
+        return self._greatest(self.select_feasible(self.estimated_arms))
 
     @cached_property
     def recommended_arm(self) -> int | None:
@@ -135,11 +184,14 @@ class Answers:
 
         Rows that were never measured are not recommended, however promising: nobody has seen them
         work. Neither is a candidate that leads by a single result which its other results
-        contradict, unless there is no other. None while no allowed candidate has a value.
+        contradict, unless there is no other. Where outcomes are limited, it is one of those that
+        count as feasible, or the one that most probably is. None while no allowed candidate has a
+        value.
         """
         measured = self.allowed_arms[self.measured_rows[self.driver.rows[self.allowed_arms]]]
         if not len(measured):
             return None
+        measured = self.select_feasible(measured)
         rest, likely = measured, self._greatest(measured)
         while is_contradicted(*self._results_at(likely)):
             first_rows = self.driver.first_rows[self.driver.rows]
@@ -211,13 +263,18 @@ class Answers:
         """Return different candidates that may be best, `here` among them, and draws of f there."""
         if here not in self._draws:
             others = self._different(here)
+            if self.outcomes:
+                others = others[(self._log_feasibility[others] >= HOPELESS) | (others == here)]
             place = int(np.flatnonzero(others == here)[0])
             kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
             measured, mean = self._are_measured(kept), self.view.mean
             known = mean[self.measured_rows[self.driver.rows]]
-            limited = limit_leads(self.view.draw(kept), measured, mean[kept], known)
+            points: Array = self.driver.policy.domain.points[kept]
+            feasible = exclude_infeasible(self.view.draw(kept), self.outcomes, points)
+            limited = limit_leads(feasible, measured, mean[kept], known)
             mixed = mix_with_hat(limited, measured, self.left_out, self.unmeasured_count)
-            self._draws[here] = kept, mixed
+            # What leads as from a hat has to be feasible too.
+            self._draws[here] = kept, exclude_infeasible(mixed, self.outcomes, points)
         return self._draws[here]
 
     def _different(self, here: int) -> Indices:
@@ -258,6 +315,8 @@ class Answers:
             comparison=self.comparison,
             may_be_luck=self.may_be_luck(arm),
             stands_alone=self.stands_alone(arm),
+            limits=self.limits,
+            feasibility=self.feasibility(arm),
         )
 
     def count_results(self, arm: int) -> int:
@@ -297,8 +356,9 @@ class Answers:
         The functions are those by which the best is judged, at the candidates that may be best.
         """
         kept, draws = self.draw_functions_near(arm)
+        draws = draws[draws[:, np.flatnonzero(kept == arm)[0]] > -np.inf]
         rivals = draws[:, self._are_measured(kept) & (kept != arm)]
-        if not rivals.shape[1]:
+        if not rivals.size:
             return 0.0
         return float((rivals.max(1) > draws[:, np.flatnonzero(kept == arm)[0]]).mean())
 
@@ -339,12 +399,22 @@ class Answers:
     def find_untested(self) -> Untested | None:
         """Return the row of the best estimate of all, if it was never measured; else None."""
         arm, row = self.greedy, self.row(self.greedy)
-        if self.recommended_arm is None or self.measured_rows[row]:
+        best = self.recommended_arm
+        if best is None or self.measured_rows[row]:
+            return None
+        if self.outcomes and not (
+            self.is_feasible(arm) and self.view.mean[arm] > self.view.mean[best]
+        ):
             return None
         low, high = self.interval(arm)
         name = self.name(arm)
         name = f"{name[:1].upper()}{name[1:]}"
         sentence = f"{name} has a {self.better_word} estimate but was never measured."
+        if self.outcomes:
+            met = f"probably meets the limits ({format_share(self.feasibility(arm))})"
+            sentence = (
+                f"{name} has a {self.better_word} estimate and {met}, but was never measured."
+            )
         return Untested(row, self.candidates.x(row), self.mean(arm), low, high, sentence)
 
     @property
@@ -355,13 +425,18 @@ class Answers:
         """Return for each of two arms the probability that its candidate is the best."""
         kept, draws = self.draw_functions_near(here)
         first_rows = self.driver.first_rows[self.driver.rows]
-        best = first_rows[kept[draws.argmax(1)]]
+        # Where nothing is feasible, nothing is the best.
+        best = np.where(draws.max(1) > -np.inf, first_rows[kept[draws.argmax(1)]], -1)
         return float((best == first_rows[here]).mean()), float((best == first_rows[other]).mean())
 
     def draw_losses(self, arm: int) -> Array:
-        """Return max f - f(arm) in each of the functions drawn, in the target's units."""
+        """Return max f - f(arm) in each of the functions drawn, in the target's units.
+
+        Where outcomes are limited, these are the functions in which the arm is feasible.
+        """
         kept, draws = self.draw_functions_near(arm)
         own = draws[:, np.flatnonzero(kept == arm)[0]]
+        draws, own = draws[own > -np.inf], own[own > -np.inf]
         if self.scale.limits == UNLIMITED:
             return np.asarray(self.scale.length(draws.max(1) - own))
         # The best of truncated functions is the truncated best.
@@ -428,8 +503,17 @@ class SpaceAnswers(Answers):
 
     @cached_property
     def highest(self) -> Any:
-        """The point of the best estimate in the space, measured or not."""
-        return Policy.recommend(self.driver.policy)
+        """The point of the best estimate in the space, measured or not.
+
+        Where outcomes are limited, it is the best of points spread over the space that count as
+        feasible.
+        """
+        policy = self.driver.policy
+        if not self.outcomes:
+            return Policy.recommend(policy)
+        survey = place_of(policy.domain, None, None).survey
+        rows = policy.select_feasible(np.vstack([self.candidates.points, survey]))
+        return policy.domain.decode(rows[int(policy.posterior.at(rows)[0].argmax())])
 
     @property
     def comparison(self) -> str:
@@ -439,12 +523,18 @@ class SpaceAnswers(Answers):
     def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
         if here not in self._draws:
             (posterior, units), rows = self.driver.policy.answer_model(), self.comparison_points
-            mean, sd = posterior.at(rows)
-            kept = select_contenders(mean, sd, here)
+            hopeful = np.arange(len(rows))
+            if self.outcomes:
+                logs = log_feasibility(self.outcomes, rows)
+                hopeful = np.flatnonzero((logs >= HOPELESS) | (hopeful == here))
+            mean, sd = posterior.at(rows[hopeful])
+            position = int(np.flatnonzero(hopeful == here)[0])
+            kept = hopeful[select_contenders(mean, sd, position)]
             draws = units.original(draw_from_posterior(posterior, rows[kept]))
+            draws = exclude_infeasible(draws, self.outcomes, rows[kept])
             measured = self._are_measured(kept)
             mixed = mix_with_hat(draws, measured, self.left_out, self.unmeasured_count)
-            self._draws[here] = kept, mixed
+            self._draws[here] = kept, exclude_infeasible(mixed, self.outcomes, rows[kept])
         return self._draws[here]
 
     def _are_measured(self, kept: Indices) -> npt.NDArray[np.bool_]:
@@ -470,6 +560,8 @@ class SpaceAnswers(Answers):
         if known is not None and self.counts.get(known):
             return None
         row = policy.domain.encode(self.highest)[None]
+        if self.outcomes and not len(find_feasible(log_feasibility(self.outcomes, row))):
+            return None
         view = space_view(*policy.answer_model(), row)
         best = self.recommended_arm
         if best is None or view.mean[0] <= self.view.mean[best]:

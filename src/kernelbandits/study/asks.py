@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.checks import Indices, StudyConflict
@@ -292,12 +293,18 @@ def draft_new_fits(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
     """Return the events of the fits of a plan that nobody else has stored."""
     if not plan.fits:
         return []
-    stored = {(event.body["results"], event.body["digest"]) for event in state.fits}
+    known = [*state.fits, *chain.from_iterable(state.target_fits.values())]
+    stored = {name_fit(event.body) for event in known}
     return [
         replace(fit, key=f"{asker.key}/fitted/{number}")
         for number, fit in enumerate(plan.fits, 1)
-        if (fit.body["results"], fit.body["digest"]) not in stored
+        if name_fit(fit.body) not in stored
     ]
+
+
+def name_fit(body: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a fit is known by: its target, if it has one, its results and their digest."""
+    return body.get("target"), body["results"], body["digest"]
 
 
 def remark_asks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,12 @@ UNCERTAIN = 1e-6
 def check_memory(driver: Driver, state: State) -> list[Finding]:
     """Compute state, policy and posterior again from the events, and compare."""
     found = [check_state(state), check_policy(driver, state), check_posterior(driver)]
-    return [*found, *check_fit(driver, state)]
+    found += check_fit(driver, state)
+    for name, own in driver.part_states(state).items():
+        part = driver.parts[name]
+        parts = [check_policy(part, own), check_posterior(part), *check_fit(part, own)]
+        found += [replace(one, sentence=f"{name}: {one.sentence}") for one in parts]
+    return found
 
 
 def check_fit(driver: Driver, state: State) -> list[Finding]:

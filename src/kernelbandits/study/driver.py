@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -26,15 +27,17 @@ from kernelbandits.checks import (
 from kernelbandits.domains import Arms, MixedBox, Part
 from kernelbandits.formatting import format_count
 from kernelbandits.insight import LeaveOneOut, leave_one_out
-from kernelbandits.policies import Choice, Policy
+from kernelbandits.policies import Auto, Choice, LimitedOutcome, Policy
 from kernelbandits.policies.comparison import OPTIMISM
 from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
 from kernelbandits.study.batches import Batch
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.rules import build_policy
+from kernelbandits.study.rules import build_policy, check_outcomes
 from kernelbandits.study.settings import Settings
+from kernelbandits.study.target_states import settings_of_target, state_of_target
+from kernelbandits.study.targets import Target
 from kernelbandits.study.units import Scale
 
 if TYPE_CHECKING:
@@ -52,6 +55,10 @@ INTERRUPTED = -1
 class Driver:
     """A policy that knows the results of a study, in their order, and nothing else.
 
+    A target that has a policy of its own has a driver of its own too (`parts`): that of a study of
+    this target alone, whose results, units and fits it has. The policy that chooses heeds what they
+    have learnt (`_join`).
+
     A policy that can choose among some of its arms gets all rows as arms, and chooses among those
     that are free. Other policies get the allowed rows only. Failures are passed on to policies that
     learn from them, such as auto. For all others, a candidate that failed more often than it gave
@@ -60,9 +67,21 @@ class Driver:
 
     policy: Policy
 
-    def __init__(self, place: Place, settings: Settings, spread: float | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        settings: Settings,
+        spread: float | None = None,
+        domain: Arms | MixedBox | None = None,
+    ) -> None:
         self.candidates = place
+        if domain is not None:
+            self._domain = domain
         self.notices: list[str] = []
+        self.parts: dict[str, Driver] = {}
+        """Target -> the driver of the policy that learns it alone."""
+        self._states: dict[str, State] = {}
+        """Target -> what its driver has learnt."""
         self._begin(settings, spread or settings.spread or 1.0)
 
     @property
@@ -88,6 +107,8 @@ class Driver:
         self.streams = Streams(settings.seed)
         with self._listening():
             self._build(settings, spread)
+            self._build_parts(settings)
+        self._join()
         self._begun_with = settings, spread
 
     def _build(self, settings: Settings, spread: float) -> None:
@@ -100,9 +121,37 @@ class Driver:
             self.policy = build_policy(settings, place.domain(self.rows), spread)
         self._arm = np.full(len(place), -1)
         self._arm[self.rows] = np.arange(len(self.rows))
+        check_outcomes(settings, len(place))
         if place.costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
+
+    def _build_parts(self, settings: Settings) -> None:
+        """Have a driver for each target that has a policy of its own; one that is there stays."""
+        known, self.parts = self.parts, {}
+        for one in settings.outcomes:
+            own = settings_of_target(settings, one)
+            part = known.get(one.name) or type(self)(self.candidates, own, domain=self._domain)
+            part.notices = self.notices
+            self.parts[one.name] = part
+
+    def _join(self) -> None:
+        """Let the policy heed what the policies of the other targets have learnt.
+
+        Here, and nowhere else, policies are joined: by limits on outcomes.
+        """
+        wanted = [self._limited_outcome(one) for one in self.settings.outcomes]
+        same = [(one.policy, one.low, one.high) for one in self.policy.outcomes]
+        if wanted and [(one.policy, one.low, one.high) for one in wanted] != same:
+            assert isinstance(self.policy, Auto)
+            self.policy, self.reasons = self.policy.limited_by(*wanted), None
+
+    def _limited_outcome(self, target: Target) -> LimitedOutcome:
+        """Return a target within limits as a policy heeds it, in the units of its own policy."""
+        known = self._states.get(target.name)
+        scale = Scale() if known is None else known.scale
+        ends = [None if one is None else scale.inward(one) for one in (target.low, target.high)]
+        return LimitedOutcome(self.parts[target.name].policy, *ends)
 
     @cached_property
     def _domain(self) -> Arms | MixedBox:
@@ -111,6 +160,23 @@ class Driver:
 
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""
+        self._follow_results(state)
+        for name, own in self.part_states(state).items():
+            self._states[name] = own
+            if not self.parts[name].has_learnt(own):
+                self.reasons = None
+                self.parts[name].follow(own)
+        self._join()
+
+    def part_states(self, state: State) -> dict[str, State]:
+        """Return what a state says of each target that has a driver of its own."""
+        return {
+            one.name: state_of_target(state, one, self._states.get(one.name))
+            for one in state.settings.outcomes
+        }
+
+    def _follow_results(self, state: State) -> None:
+        """Learn the results of the policy that chooses."""
         setting = state.settings, state.scale.spread
         # A policy that has learnt nothing yet may have been built just so.
         if state.version != self.version and self._begun_with != setting:
@@ -125,7 +191,10 @@ class Driver:
 
     def has_learnt(self, state: State) -> bool:
         """Tell whether it knows all results of the state, and nothing else."""
-        return self.version == state.version and self.learnt == len(state.results)
+        own = self.version == state.version and self.learnt == len(state.results)
+        return own and all(
+            self.parts[name].has_learnt(one) for name, one in self.part_states(state).items()
+        )
 
     def follow_without_fits(self, state: State, number: int) -> None:
         """Learn all results up to the n-th value, and fit to them whatever is stored."""
@@ -149,7 +218,13 @@ class Driver:
         None if no fit is due, or if that result came before `since`: then whoever told it makes no
         fit.
         """
-        due = self.find_due_fit(state)
+        parts = self.part_states(state).items()
+        found = (self.parts[name].find_fitter(one, since) for name, one in parts)
+        return self._find_own_fitter(state, since) or next(filter(None, found), None)
+
+    def _find_own_fitter(self, state: State, since: float) -> str | None:
+        """Return the same for the policy that chooses."""
+        due = self._find_own_due_fit(state)
         if not due:
             return None
         values = sum(state.counts.values())
@@ -160,6 +235,12 @@ class Driver:
 
     def find_due_fit(self, state: State) -> int:
         """Return the number of values at which a fit is due and not stored yet; 0 if none is."""
+        parts = self.part_states(state).items()
+        due = (self.parts[name].find_due_fit(one) for name, one in parts)
+        return self._find_own_due_fit(state) or next(filter(None, due), 0)
+
+    def _find_own_due_fit(self, state: State) -> int:
+        """Return the same for the policy that chooses."""
         own = self.policy.fits
         if own is None or not state.results:
             return 0
@@ -169,7 +250,20 @@ class Driver:
         return 0 if stored else due
 
     def draft_fits(self, state: State) -> list[Draft]:
-        """Return the fits that were made here and are not stored yet, as events."""
+        """Return the fits that were made here and are not stored yet, as events.
+
+        A fit of a policy that learns one target alone names it.
+        """
+        drafts = self._draft_own_fits(state)
+        for name, one in self.part_states(state).items():
+            drafts += [
+                replace(draft, body={"target": name, **draft.body})
+                for draft in self.parts[name].draft_fits(one)
+            ]
+        return drafts
+
+    def _draft_own_fits(self, state: State) -> list[Draft]:
+        """Return the same of the policy that chooses."""
         own = self.policy.fits
         if own is None or not own.made:
             return []
@@ -486,6 +580,7 @@ class SpaceDriver(Driver):
         free = rows[~(rows[:, None] == np.array(taken)[None]).all(2).any(1)]
         if not len(free):
             return choice
+        free = self.policy.select_feasible(free)
         mean, sd = self.policy.posterior.at(free)
         best = int((mean + OPTIMISM * sd).argmax())
         estimate = self.policy.note_estimate(float(mean[best]), float(sd[best]))

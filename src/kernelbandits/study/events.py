@@ -137,6 +137,8 @@ class State:
     """Events that can be undone, the last first to go."""
     fits: list[Event] = field(default_factory=list)
     """Fits of the scales, whether or not the results that they were made to still stand."""
+    target_fits: dict[str, list[Event]] = field(default_factory=dict)
+    """The same of the policies that learn one target alone, by target."""
     ranges: dict[str, Range] = field(default_factory=dict)
     """Of several targets: the range of each, given or measured so far."""
     changes: list[Event] = field(default_factory=list)
@@ -238,7 +240,7 @@ class State:
         """
         if not self.settings.combined:
             return
-        targets = self.settings.wanted
+        targets = self.settings.objectives
         self.ranges = find_ranges(targets, (trial.values for trial in self.trials.values()))
         for trial in self.results:
             if trial.value is None:
@@ -416,7 +418,8 @@ class State:
 
     def _apply_fitted(self, event: Event) -> None:
         """Keep a fit, which changes no result; whether it counts is decided where it is used."""
-        self.fits.append(event)
+        target = event.body.get("target")
+        (self.fits if target is None else self.target_fits.setdefault(target, [])).append(event)
 
     def _apply_noted(self, event: Event) -> None:
         """Note that the log was salvaged: a remark changes nothing, but events may be missing."""

@@ -108,8 +108,18 @@ class Reasons:
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """Say why the policy chose this row, whether it repeats one, and which row looks best."""
         repeated = self._repeats(row)
-        why = self._choice_sentence(row, note) + self._working_set(note)
+        why = self._choice_sentence(row, note) + self._working_set(note) + self._limits(note)
         return f"{repeated}; {why[0].lower()}{why[1:]}" if repeated else why
+
+    def _limits(self, note: Mapping[str, float]) -> str:
+        """Say how probably the candidate meets the limits on outcomes, if there are any."""
+        if "feasible" not in note or note.get("first"):
+            return ""
+        chance = format_share(note["feasible"])
+        looks = ""
+        if not self.answers.is_feasible(self._noise_answers.recommended_arm or 0):
+            looks = f" Nothing measured is known to do so, and a feasible {self.noun} comes first."
+        return f" It meets {self.answers.limits} with probability {chance}.{looks}"
 
     @staticmethod
     def _working_set(note: Mapping[str, float]) -> str:

@@ -24,8 +24,10 @@ from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.domains import Arms, MixedBox
 from kernelbandits.domains.box import check_sides
+from kernelbandits.formatting import format_number
 from kernelbandits.kernels import RBF, Kernel, Linear, is_kernel
 from kernelbandits.policies import Auto, Policy
+from kernelbandits.policies.working_set import LARGEST_POOL
 from kernelbandits.study.limits import read_limits
 from kernelbandits.study.places import tasks_of
 from kernelbandits.study.settings import (
@@ -43,6 +45,7 @@ from kernelbandits.study.targets import (
     Target,
     check_names,
     is_combined,
+    list_targets,
     read_targets,
 )
 from kernelbandits.tables.scaling import differing_scales
@@ -99,6 +102,7 @@ def check_policy(settings: Settings) -> None:
             given = getattr(settings, name)
             needed = f"no {name} with the policy {settings.policy}: {refused}"
             checks.needs(given is None, "Study", needed, given)
+    check_outcomes(settings)
     kernel = settings.kernel is None or is_kernel(settings.kernel)
     checks.needs(
         kernel,
@@ -106,6 +110,17 @@ def check_policy(settings: Settings) -> None:
         "a kernel such as kb.RBF(0.2) or 'rbf:0.2', on columns scaled to [0, 1]",
         settings.kernel,
     )
+
+
+def check_outcomes(settings: Settings, rows: int = 0) -> None:
+    """Check that limits on outcomes can be met: by auto with the goal find, on few enough rows."""
+    if not settings.outcomes:
+        return
+    named = ", ".join(f"{one.name} {one.sentence}" for one in settings.outcomes)
+    limits = f"a limit on an outcome ({named})"
+    checks.needs(settings.policy == AUTO, limits, "the policy auto", settings.policy)
+    checks.needs(settings.goal == FIND, limits, 'the goal "find"', settings.goal)
+    checks.needs(rows <= LARGEST_POOL, limits, f"at most {format_number(LARGEST_POOL)} rows", rows)
 
 
 def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
@@ -174,13 +189,17 @@ def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
     What the values of a single target mean is settled once and for all.
     """
     needed = "a study of several targets"
-    checks.needs(before.combined, "change", needed, "one of a single target")
+    checks.needs(before.shows_targets, "change", needed, "one of a single target")
     known = {one.name: one for one in before.wanted}
-    fresh = {one.name: one for one in read_targets(given)}
+    fresh = {one.name: one for one in list_targets(given)}
     check_names("change", before.wanted, fresh)
     targets = [{**known, **fresh}[name] for name in known]
+    for one in targets:
+        was_limit = known[one.name].is_limit
+        needed = f"{one.name} to {'stay a limit' if was_limit else 'keep a direction'}"
+        checks.needs(one.is_limit == was_limit, "change", needed, one.sentence)
     needed = "an aim, a range, a weight or a limit of a single target"
-    checks.needs(is_combined(targets), "change", needed, targets[0].sentence)
+    checks.needs(is_combined(targets) == before.combined, "change", needed, targets[0].sentence)
     return [one.body for one in targets]
 
 

@@ -32,7 +32,15 @@ from kernelbandits.study.arguments import (
     Positive,
 )
 from kernelbandits.study.limits import UNLIMITED, parse_limits, read_limits
-from kernelbandits.study.targets import MAXIMIZE, UNNAMED, Range, Target, is_combined, read_targets
+from kernelbandits.study.targets import (
+    MAXIMIZE,
+    UNNAMED,
+    Range,
+    Target,
+    is_combined,
+    objectives_of,
+    read_targets,
+)
 from kernelbandits.tables.export import COMBINED
 
 if TYPE_CHECKING:
@@ -270,7 +278,8 @@ class Settings:
         ({"name": UNNAMED},),
         list,
         "What is measured, in place of one target: several, each with its direction, range, weight "
-        "and limit. Their desirability is what the policy maximises.",
+        "and limit. Their desirability is what the policy maximises. A target such as "
+        '"<=0.25" or ">=6,<=8" only has limits, which the answer must meet.',
         example={"stability": "minimize", "efficiency": "maximize,range=0..20"},
         takers=(),
     )
@@ -325,6 +334,21 @@ class Settings:
         return tuple(Target(**body) for body in self.targets)
 
     @cached_property
+    def objectives(self) -> tuple[Target, ...]:
+        """The targets that have a direction: the policy sees their value or their desirability."""
+        return objectives_of(self.wanted)
+
+    @cached_property
+    def outcomes(self) -> tuple[Target, ...]:
+        """The targets that a policy of their own learns: those that only have limits."""
+        return tuple(one for one in self.wanted if one.is_limit)
+
+    @property
+    def shows_targets(self) -> bool:
+        """Whether answers describe each target, beside the number that the policy sees."""
+        return self.combined or self.several
+
+    @cached_property
     def combined(self) -> bool:
         """Whether the policy sees the desirability of the targets, and not the values of one."""
         return is_combined(self.wanted)
@@ -348,11 +372,11 @@ class Settings:
     @property
     def target(self) -> str:
         """The name of what the policy sees."""
-        return COMBINED if self.combined else self.wanted[0].name
+        return COMBINED if self.combined else self.objectives[0].name
 
     @property
     def direction(self) -> str:
-        return MAXIMIZE if self.combined else self.wanted[0].direction
+        return MAXIMIZE if self.combined else self.objectives[0].direction
 
     def single_value(self, values: Mapping[str, float]) -> float | None:
         """Return the value of a single target; None without one, and for several."""

@@ -9,7 +9,7 @@ from kernelbandits.formatting import format_number, format_share
 from kernelbandits.insight.tolerance import ENOUGH
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.units import FIRST
-from kernelbandits.study.values import Stop
+from kernelbandits.study.values import LIKELY, Stop
 from kernelbandits.study.words import STANDS_ALONE, name_sample
 from kernelbandits.theory import Band
 from kernelbandits.theory.bands import format_rounded_up
@@ -49,6 +49,8 @@ def choose_light(answers: Answers, found: Stop) -> tuple[str, str]:
         return STOP, f"stop with {name}"
     if early := answers.describe_early():
         return GO_ON, early
+    if not answers.is_feasible(arm):
+        return GO_ON, f"nothing measured is known to meet {answers.limits}"
     if answers.stands_alone(arm):
         return LOOK, f"{name} leads by a single result, measure it again"
     if answers.caution:
@@ -83,6 +85,14 @@ def answer_stop(answers: Answers) -> Stop:
     if arm is None:
         missing = "no allowed row has a result" if answers.has_results else "there is no result"
         return Stop("none", f"No: {missing} yet.", False, None)
+    if not answers.is_feasible(arm) and not answers.all_measured:
+        chance = format_share(answers.feasibility(arm))
+        text = (
+            f"No: no measured {answers.candidates.noun} is known to meet {answers.limits}. "
+            f"{answers.name(arm).capitalize()} does so with probability {chance}, and "
+            f"{format_share(LIKELY)} are needed."
+        )
+        return Stop("none", text, False, None)
     values = {trial.value for trial in answers.state.results if trial.value is not None}
     if reason := describe_exhaustion(answers, values):
         return Stop("none", f"Yes: {reason}.", True, 0.0)

@@ -19,6 +19,7 @@ from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import stop
 from kernelbandits.study.target_models import describe_targets, find_front_points
+from kernelbandits.study.target_states import list_results, state_of_target
 from kernelbandits.study.values import Explained, Replayed, RowComparison, Status, Waiting
 
 if TYPE_CHECKING:
@@ -224,7 +225,8 @@ def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explaine
 def policy_inputs(state: State) -> tuple[Any, ...]:
     """Return all that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
-    return state.settings, state.scale, state.table, results
+    apart = [list_results(state_of_target(state, one)) for one in state.settings.outcomes]
+    return state.settings, state.scale, state.table, results, apart
 
 
 def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:

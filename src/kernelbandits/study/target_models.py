@@ -3,57 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import build_driver
-from kernelbandits.study.events import State, Trial, add_count
-from kernelbandits.study.limits import write_range
-from kernelbandits.study.rules import revision_of
-from kernelbandits.study.settings import AUTO, FIND
-from kernelbandits.study.targets import AIM, MAXIMIZE, Range, Target, find_front
-from kernelbandits.study.units import fit_scale
+from kernelbandits.study.events import State, Trial
+from kernelbandits.study.target_states import state_of_target
+from kernelbandits.study.targets import Range, Target, find_front
 from kernelbandits.study.values import FrontPoint, TargetStatus
 
 if TYPE_CHECKING:
     from kernelbandits.study.place import Place
-
-
-def state_of_target(state: State, target: Target) -> State:
-    """Return the results of one target, as a study of this target alone would have them.
-
-    Every trial with a value of the target counts, whether or not the others are there.
-    """
-    limits = state.settings.ranges.get(target.name)
-    settings = replace(
-        state.settings,
-        targets=(
-            Target(target.name, MAXIMIZE if target.direction == AIM else target.direction).body,
-        ),
-        centre=None,
-        spread=None,
-        policy=AUTO,
-        kernel=None,
-        settings={},
-        goal=FIND,
-        noise=None,
-        rounds=None,
-        tolerance=None,
-        limits=None if limits is None else write_range(limits),
-        revision=revision_of(AUTO),
-    )
-    made = State(events=state.events, changes=state.changes, settings=settings)
-    for trial in state.trials.values():
-        if target.name in trial.values:
-            value, sem = trial.values[target.name], trial.sems.get(target.name)
-            made.results.append(Trial(trial.number, trial.row, "told", value=value, sem=sem))
-            add_count(made.counts, trial.row, 1)
-    made.trials = {trial.number: trial for trial in made.results}
-    made.scaled = fit_scale(made.first_values)
-    return made
 
 
 @dataclass(frozen=True)

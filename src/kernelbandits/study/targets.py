@@ -4,7 +4,8 @@ Of one target of which nothing but its direction is given, the number is its val
 
     D = (prod_i max(d_i, 0.01)^w_i)^(1 / sum w_i),   0 if a hard limit is broken,
 
-with the desirability d_i in [0, 1] and the weight w_i of each target (Derringer and Suich, 1980).
+with the desirability d_i in [0, 1] and the weight w_i of each target (Derringer and Suich, 1980). A
+target that only has to lie within limits is no part of it: a policy of its own learns it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
-from kernelbandits.tables.cells import parse_typed
+from kernelbandits.tables.cells import canonical, parse_typed
 from kernelbandits.tables.export import COMBINED
 from kernelbandits.tables.headers import loose
 
-MAXIMIZE, MINIMIZE, AIM = "maximize", "minimize", "aim"
+MAXIMIZE, MINIMIZE, AIM, WITHIN = "maximize", "minimize", "aim", "within"
 LEAST = 0.01
 """The least desirability in the product. With 0, one hopeless target would hide all differences in
 the others from the model."""
@@ -41,16 +42,18 @@ class Target:
 
     The desirability d of a value y rises from 0 at `low` to 1 at `high` ("maximize"), falls from 1
     at `low` to 0 at `high` ("minimize"), or is 1 at the value `aim` and falls to 0 at both ends.
-    Outside the range it stays 0 or 1.
+    Outside the range it stays 0 or 1. A target "within" its range has no desirability: a candidate
+    whose value is outside is not feasible, and one inside is no better for it.
 
     Parameters
     ----------
     name
         What is measured.
     direction
-        "maximize", "minimize", or "aim" for a value to be met.
+        "maximize", "minimize", "aim" for a value to be met, or "within" for limits.
     low, high
-        The range. None: the least and the greatest value measured so far.
+        The range. None: the least and the greatest value measured so far. Of a target "within" the
+        least and the greatest value allowed, one of which may be None.
     aim
         The value to be met.
     weight
@@ -67,6 +70,9 @@ class Target:
     (0.75, True)
     >>> Target("pH", "aim", low=5.0, high=9.0, aim=7.0).desirability(8.0)
     0.5
+    >>> haze = Target("haze", "within", high=0.25)
+    >>> haze.sentence, haze.breaks_limit(0.3)
+    ('at most 0.25', True)
     """
 
     name: str
@@ -80,13 +86,19 @@ class Target:
     def __post_init__(self) -> None:
         check_target_name(self.name)
         owner = f"target {self.name!r}"
-        checks.one_of(owner, "direction", self.direction, (MAXIMIZE, MINIMIZE, AIM))
+        checks.one_of(owner, "direction", self.direction, (MAXIMIZE, MINIMIZE, AIM, WITHIN))
         for part in ("low", "high", "aim", "limit"):
             if getattr(self, part) is not None:
                 object.__setattr__(self, part, checks.number(owner, part, getattr(self, part)))
         object.__setattr__(self, "weight", checks.positive(owner, "weight", self.weight))
-        together = (self.low is None) == (self.high is None)
-        checks.needs(together, owner, "both ends of its range", (self.low, self.high))
+        if self.is_limit:
+            ends = (self.low, self.high)
+            checks.needs(ends != (None, None), owner, "a limit, such as <=0.25 or >=6", None)
+            alone = self.weight == 1 and self.limit is None
+            checks.needs(alone, owner, "no weight and no limit= beside <= and >=", self.body)
+        else:
+            together = (self.low is None) == (self.high is None)
+            checks.needs(together, owner, "both ends of its range", (self.low, self.high))
         if self.low is not None and self.high is not None:
             checks.needs(self.low < self.high, owner, "a range low < high", (self.low, self.high))
         met = (self.aim is not None) == (self.direction == AIM)
@@ -105,6 +117,11 @@ class Target:
         return {name: part for name, part in asdict(self).items() if part != default[name]}
 
     @property
+    def is_limit(self) -> bool:
+        """Whether its values only have to lie within limits: it has no direction."""
+        return self.direction == WITHIN
+
+    @property
     def range(self) -> Range | None:
         """The range that was given."""
         return None if self.low is None or self.high is None else (self.low, self.high)
@@ -113,6 +130,9 @@ class Target:
         """Return a number that grows with the desirability, whatever the range and the limit."""
         if self.aim is not None:
             return -np.abs(np.asarray(y, dtype=np.float64) - self.aim)
+        if self.is_limit:
+            given, (low, high) = np.asarray(y, dtype=np.float64), self.ends
+            return -np.maximum(np.maximum(low - given, given - high), 0.0)
         return y if self.direction == MAXIMIZE else -np.asarray(y, dtype=np.float64)
 
     def measured_range(self, values: Sequence[float]) -> Range:
@@ -137,7 +157,9 @@ class Target:
         return min(max(share, 0.0), 1.0)
 
     def breaks_limit(self, y: float) -> bool:
-        """Tell whether a value is beyond the hard limit."""
+        """Tell whether a value is beyond the hard limit, or outside a target's own limits."""
+        if self.is_limit:
+            return not self.ends[0] <= float(y) <= self.ends[1]
         if self.limit is None:
             return False
         if self.aim is not None:
@@ -145,8 +167,20 @@ class Target:
         return y < self.limit if self.direction == MAXIMIZE else y > self.limit
 
     @property
+    def ends(self) -> Range:
+        """Both limits of a target within; one that is open is infinite."""
+        return (
+            -math.inf if self.low is None else self.low,
+            math.inf if self.high is None else self.high,
+        )
+
+    @property
     def sentence(self) -> str:
         """What is wanted of it, in words."""
+        if self.is_limit:
+            low = [] if self.low is None else [f"at least {canonical(self.low)}"]
+            high = [] if self.high is None else [f"at most {canonical(self.high)}"]
+            return " and ".join(low + high)
         wanted = self.direction if self.aim is None else f"aim at {self.aim:g}"
         parts = [wanted]
         parts += [f"range {self.low:g} to {self.high:g}"] if self.low is not None else []
@@ -158,9 +192,15 @@ class Target:
 def is_combined(targets: Sequence[Target]) -> bool:
     """Tell whether the policy sees a desirability, and not the values of a single target.
 
-    It does with several targets, and with one of which more than its direction is given.
+    It does with several that have a direction, and with one of which more than that is given.
     """
-    return len(targets) > 1 or not {*targets[0].body} <= {"name", "direction"}
+    directed = objectives_of(targets)
+    return len(directed) > 1 or not {*directed[0].body} <= {"name", "direction"}
+
+
+def objectives_of(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets that have a direction: what the policy looks for the best of."""
+    return tuple(one for one in targets if not one.is_limit)
 
 
 def check_target_name(name: Any) -> None:
@@ -180,10 +220,19 @@ def check_target_name(name: Any) -> None:
 def parse_target(text: str) -> Target:
     """Read a target as a command has it: NAME, NAME:minimize, NAME:aim=7,range=5..9,weight=2.
 
+    A target that only has limits is NAME:<=0.25 or NAME:>=6,<=8.
+
     >>> parse_target("efficiency:maximize,range=0..20,limit=5").limit
     5.0
+    >>> parse_target("pH:>=6,<=8").sentence
+    'at least 6 and at most 8'
     """
     name, words = split_target(text)
+    limits = [COMPARISON.match(word) is not None for word in words]
+    if any(limits):
+        once = all(limits) and len({word[0] for word in words}) == len(words)
+        needed = "a direction, or limits alone: one <=, one >= or both"
+        checks.needs(once, f"target {name!r}", needed, ",".join(words))
     given: dict[str, Any] = {}
     for word in words:
         given |= parse_part(text, word)
@@ -196,9 +245,17 @@ def split_target(text: str) -> tuple[str, list[str]]:
     >>> split_target("pH:aim=7,weight=2"), split_target("cost")
     (('pH', ['aim=7', 'weight=2']), ('cost', []))
 
-    What follows a colon must be a direction or one of `PARTS`.
+    What follows a colon must be a direction, one of `PARTS` or a limit.
     """
+    for typed, meant in SIGNS_TYPED.items():
+        text = text.replace(typed, meant)
     name, colon, rest = text.rpartition(":")
+    if not colon and (compared := COMPARED_NAME.fullmatch(text.strip())):
+        begun, more = compared.groups()
+        raise ValueError(
+            f"a target needs a colon after its name, got {checks.quote_given(text)}; write "
+            f"{begun}:{more}"
+        )
     if mistaken := EQUALS_FOR_COLON.search(name if colon else text):
         begun, more = text[: mistaken.start()].strip(), text[mistaken.end() :].strip()
         raise ValueError(
@@ -209,7 +266,7 @@ def split_target(text: str) -> tuple[str, list[str]]:
         return text.strip(), []
     words = [word.strip() for word in PARTING_COMMA.split(rest)]
     first = words[0].partition("=")[0].strip()
-    if first.lower() in checks.DIRECTIONS or first in PARTS:
+    if first.lower() in checks.DIRECTIONS or first in PARTS or first[:1] in ("<", ">"):
         return name.strip(), words
     hint = did_you_mean(first, (MAXIMIZE, MINIMIZE))
     raise ValueError(
@@ -223,12 +280,22 @@ EQUALS_FOR_COLON = re.compile(r"=(?=\s*(?:(?:aim|range)\s*=|(?:maximize|minimize
 PARTING_COMMA = re.compile(r",(?![0-9])")
 """The comma between two parts, which begin with letters; one before a digit is a decimal comma."""
 PARTS = ("aim", "range", "weight", "limit")
+COMPARISON = re.compile(r"([<>])=")
+"""The beginning of a limit of a target within."""
+COMPARED_NAME = re.compile(r"([^<>]*[^<>\s])\s*([<>]=.*)")
+"""A name with a limit right after it, without a colon."""
+SIGNS_TYPED = {"≤": "<=", "≥": ">="}
 
 
 def parse_part(text: str, word: str) -> dict[str, Any]:
     """Parse one part of the text of a target: a direction, or aim, range, weight or limit."""
     if word.lower() in checks.DIRECTIONS:
         return {"direction": checks.DIRECTIONS[word.lower()]}
+    if word[:1] in ("<", ">"):
+        limit = parse_typed(word[2:].strip())
+        needed = "a limit as <=NUMBER or >=NUMBER"
+        checks.needs(word[1:2] == "=" and not math.isnan(limit), "a target", needed, text)
+        return {"direction": WITHIN, ("high" if word[0] == "<" else "low"): limit}
     part, _, value = (piece.strip() for piece in word.partition("="))
     low, _, high = value.partition("..")
     if part == "range" and not math.isnan(parse_typed(low) + parse_typed(high)):
@@ -236,8 +303,8 @@ def parse_part(text: str, word: str) -> dict[str, Any]:
     if part in ("aim", "weight", "limit") and not math.isnan(parse_typed(value)):
         return {part: parse_typed(value)} | ({"direction": AIM} if part == "aim" else {})
     raise ValueError(
-        f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER or "
-        f"limit=NUMBER, got {word!r} in {text!r}"
+        f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER, "
+        f"limit=NUMBER, <=NUMBER or >=NUMBER, got {word!r} in {text!r}"
     )
 
 
@@ -270,6 +337,18 @@ UNNAMED = "value"
 
 
 def read_targets(given: Any) -> tuple[Target, ...]:
+    """Read the targets of a study, one of which must have a direction (`list_targets`)."""
+    items = list_targets(given)
+    wrong = "; ".join(f"{one.name}, {one.sentence}" for one in items)
+    needed = "a target with a direction, such as yield:maximize, beside limits"
+    checks.needs(bool(objectives_of(items)), "Study", needed, wrong)
+    names = [one.name for one in items]
+    free = COMBINED not in names or not is_combined(items)
+    checks.needs(free, "Study", f"targets not called {COMBINED}", names)
+    return items
+
+
+def list_targets(given: Any) -> tuple[Target, ...]:
     """Read targets from a mapping of names to texts or `Target`s, or from a list of these."""
     if isinstance(given, Mapping):
         items = [
@@ -288,8 +367,6 @@ def read_targets(given: Any) -> tuple[Target, ...]:
     alike = Counter(map(loose, names))
     for name in names:
         checks.needs(alike[loose(name)] == 1, "Study", "each target once", name)
-    free = COMBINED not in names or not is_combined(items)
-    checks.needs(free, "Study", f"targets not called {COMBINED}", names)
     return tuple(items)
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kernelbandits.study.events import State
     from kernelbandits.study.place import Place
 
+LIKELY = 0.9
+"""From this probability of meeting all limits on, a candidate counts as feasible."""
 MOST_SHOWN = 10
 """Pending trials that a notebook lists."""
 X = Mapping[str, Any]
@@ -310,6 +312,25 @@ class Best(Readable):
     least a third."""
     stands_alone: bool = False
     """Whether it leads all others by a single result, which may be luck or a slip."""
+    limits: str = ""
+    """The limits on outcomes in words; "" without any."""
+    feasibility: float | None = None
+    """The probability that it meets all of them; None without any."""
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether it meets the limits on outcomes with a probability of at least 0.9."""
+        return self.feasibility is None or self.feasibility >= LIKELY
+
+    @property
+    def limits_sentence(self) -> str:
+        """How probably it meets the limits, or that nothing is known to; "" without any."""
+        if self.feasibility is None:
+            return ""
+        share = format_share(self.feasibility)
+        if self.is_feasible:
+            return f"meets {self.limits} with probability {share}"
+        return f"nothing measured is known to meet {self.limits}; this most probably does ({share})"
 
     @property
     def sentence(self) -> str:
@@ -317,6 +338,8 @@ class Best(Readable):
         known = format_interval(self.mean, self.low, self.high, label=", 95 % interval")
         estimate = f"{describe_candidate(self.row, self.label, self.x)}: {known}"
         often = f"measured {format_times(self.results)}"
+        if self.limits:
+            estimate = f"{estimate}; {self.limits_sentence}"
         if self.early:
             return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
         share = f"the best with probability {format_share(self.probability)}{self.comparison}"
@@ -333,6 +356,8 @@ class Best(Readable):
         if not self.early:
             chance = f"{format_share(self.probability)}{self.comparison}"
             known.append(("the best with probability", chance))
+        if self.feasibility is not None:
+            known.append((f"meets {self.limits}", format_share(self.feasibility)))
         known.append(("measured", f"{format_times(self.results)}{self.luck}"))
         early = f"Too early to say: {self.early}." if self.early else ""
         untested = self.untested.sentence if self.untested else ""
@@ -355,7 +380,11 @@ class Best(Readable):
         """How sure it is that the candidate is the best one, and what to do about it."""
         sure = "too early to say" if self.early else describe_chance(self.probability)
         again = "; measure it again" if self.again and not self.early else ""
-        return f"{sure}, measured {format_times(self.results)}{again}"
+        met = ""
+        if self.feasibility is not None:
+            share = format_share(self.feasibility)
+            met = f", meets {self.limits} with probability {share}"
+        return f"{sure}{met}, measured {format_times(self.results)}{again}"
 
     @property
     def again(self) -> bool:

@@ -440,12 +440,19 @@ def name_rows(rows: Sequence[int], name: Namer) -> str:
     return f"{', '.join(map(name, rows[:MOST_ROWS]))}{more}"
 
 
+def describe_fit(body: Mapping[str, Any]) -> str:
+    """Say to how many results a model was fitted, and of which target if it has its own."""
+    if "target" in body:
+        return f"model of {body['target']} fitted to {format_count(body['results'], 'value')}"
+    return f"model fitted to {format_count(body['results'], 'result')}"
+
+
 OF_THE_STUDY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "created": describe_creation,
     "settings": describe_settings,
     "added": describe_addition,
     "noted": describe_remark,
-    "fitted": lambda body: f"model fitted to {format_count(body['results'], 'result')}",
+    "fitted": describe_fit,
 }
 """Kind of an event that belongs to no trial -> its body in words."""
 
