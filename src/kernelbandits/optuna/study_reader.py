@@ -62,8 +62,8 @@ class StudyReader:
     def read(self, trials: Sequence[FrozenTrial], directions: Directions) -> Outcomes:
         """Return the outcomes of the trials that ended, in the order in which they are known."""
         ended = sorted((one for one in trials if one.state.is_finished()), key=completion)
-        directions = tuple(directions)
-        keys = [(completion(one), one.values, directions) for one in ended]
+        wanted: Directions = tuple(directions)
+        keys = [(completion(one), one.values, wanted) for one in ended]
         if keys[: len(self._read)] != self._read:
             self._restart()
         if len(self._objectives) != len(directions):

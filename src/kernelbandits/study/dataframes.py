@@ -10,7 +10,7 @@ import numpy as np
 from kernelbandits.censored import average_results, side_of
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.targets import Target, find_front
+from kernelbandits.study.targets import Target
 from kernelbandits.study.units import Scale
 from kernelbandits.study.words import row_cell
 from kernelbandits.tables.export import (
@@ -63,6 +63,9 @@ def add_targets(
     """Add a column for each of several targets, and which trials are on the front."""
     import pandas as pd
 
+    # All policies are imported with it, which an export of a single target does not need.
+    from kernelbandits.policies.hypervolume import find_front
+
     targets = state.settings.wanted
     if not state.settings.combined:
         return
@@ -79,7 +82,7 @@ def add_targets(
     qualities = [
         [float(one.quality(trials[i].values[one.name])) for one in targets] for i in complete
     ]
-    front = {complete[i] for i in find_front(np.array(qualities))} if complete else set()
+    front = {complete[i] for i in find_front(np.array(qualities))} if complete else set[int]()
     frame[FRONT] = [i in front for i in range(len(trials))]
 
 
@@ -100,6 +103,11 @@ def front_frame(
                 if name in names
             },
             **{columns[name]: value for name, value in one.values.items()},
+            **{
+                f"{columns[name]} {end}": value
+                for name, ends in one.intervals.items()
+                for end, value in zip(("low", "high"), ends, strict=True)
+            },
             "desirability": one.desirability,
         }
         for one in points
@@ -178,7 +186,7 @@ def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[i
         return
     from kernelbandits.study.target_models import TargetModels
 
-    for target, own in TargetModels.of(answers.state, answers.candidates):
+    for target, own in TargetModels.of(answers):
         found = row_estimates(own)[:, rows]
         for part, values in zip(("mean", "sd", "low", "high"), found, strict=True):
             frame[f"{target.name} {part}"] = values

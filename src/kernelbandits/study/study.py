@@ -1122,7 +1122,7 @@ class Study:
             raise StudyConflict("front needs a study of several targets, got one of a single one")
         with self._session.lock:
             self._session.refresh()
-            points = find_front_points(self._session.state, self.candidates)
+            points = find_front_points(self._session.answers())
             return front_frame(points, self.candidates, self.targets)
 
     def estimates(self) -> pd.DataFrame:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from kernelbandits.policies.hypervolume import find_front
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import build_driver
-from kernelbandits.study.events import State, Trial
+from kernelbandits.study.events import Trial
+from kernelbandits.study.settings import FRONT
 from kernelbandits.study.target_states import state_of_target
-from kernelbandits.study.targets import Range, Target, find_front
+from kernelbandits.study.targets import Range, Target
 from kernelbandits.study.values import FrontPoint, TargetStatus
-
-if TYPE_CHECKING:
-    from kernelbandits.study.place import Place
 
 
 @dataclass(frozen=True)
@@ -28,20 +27,24 @@ class TargetModels:
     """Answers about each target."""
 
     @classmethod
-    def of(cls, state: State, place: Place) -> TargetModels:
-        return cls(
-            state.settings.wanted,
-            tuple(answer_target(state, place, one) for one in state.settings.wanted),
-        )
+    def of(cls, answers: Answers) -> TargetModels:
+        targets = answers.state.settings.wanted
+        return cls(targets, tuple(answer_target(answers, one) for one in targets))
 
     def __iter__(self) -> Iterator[tuple[Target, Answers]]:
         return iter(zip(self.targets, self.answers, strict=True))
 
 
-def answer_target(state: State, place: Place, target: Target) -> Answers:
-    """Return answers about one target, by a model of its own."""
-    alone = state_of_target(state, target)
-    driver = build_driver(place, alone.settings)
+def answer_target(answers: Answers, target: Target) -> Answers:
+    """Return answers about one target, by a model of its own.
+
+    With the goal front, and of a limit, it is the one that the study has for its search.
+    """
+    alone = state_of_target(answers.state, target)
+    driver = answers.driver.parts.get(target.name)
+    if driver is not None and driver.learnt == len(alone.results):
+        return answers_of(driver, alone)
+    driver = build_driver(answers.candidates, alone.settings)
     driver.follow(alone)
     return answers_of(driver, alone)
 
@@ -50,7 +53,7 @@ def describe_targets(answers: Answers) -> tuple[TargetStatus, ...]:
     """Describe each target: its results, its range, and its estimate at the row recommended."""
     state, best = answers.state, answers.recommended_arm
     found = []
-    for target, own in TargetModels.of(state, answers.candidates):
+    for target, own in TargetModels.of(answers):
         known = [trial for trial in state.trials.values() if target.name in trial.values]
         estimate: tuple[float | None, ...] = (None, None, None)
         if best is not None and known:
@@ -83,12 +86,14 @@ def describe_target(
     )
 
 
-def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
+def find_front_points(answers: Answers) -> tuple[FrontPoint, ...]:
     """Return the Pareto front of what was measured.
 
     These are the candidates that no other one exceeds in all targets. A candidate that was measured
-    several times has the means of its values. The most desirable one comes first.
+    several times has the means of its values. The most desirable one comes first. With the goal
+    front each has the 95 % intervals of its targets, by the models that choose.
     """
+    state, place = answers.state, answers.candidates
     targets, first_rows = state.settings.wanted, place.first_rows
     groups: dict[int, list[Trial]] = {}
     for trial in state.results:
@@ -104,6 +109,7 @@ def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
     qualities = np.array([[one.quality(mean[one.name]) for one in targets] for mean in means])
     desirable = [float(np.mean([trial.value or 0.0 for trial in g])) for g in groups.values()]
     front = sorted(find_front(qualities), key=lambda i: -desirable[i])
+    models = TargetModels.of(answers) if state.settings.goal == FRONT else ()
     return tuple(
         FrontPoint(
             row=place.number(rows[i]),
@@ -111,6 +117,9 @@ def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
             label=place.names(rows[i]),
             values=means[i],
             desirability=desirable[i],
+            intervals={
+                target.name: own.interval(own.driver.arm(rows[i])) for target, own in models
+            },
         )
         for i in front
     )

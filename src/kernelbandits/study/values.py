@@ -539,6 +539,8 @@ class FrontPoint:
     values: Mapping[str, float]
     """The mean of its values of each target."""
     desirability: float
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """With the goal front: the 95 % interval of each target, by its model."""
 
     @property
     def sentence(self) -> str:
