@@ -184,10 +184,14 @@ class Driver:
         self._join()
 
     def part_states(self, state: State) -> dict[str, State]:
-        """Return what a state says of each target that has a driver of its own."""
+        """Return what a state says of each target that has a driver of its own.
+
+        After a change of the goal it has one once the driver follows the state.
+        """
         return {
             one.name: state_of_target(state, one, self._states.get(one.name))
             for one in state.settings.learnt_alone
+            if one.name in self.parts
         }
 
     def _follow_results(self, state: State) -> None:

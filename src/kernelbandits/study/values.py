@@ -545,7 +545,8 @@ class FrontPoint:
     @property
     def sentence(self) -> str:
         where = describe_candidate(self.row, self.label, self.x)
-        return f"{where}: {describe_values(self.values)}; desirability {self.desirability:.3g}"
+        values = describe_values(self.values, self.intervals)
+        return f"{where}: {values}; desirability {self.desirability:.3g}"
 
 
 @dataclass(frozen=True)
