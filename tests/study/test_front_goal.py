@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import document, said, study
 from kernelbandits.checks import DataNotice
 from kernelbandits.policies.hypervolume import find_front
 
@@ -134,6 +135,26 @@ def test_what_has_no_front_is_refused(where, given, message):
 def test_a_named_policy_has_no_front(where):
     with pytest.raises(ValueError, match="goal"):
         make(where, policy="gp-ucb")
+
+
+def test_the_command_line_looks_for_the_front(tmp_path):
+    table, place = tmp_path / "t.csv", tmp_path / "s.db"
+    TABLE.to_csv(table, index=False)
+    wanted = [part for name, how in TARGETS.items() for part in ("--target", f"{name}:{how}")]
+    made = said("create", place, "--candidates", table, *wanted, "--goal", "front")
+    assert "find the rows that no other one exceeds in all targets" in made
+    with kb.Study.open(place) as lab:
+        play(lab, 7)
+    assert "gain" in said("status", place)
+    assert document("status", place)["front"][0]["intervals"]["waste"]
+    why = said("ask", place)
+    assert "raise the front (its hypervolume) by" in why
+    picture = tmp_path / "front.svg"
+    said("plot", place, picture, "--what", "hypervolume")
+    assert "<svg" in picture.read_text()
+    done = study("change", place, "--tolerance", "0.1")
+    assert done.code != 0
+    assert "no tolerance" in done.err
 
 
 def test_the_front_that_is_shown_is_the_front_of_what_was_measured(where):

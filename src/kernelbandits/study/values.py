@@ -632,7 +632,7 @@ class Status(Readable):
     repeats: str = ""
     """When a row that has a result is measured again, in words."""
     goal: str | None = None
-    """"find" or "earn"; None for a named policy, which has no goals."""
+    """"find", "earn" or "front"; None for a named policy, which has no goals."""
     noise: float | None = None
     """The sd of one result as it was given, in the target's units."""
     rounds: int | None = None
