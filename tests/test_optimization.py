@@ -1030,3 +1030,67 @@ def test_an_auto_that_is_no_data_is_refused():
             kb.Auto.from_dict(bad)
     with pytest.warns(kb.DataNotice, match="revision"):
         kb.Auto.from_dict(good | {"revision": 0})
+
+
+def film(x):
+    return {"gloss": float(x[0]), "haze": float(x[0]) ** 2}
+
+
+LIMITED = {"gloss": "maximize", "haze": "<=0.25"}
+
+
+def test_the_best_point_within_limits_on_another_outcome():
+    outcome = kb.optimize(film, [(0, 1)], 12, targets=LIMITED, patience=12)
+    assert 0.45 < outcome.x[0] <= 0.5
+    assert outcome.limits == "haze at most 0.25"
+    assert outcome.feasibility is not None
+    assert outcome.feasibility >= 0.9
+    assert "meets haze at most 0.25 with probability" in str(outcome)
+    for trial in outcome.trials:
+        assert trial.values == film(trial.x)
+        assert trial.feasible is (trial.values["haze"] <= 0.25)
+        assert trial.counts == (trial.reward if trial.feasible else None)
+    assert {"gloss", "haze", "feasible"} <= outcome.records()[0].keys()
+    again = kb.optimize(film, [(0, 1)], 2, targets=LIMITED, policy=outcome.policy)
+    assert again.policy.n_rewards == outcome.policy.outcomes[0].policy.n_rewards == 14
+
+
+def test_less_is_better_within_limits():
+    wanted = {"gloss": "minimize", "haze": ">=0.25"}
+    outcome = kb.optimize(film, kb.Box((0.0,), (1.0,)), 10, targets=wanted)
+    assert 0.5 <= outcome.x[0] < 0.6
+    assert outcome.mean == pytest.approx(outcome.x[0], abs=0.02)
+
+
+def test_a_run_with_limits_that_is_stored_goes_on_where_it_ended(tmp_path):
+    begun = {"targets": LIMITED, "study": tmp_path / "a.db"}
+    whole = kb.optimize(film, [(0, 1)], 9, targets=LIMITED, study=tmp_path / "b.db")
+    kb.optimize(film, [(0, 1)], 9, each=lambda trial: trial.t == 5, **begun)
+    ended = kb.optimize(film, [(0, 1)], 9, **begun)
+    assert [trial.values for trial in ended.trials] == [trial.values for trial in whole.trials]
+    assert ended.feasibility == whole.feasibility
+    assert [trial.feasible for trial in ended.trials] == [
+        trial.values["haze"] <= 0.25 for trial in ended.trials
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"targets": {"haze": "<=0.25"}}, "a target with a direction"),
+        ({"targets": {"a": "maximize", "b": "minimize"}}, "study= for a desirability"),
+        ({"targets": {"a": "maximize", "haze": "<=1"}}, "a number for each of the targets"),
+        ({"target": "haze:<=1"}, "for more give targets="),
+        ({"targets": LIMITED, "direction": "max"}, "the direction of several targets"),
+    ],
+)
+def test_wrong_targets_are_refused(given, wanted):
+    with pytest.raises((ValueError, TypeError), match=wanted):
+        kb.optimize(film, kb.Arms([[0.0], [1.0]]), 3, **given)
+
+
+def test_a_named_policy_heeds_no_limits():
+    arms = kb.Arms([[0.0], [1.0]])
+    policy = kb.SimpleUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    with pytest.raises(ValueError, match=r"needs kb\.Auto for limits"):
+        kb.optimize(film, arms, 3, targets=LIMITED, policy=policy)

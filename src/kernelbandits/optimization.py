@@ -27,7 +27,7 @@ from kernelbandits.measuring import (
     ProcessMeasurer,
     SerialMeasurer,
 )
-from kernelbandits.policies import Auto, OptimizationTrial, Outcome, Policy
+from kernelbandits.policies import Auto, LimitedOutcome, OptimizationTrial, Outcome, Policy
 from kernelbandits.policies.optimization import ENDS, Plan, Run
 from kernelbandits.processes import Mapper, ProcessPool, check_workers
 from kernelbandits.streams import Streams
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from kernelbandits.study import Study
     from kernelbandits.study.optimization import StudyRun
+    from kernelbandits.study.targets import Target
 
 Point = TypeVar("Point")
 Callback = Callable[[OptimizationTrial[Point]], object]
@@ -71,6 +72,7 @@ def optimize(
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
     target: str | None = None,
+    targets: Any = None,
 ) -> Outcome[dict[str, Any]]: ...
 
 
@@ -94,6 +96,7 @@ def optimize(
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
     target: str | None = None,
+    targets: Any = None,
 ) -> Outcome[Array]: ...
 
 
@@ -116,6 +119,7 @@ def optimize(
     progress: bool | None = None,
     study: str | PathLike[str] | Study | None = None,
     target: str | None = None,
+    targets: Any = None,
 ) -> Outcome[Any]:
     """Maximise or minimise a function that is measured with noise; return the likely best point.
 
@@ -129,8 +133,9 @@ def optimize(
     objective
         A function of a point x (an array, or a dict on a `kb.MixedBox`; of a DataFrame a dict with
         the values of a row) that returns a number: a float, a scalar or an array of one element of
-        numpy, torch or JAX, a decimal number, a truth value. With a study of several targets it
-        returns a dictionary with a number for each, and the desirability is the reward. NaN, or
+        numpy, torch or JAX, a decimal number, a truth value. Of several targets it returns a
+        dictionary with a number for each; their desirability is the reward, if more than one has a
+        direction. NaN, or
         another number that is not finite, is a failure: it is counted, it is no observation, and
         the run goes on. What is no number (None, text, a list) is a TypeError. An exception ends
         the run, unless `catch` names it.
@@ -185,6 +190,12 @@ def optimize(
         The name of what is measured, in a study ("value" unless given), or in a DataFrame, whose
         column of that name then describes no candidate. It may have the direction, too:
         "cost:minimize".
+    targets
+        What is measured, in place of one target: several by their names, as in `Study.create`, such
+        as {"yield": "maximize", "haze": "<=0.25"}. That looks for the best yield where the haze is
+        at most 0.25; a limit may be ">=6" or ">=6,<=8" too. `outcome.feasibility` is the
+        probability that the recommended point meets all limits. Several targets with a direction
+        need a study.
 
     Examples
     --------
@@ -216,6 +227,15 @@ def optimize(
     (6, 9)
     >>> folder.cleanup()
 
+    With a limit on a second outcome:
+
+    >>> def film(x):
+    ...     return {"gloss": x[0], "haze": x[0] ** 2}
+    >>> limited = {"gloss": "maximize", "haze": "<=0.25"}
+    >>> outcome = kb.optimize(film, [(0, 1)], 12, targets=limited)
+    >>> bool(0.45 < outcome.x[0] <= 0.5), outcome.feasibility >= 0.9
+    (True, True)
+
     With a policy of your choice:
 
     >>> arms = kb.Arms([[0.0], [0.25], [0.5], [0.75], [1.0]])
@@ -224,7 +244,7 @@ def optimize(
     3
     """
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
-    name, towards = read_aim(target, direction)
+    name, towards, several = read_aim(target, direction, targets)
     sign = 1.0 if towards == "maximize" else -1.0
     attempt = Attempt(objective, check_exceptions(catch))
     n_rounds = checks.whole("optimize", "rounds", rounds)
@@ -244,16 +264,22 @@ def optimize(
     plan = Plan(n_rounds, size, tolerance, patience)
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:
-        player = choose_policy(policy, domain, n_rounds, seed, name)
+        names = [one.name for one in several] or name
+        limits = read_limited(several)
+        player = heed_limits(choose_policy(policy, domain, n_rounds, seed, names), limits)
         streams = getattr(player, "streams", Streams(0 if seed is None else seed))
-        begun = nullcontext(Run(player, streams, sign, measurer, deadline, is_within))
+        objective_name = (name or "") if limits else ""
+        begun = nullcontext(
+            Run(player, streams, sign, measurer, deadline, is_within, objective_name, limits)
+        )
     else:
         needed = "no policy beside a study, which has a policy of its own"
         checks.needs(policy is None, "optimize", needed, policy)
         from kernelbandits.study.optimization import open_run
 
         place = read_domain(domain)
-        begun = open_run(study, place, n_rounds, towards, name, seed, measurer, deadline)
+        aim = towards, name, seed
+        begun = open_run(study, place, n_rounds, *aim, measurer, deadline, several)
     with measurer, begun as run, show_progress(n_rounds, run.rewards, sign, progress) as advance:
         try:
             for trial in report_failures(run.play(plan)):
@@ -281,17 +307,52 @@ def read_callbacks(each: Any) -> tuple[Callback[Any], ...]:
     return given
 
 
-def read_aim(target: str | None, direction: str | None) -> tuple[str | None, str]:
-    """Return the name of what is measured, if it has one, and its direction."""
-    if target is None:
-        return None, checks.direction("optimize", "maximize" if direction is None else direction)
+def read_aim(
+    target: str | None, direction: str | None, targets: Any = None
+) -> tuple[str | None, str, tuple[Target, ...]]:
+    """Return the name of what is measured, if it has one, its direction, and several targets."""
+    if target is None and targets is None:
+        given = checks.direction("optimize", "maximize" if direction is None else direction)
+        return None, given, ()
     # Imported here, because most runs have no target, and a study imports much.
-    from kernelbandits.study.targets import is_combined, read_measured
+    from kernelbandits.study.targets import is_combined, objectives_of, read_measured
 
-    measured = read_measured("optimize", target, direction)
-    needed = "NAME or NAME:minimize as target; for more give a kb.Study as study="
-    checks.needs(not is_combined(measured), "optimize", needed, target)
-    return measured[0].name, measured[0].direction
+    measured = read_measured("optimize", target, direction, targets)
+    if targets is None:
+        needed = "NAME or NAME:minimize as target; for more give targets= or a kb.Study as study="
+        plain = not measured[0].is_limit and not is_combined(measured)
+        checks.needs(plain, "optimize", needed, target)
+        return measured[0].name, measured[0].direction, ()
+    if is_combined(measured):
+        return None, "maximize", measured
+    [objective] = objectives_of(measured)
+    return objective.name, objective.direction, measured if len(measured) > 1 else ()
+
+
+def read_limited(targets: Sequence[Target]) -> dict[str, Target]:
+    """Return the limits of a run in memory by target; only one of the targets has a direction."""
+    limits = {one.name: one for one in targets if one.is_limit}
+    needed = "study= for a desirability, of which a study learns the ranges"
+    checks.needs(len(targets) - len(limits) <= 1, "optimize", needed, [one.name for one in targets])
+    return limits
+
+
+def heed_limits(policy: Policy, limits: Mapping[str, Target]) -> Policy:
+    """Return a policy that heeds limits on outcomes, each learnt by a policy of its own.
+
+    One that heeds these limits already goes on from what it knows.
+    """
+    wanted = [(one.low, one.high) for one in limits.values()]
+    known = [(one.low, one.high) for one in policy.outcomes]
+    if wanted == known:
+        return policy
+    needed = "targets= with the limits of the policy, in their order"
+    checks.needs(not known, "optimize", needed, known)
+    needed = "kb.Auto for limits on outcomes"
+    if not isinstance(policy, Auto):
+        raise ValueError(f"optimize needs {needed}, got {policy}")
+    others = [LimitedOutcome(Auto(policy.domain, goal="find"), *ends) for ends in wanted]
+    return policy.limited_by(*others)
 
 
 def report_failures(
@@ -309,7 +370,11 @@ def report_failures(
 
 
 def choose_policy(
-    policy: Policy | None, domain: Any, rounds: int, seed: int | None, target: str | None
+    policy: Policy | None,
+    domain: Any,
+    rounds: int,
+    seed: int | None,
+    target: str | Sequence[str] | None,
 ) -> Policy:
     """Return the policy of a run in memory: that of the user, or `kb.Auto`."""
     if policy is None:
@@ -318,7 +383,7 @@ def choose_policy(
             place = table_arms(place, target)
         else:
             needed = "a study or a DataFrame for a target"
-            checks.needs(target is None, "optimize", needed, target)
+            checks.needs(not isinstance(target, str), "optimize", needed, target)
         return Auto(place, goal="find", rounds=rounds, seed=0 if seed is None else seed)
     checks.needs(isinstance(policy, Policy), "optimize", "a kb.Policy as policy", policy)
     fits = same_domain(policy.domain, domain)
@@ -340,7 +405,7 @@ def is_dataframe(given: Any) -> bool:
     return hasattr(given, "columns") and hasattr(given, "itertuples")
 
 
-def table_arms(frame: Any, target: str | None) -> Arms:
+def table_arms(frame: Any, target: str | Sequence[str] | None) -> Arms:
     """Return the rows of a DataFrame as arms, scaled as in a study, with their values as dicts."""
     from kernelbandits.study.candidates import read_candidates
 
@@ -411,8 +476,8 @@ def show_progress(
 
         def advance(trial: OptimizationTrial[Any]) -> None:
             nonlocal best
-            if trial.reward is not None:
-                best = max(best, sign * trial.reward)
+            if trial.counts is not None:
+                best = max(best, sign * trial.counts)
             bar.update(task, advance=1, best=describe_best())
 
         yield advance

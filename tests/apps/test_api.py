@@ -517,3 +517,23 @@ def test_wherever_a_row_is_taken_its_name_is_taken(page):
     beside = program.get("/api/studies/films/candidates/A2/why-not").json()
     assert (beside["row"], beside["reason"]) == (2, "it is forbidden")
     assert program.get("/api/studies/films/candidates/3/why-not").json()["row"] == 3
+
+
+def test_a_target_with_limits_alone_is_a_text_or_an_object(page):
+    program = page.program()
+    body = {"name": "one", "rows": [{"x": i / 8} for i in range(9)]}
+    haze = {"name": "haze", "direction": "within", "high": 0.25}
+    for name, limit in (("one", haze), ("two", "haze:<=0.25")):
+        given = body | {"name": name, "targets": ["gloss", limit]}
+        assert program.post("/api/studies", json=given).status_code == 201
+        assert page.lab.library.study(name).settings["targets"] == [{"name": "gloss"}, haze]
+    for row in range(0, 9, 2):
+        told = {"row": row, "value": {"gloss": row, "haze": row**2 / 64}}
+        answer = program.post("/api/studies/one/tell", json=told)
+        assert answer.json()["broken"] == (["haze at most 0.25"] if row > 4 else [])
+    status = program.get("/api/studies/one").json()
+    assert (status["limits"], status["best"]["limits"]) == ("haze at most 0.25",) * 2
+    assert 0 <= status["best"]["feasibility"] <= 1
+    assert status["targets"][1]["within"] == 3
+    refused = program.post("/api/studies", json=body | {"name": "three", "targets": [haze]})
+    assert (refused.status_code, "with a direction" in refused.json()["error"]) == (422, True)

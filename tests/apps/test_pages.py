@@ -1261,3 +1261,36 @@ def test_targets_are_changed_under_settings_and_their_trade_off_is_drawn(page):
     assert refused.status_code == 422
     assert "needs both ends of its range, or none" in text_of(refused.text)
     assert study.targets == (gain, cost, acid)
+
+
+def test_a_limit_on_an_outcome_is_entered_shown_and_changed(page):
+    browser = page.browser()
+    limit = {"more-target": "haze", "more-direction": "within", "more-high": "0,25"}
+    fields = LINE | {"target": "gloss", "direction": "maximize"} | limit
+    browser.send("/new", "/new/ranges", name="films", **fields)
+    study = study_of(page)
+    assert study.settings["targets"][1] == {"name": "haze", "direction": "within", "high": 0.25}
+    study.tell_all([{"heat": 20 + 10 * i, "gloss": i, "haze": i * i / 36} for i in range(7)])
+    wait_until_ready(browser, "status")
+    shown = text_of(browser.get("/studies/films"))
+    assert ", haze at most 0.25" in shown
+    assert "at most 0.25 with probability" in shown
+    at = "/studies/films/settings"
+    form = find_form(browser.get(at), at)
+    lines = {
+        "more-target": ["gloss", "haze"],
+        "more-direction": ["maximize", "within"],
+        "more-aim": ["", ""],
+        "more-low": ["", "0,1"],
+        "more-high": ["", "0,5"],
+        "more-weight": ["1", ""],
+        "more-limit": ["", ""],
+    }
+    assert browser.client.post(at, data=form | lines).headers["location"] == at
+    assert study.targets[1].sentence == "at least 0.1 and at most 0.5"
+    refused = browser.client.post(
+        at, data=form | lines | {"more-low": ["", ""], "more-high": ["", ""]}
+    )
+    assert refused.status_code == 422
+    assert "the least or the greatest value allowed" in text_of(refused.text)
+    assert "at least 0.1 and at most 0.5" in text_of(browser.get(at))

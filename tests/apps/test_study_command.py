@@ -222,7 +222,8 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
         "settles": None, "waiting": [], "x": first["x"], "label": {"line": str(first["row"] + 2)}, "sem": None, "replicates": [],
-        "missing": False, "failed": False, "asked": None, "beyond": "",
+        "missing": False, "failed": False, "asked": None, "beyond": "", "combined": False,
+        "broken": [],
         "values": None, "needs": [], "corrected": False, "was": None,
         "notices": [],
     }  # fmt: skip

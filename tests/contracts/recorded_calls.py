@@ -291,6 +291,21 @@ json ask multi.db
 json tell m2.db --row 2 6.5
 json ask m2.db
 json status m2.db
+json create limited.db --candidates films.csv --label name --target eff --target 'haze:<=0.25'
+json create l2.db --candidates films.csv --target 'haze:<=0.25'
+json create l3.db --candidates films.csv --target eff --target 'haze<=0.25'
+json create l4.db --candidates films.csv --target eff --target 'haze:<=0.25' --policy gp-ucb
+json tell limited.db --label A1 --value eff=3 --value haze=0.1
+json tell limited.db --label A4 --value eff=6 --value haze=0.5
+json tell limited.db --label A7 --value haze=0.2
+json change limited.db --target 'haze:<=0.3'
+json change limited.db --target 'haze:minimize'
+json ask limited.db
+json status limited.db
+json estimates limited.db
+json history limited.db
+text status limited.db
+text tell limited.db --label A9 --value eff=7 --value haze=0.6
 text status multi.db
 text history multi.db
 text ask multi.db
@@ -302,6 +317,8 @@ post /api/studies {"name": "films", "target": "stability", "rows": $ROWS}
 post /api/studies {"name": "kom", "target": "y", "csv": "a;b\n1,5;2\n2,5;3\n"}
 post /api/studies {"name": "sp", "target": "y:minimize", "space": {"variables": {"heat": [20.0, 90.0]}}}
 post /api/studies {"name": "mt", "targets": ["haze:minimize,range=0..5", {"name": "gain", "low": 0, "high": 3}], "rows": $ROWS}
+post /api/studies {"name": "lim", "targets": ["gain", "haze:<=0.25", {"name": "pH", "direction": "within", "low": 6}], "rows": $ROWS}
+post /api/studies/lim/tell {"row": 1, "value": {"gain": 2, "haze": 0.5, "pH": 7}}
 post /api/studies {"name": "../x", "target": "y", "rows": $ROWS}
 post /api/studies {"name": "n2", "rows": $ROWS}
 post /api/studies {"name": "n3", "target": "y", "rows": $ROWS, "tolerance": -1}

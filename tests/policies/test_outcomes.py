@@ -259,3 +259,20 @@ def test_until_every_outcome_has_a_value_the_initial_design_goes_on():
         policy.tell(choice, branin(choice.x)[0])
     outcome.tell(choice, branin(choice.x)[1])
     assert "first" not in policy.ask().note
+
+
+def test_a_place_that_may_be_feasible_is_left_after_three_results_while_nothing_is_known_to_be():
+    arms = kb.Arms([[x, y] for x in np.linspace(0, 1, 6) for y in np.linspace(0, 1, 4)])
+    score, haze = kb.Auto(arms, seed=1), kb.Auto(arms)
+    policy = score.limited_by(kb.policies.LimitedOutcome(haze, high=0.25))
+    # Equal results lower no noise: the probability at the third arm stays below 0.9 for long.
+    for arm, value in ((22, 0.72), (17, 0.56), (20, 0.5)):
+        policy.tell(policy.choice(arm), 1.0 + value)
+        haze.tell(haze.choice(arm), value)
+    asked = []
+    for _ in range(6):
+        asked.append(int(policy.ask().arm or 0))
+        policy.tell(policy.choice(6), 0.9)
+        haze.tell(haze.choice(6), 0.242)
+    assert policy.feasibility(policy.choice(6)) < 0.9
+    assert 6 not in asked[3:]

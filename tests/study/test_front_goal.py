@@ -122,7 +122,7 @@ def test_optimize_measures_for_a_study_of_the_front(where):
     [
         ({"targets": {"gain": "maximize"}}, "2 to 4 targets to maximize or minimize"),
         ({"targets": {"gain": "maximize", "pH": "aim=7"}}, "an aim of pH"),
-        ({"targets": {name: "maximize" for name in "abcde"}}, "2 to 4 targets"),
+        ({"targets": dict.fromkeys("abcde", "maximize")}, "2 to 4 targets"),
         ({"tolerance": 0.1}, "no tolerance, which is a number of a single target"),
         ({"noise": 0.1}, "no noise, which is a number of a single target"),
     ],

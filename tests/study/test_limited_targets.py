@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from commands import document, said, study
 from kernelbandits.checks import DataNotice
 from kernelbandits.study.target_states import continues, state_of_target
 from kernelbandits.study.targets import Target, parse_target
+from kernelbandits.study.words import describe_event
 
 TABLE = pd.DataFrame(
     {
@@ -34,10 +36,10 @@ def make(where, **more) -> kb.Study:
 
 
 @pytest.fixture
-def lab(where):
+def lab(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNotice)
-        made = make(where)
+        made = make(tmp_path / "f.db")
         yield made
     made.close()
 
@@ -115,7 +117,7 @@ def test_the_policy_of_an_outcome_is_that_of_a_study_of_this_outcome_alone(lab, 
         assert single[-1]["fit"] == fits[-1]["fit"]
 
 
-def test_fits_of_both_policies_are_stored_and_taken_by_whoever_opens_the_study(lab, where):
+def test_fits_of_both_policies_are_stored_and_taken_by_whoever_opens_the_study(lab):
     play(lab, 7)
     lab.ask()
     stored = {
@@ -124,7 +126,7 @@ def test_fits_of_both_policies_are_stored_and_taken_by_whoever_opens_the_study(l
         if event.kind == "fitted"
     }
     assert {(None, 5), ("haze", 5)} <= stored
-    with kb.Study.open(where) as other:
+    with kb.Study.open(lab.place) as other:
         driver = other._session.updated_driver()
         own = driver.parts["haze"].policy.fits
         assert own is not None
@@ -227,3 +229,160 @@ def test_limits_are_met_in_a_study_over_a_space_too(tmp_path):
         assert measure(best.x)["haze"] <= 0.26
         assert measure(best.x)["yield"] > 0.9
         assert all(study.replay(number).same for number in (6, 11, 16))
+
+
+def test_answers_say_what_is_measured_what_is_feasible_and_how_probably(lab):
+    play(lab, 14)
+    status, best = lab.status(), lab.best()
+    assert best is not None
+    assert best.limits == status.limits == "haze at most 0.25"
+    assert best.feasibility is not None
+    assert best.feasibility >= 0.9
+    assert "meets haze at most 0.25 with probability" in best.sentence
+    within = sum(one.values["haze"] <= 0.25 for one in lab._session.state.results)
+    assert [one.name for one in status.targets] == ["yield", "haze"]
+    assert status.targets[1].within == within
+    assert status.targets[1].sentence.startswith(f"at most 0.25: {within} of 14 values within")
+    assert status.front == ()
+    trials, estimates = lab.to_dataframe(), lab.estimates()
+    assert trials["feasible"].tolist() == (trials["haze"] <= 0.25).tolist()
+    assert "yield mean" not in estimates
+    assert estimates["feasible"].between(0, 1).all()
+    recommended = estimates[estimates["row"] == best.row]
+    assert recommended["feasible"].item() == pytest.approx(best.feasibility)
+    check = lab.check()
+    assert [one.target for one in check.outcomes] == ["haze"]
+    assert any(text.startswith("haze: The model") for text in check.sentences)
+    assert "It meets haze at most 0.25 with probability" in lab.explain(14).sentence
+    assert "meets haze at most 0.25 with probability" in lab.compare(47).sentence
+    assert "model of haze fitted to" in describe_event(
+        next(one for one in lab.history() if one.body.get("target") == "haze")
+    )
+
+
+def test_the_probability_of_being_the_best_counts_feasible_candidates_only(lab):
+    play(lab, 14)
+    answers = lab._session.answers()
+    best = answers.recommended_arm
+    kept, draws = answers.draw_functions_near(best)
+    broken = [arm for arm in kept if measure(lab.candidates.x(int(arm)))["haze"] > 0.3]
+    known = [arm for arm in broken if answers.counts.get(int(arm))]
+    assert all(answers.chances(best, arm)[1] == 0 for arm in known)
+    assert (draws[:, kept == best] > -np.inf).mean() == pytest.approx(
+        answers.feasibility(best), abs=0.03
+    )
+
+
+def test_where_nothing_feasible_is_known_the_answers_say_so(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        with make(
+            tmp_path / "f.db", targets={"yield": "maximize", "haze": ">=2"}, tolerance=0.5
+        ) as lab:
+            play(lab, 7)
+            best, stop = lab.best(), lab.status().stop
+            assert best is not None
+            assert not best.is_feasible
+            assert "nothing measured is known to meet haze at least 2" in best.sentence
+            assert stop.may_stop is False
+            assert "no measured row is known to meet haze at least 2" in stop.sentence
+            assert stop.headline == "Go on: nothing measured is known to meet haze at least 2."
+            assert "Nothing measured is known to do so" in lab.ask()[0].why
+
+
+def test_several_directions_and_a_limit_give_a_desirability_of_what_is_feasible(tmp_path):
+    wanted = {"yield": "maximize", "cost": "minimize", "haze": "<=0.25"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        with make(tmp_path / "f.db", targets=wanted) as lab:
+            for _ in range(9):
+                [one] = lab.ask()
+                lab.tell(one.trial, {**measure(one.x), "cost": one.x["heat"]})
+            assert lab.status().target == "desirability"
+            front = lab.front()
+            assert len(front) > 0
+            assert (front["haze"] <= 0.25).all()
+            assert lab.replay(9).same
+            assert lab.estimates().columns[-1] == "feasible"
+
+
+def test_an_export_is_told_to_a_new_study(lab, tmp_path):
+    play(lab, 6)
+    [one] = lab.ask()
+    lab.tell(one.trial, {"haze": 0.2})
+    lab.export(tmp_path / "out.csv")
+    with make(tmp_path / "again.db") as again:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNotice)
+            again.tell_all(tmp_path / "out.csv")
+        first, second = lab.to_dataframe(), again.to_dataframe()
+        for name in ("yield", "haze"):
+            assert first[name].dropna().tolist() == second[name].dropna().tolist()
+
+
+def test_a_value_far_from_the_limit_is_not_judged_by_the_estimate_of_the_other_target(lab):
+    play(lab, 12)
+    [one] = lab.ask()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lab.tell(one.trial, measure(one.x))
+    assert not [str(one.message) for one in caught if "predicted" in str(one.message)]
+
+
+def test_limits_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "240")
+    TABLE.to_csv("films.csv", index=False)
+    given = ("--candidates", "films.csv", "--label", "sample", "--target", "yield")
+    text = said("create", "f.db", *given, "--target", "haze:<=0.25")
+    assert "maximize yield, haze at most 0.25" in text
+    for row in range(0, 48, 6):
+        values = measure(TABLE.iloc[row])
+        both = (f"yield={values['yield']}", f"haze={values['haze']}")
+        told = said("tell", "f.db", "--row", str(row), "--value", both[0], "--value", both[1])
+        broken = "not feasible: haze at most 0.25 is not met" in told
+        assert broken == (values["haze"] > 0.25)
+    assert "values within" in said("status", "f.db")
+    found = document("status", "f.db")
+    assert found["best"]["feasibility"] >= 0.9
+    assert found["targets"][1]["high"] == 0.25
+    assert "feasible" in said("estimates", "f.db")
+    assert "haze: The model" in said("check", "f.db")
+    assert "haze (at most 0.4)" in said("change", "f.db", "--target", "haze:<=0.4")
+    assert document("status", "f.db")["targets"][1]["high"] == 0.4
+    said("undo", "f.db")
+    assert document("status", "f.db")["targets"][1]["high"] == 0.25
+    before = document("history", "f.db")
+    for wrong in (
+        ("create", "g.db", *given[:4], "--target", "haze:<=0.25"),
+        ("create", "g.db", *given, "--target", "haze<=0.25"),
+        ("create", "g.db", *given, "--target", "haze:<=0.25", "--goal", "earn"),
+        ("change", "f.db", "--target", "haze:minimize"),
+        ("change", "f.db", "--policy", "amm-ucb"),
+    ):
+        refused = study(*wrong)
+        assert (refused.code in (1, 2), refused.err.count("\n")) == (True, 1), refused
+    assert document("history", "f.db") == before
+
+
+def test_a_table_that_is_too_large_for_limits_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelbandits.study.rules.LARGEST_POOL", 50)
+    with pytest.raises(ValueError, match="at most 50 rows, got 96"):
+        kb.Study.create(tmp_path / "g.db", [[i] for i in range(96)], targets=TARGETS)
+    with make(tmp_path / "f.db") as lab:
+        with pytest.raises(ValueError, match="at most 50 rows, got 51"):
+            lab.add(pd.DataFrame({"sample": ["B", "C", "D"], "heat": 0.5, "acid": [0.1, 0.3, 0.5]}))
+        assert len(lab.history()) == 1
+
+
+def test_figures_and_the_paragraph_for_a_paper_name_the_limits(lab, tmp_path):
+    from kernelbandits.report.studies import draw_study
+    from kernelbandits.report.studies.methods import describe_methods
+
+    play(lab, 8)
+    text = describe_methods(lab, lab.status())
+    assert text.startswith("Experiments to maximize yield with haze at most 0.25 ")
+    draw_study(lab, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "the highest yield with haze at most 0.25" in page
+    assert "Dashes are limits that the answer has to meet" in page

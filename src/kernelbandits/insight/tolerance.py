@@ -11,6 +11,7 @@ from kernelbandits.insight.unmeasured import limit_leads, mix_with_hat
 from kernelbandits.policies import Auto
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
 from kernelbandits.policies.lone_results import results_at, stands_alone
+from kernelbandits.policies.outcomes import LIKELY
 
 ENOUGH = 0.95
 """The probability of being within the tolerance that is enough to stop. An expected loss within the
@@ -27,7 +28,8 @@ def is_within(policy: Auto[Any], tolerance: float) -> bool:
 
     A single reward that may be luck is not enough, unless the noise is small against the tolerance,
     and neither is one by which the point leads all others. Where points are left that nobody has
-    measured, the model must predict rewards that it did not see.
+    measured, the model must predict rewards that it did not see. Where outcomes are limited, the
+    point must be feasible with probability 0.9.
 
     >>> import kernelbandits as kb
     >>> auto = kb.Auto(kb.Arms([[arm / 20] for arm in range(21)]), noise=0.0)
@@ -40,6 +42,8 @@ def is_within(policy: Auto[Any], tolerance: float) -> bool:
     if left_out is None:
         return False
     choice = recommend_measured(policy)
+    if policy.feasibility(choice) < LIKELY:
+        return False
     compared = compare_choice(policy, choice)
     played = {row.tobytes() for row in policy.rewards.points}
     here = compared.rows[compared.here]
@@ -58,4 +62,7 @@ def is_within(policy: Auto[Any], tolerance: float) -> bool:
         draws = limit_leads(draws, among, mean[compared.contenders], mean[measured])
     draws = mix_with_hat(draws, among, left_out, int((~measured).sum()))
     own = int(np.flatnonzero(compared.contenders == compared.here)[0])
-    return bool((draws.max(1) - draws[:, own] <= tolerance).mean() >= ENOUGH)
+    # Where outcomes are limited, the functions count in which the point is feasible.
+    feasible = compared.draws[:, own] > -np.inf
+    losses = draws[feasible].max(1) - draws[feasible, own]
+    return bool((losses <= tolerance).mean() >= ENOUGH)

@@ -123,7 +123,8 @@ LISTED = 2000
 IGNORED = 0.2
 """On a box under noise, the share of choices that ignore the model (`Auto._ignores_model`)."""
 CONFIRMED = 2
-"""A place that stands alone is measured again until it has more results than this."""
+"""A place that stands alone is measured again until it has more results than this. One that is not
+known to be feasible by then is left for others, while none is."""
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
 
@@ -674,12 +675,16 @@ class Auto(IndexPolicy[Point]):
         acquisition: Acquisition
         if self.objectives and len(feasible):
             scores, acquisition = front.score_rows(self, now, every, known, feasible)
+            scores = scores + logs
         else:
-            scores = self._score_feasible(means, sds**2, known, feasible)
+            scores = self._score_feasible(means, sds**2, known, feasible) + logs
             settled = {*row_keys(self.rewards.points[self._settled_best()])}
+            if not len(feasible):
+                counts = map(self.rewards.count_in, range(len(self.rewards)))
+                often = np.flatnonzero([count > CONFIRMED for count in counts])
+                settled |= {*row_keys(self.rewards.points[often])}
             scores[[key in settled for key in keys]] = NO_CHANCE
             acquisition = self._improvement_among(means, feasible)
-        scores = scores + logs
         position, chance = draw_by_worth(scores[: len(rows)], now.draw_weight())
         note = acquisition.note(scores.item(position), means[:, position].mean(), self.units)
         location = place.location(rows[position][place.columns])
@@ -814,12 +819,16 @@ class Auto(IndexPolicy[Point]):
             acquisition: Acquisition
             if self.objectives and len(feasible):
                 scores, acquisition = front.score_arms(self, now, seen, feasible)
+                scores = scores + logs
             else:
-                scores = self._score_feasible(means, now.posterior.variances, seen, feasible)
+                scores = self._score_feasible(means, now.posterior.variances, seen, feasible) + logs
                 best = self.learner.first_arms()[self._settled_best()]
                 scores[np.isin(self.learner.arms.index.first, best)] = NO_CHANCE
+                if not len(feasible):
+                    often = self.learner.arm_counts() > CONFIRMED
+                    scores[often[self.learner.arms.index.first]] = NO_CHANCE
                 acquisition = self._improvement_among(means, feasible)
-            known = self._scored = now.posterior, key, ArmScores(scores + logs, acquisition)
+            known = self._scored = now.posterior, key, ArmScores(scores, acquisition)
         return known[2]
 
     def _score_feasible(

@@ -703,6 +703,10 @@ class Policy(Generic[AnyPoint]):
         """Return those of some places where all outcomes meet their limits: all, without limits."""
         return places
 
+    def feasibility(self, choice: Choice) -> float:
+        """Return the probability that a choice meets the limits of all outcomes: 1 without any."""
+        return 1.0
+
     @property
     def played_log_det(self) -> float:
         """log det(I + K / ridge) of all that was played: twice the realised information gain."""

@@ -14,7 +14,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Contextual
 from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.outcomes import exclude_infeasible
+from kernelbandits.policies.outcomes import exclude_infeasible, find_hopeful
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
 from kernelbandits.posterior.draws import draw_from_posterior
 from kernelbandits.runtime import single_threaded
@@ -101,7 +101,12 @@ def compare_choice(policy: Policy, choice: Choice, arms: Any = None) -> ChoiceCo
     rows = list_rivals(policy, row, place)
     mean, sd = policy.posterior.at(rows)
     here = int((rows == row).all(1).argmax())
-    contenders = select_contenders(mean, sd, here)
+    hopeful = np.arange(len(rows))
+    if policy.outcomes:
+        logs = np.sum([outcome.log_chances_at(rows) for outcome in policy.outcomes], axis=0)
+        hopeful = find_hopeful(logs, here)
+    position = int(np.searchsorted(hopeful, here))
+    contenders = hopeful[select_contenders(mean[hopeful], sd[hopeful], position)]
     draws = draw_from_posterior(policy.posterior, rows[contenders])
     draws = exclude_infeasible(draws, policy.outcomes, rows[contenders])
     return ChoiceComparison(

@@ -200,7 +200,7 @@ def log_integrals(pairs: Pairs, means: Array, steps: Array) -> tuple[Array, Arra
 
 def log_sum_exp(logs: Array) -> Array:
     """Return ln of the sum of exp(logs) over the rows."""
-    return log_mean_exp(logs) + np.log(len(logs))
+    return np.asarray(log_mean_exp(logs) + np.log(len(logs)))
 
 
 class FrontSurface:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from kernelbandits import checks
 from kernelbandits.checks import DataNotice
 from kernelbandits.domains import MixedBox
 from kernelbandits.formatting import (
@@ -17,7 +18,7 @@ from kernelbandits.formatting import (
     name_coordinates,
 )
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import INTERRUPTS, Measurer, OutOfTime, single_reward
+from kernelbandits.measuring import INTERRUPTS, Measured, Measurer, OutOfTime, single_reward
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.comparison import compare_choice, recommend_measured
@@ -54,6 +55,15 @@ class OptimizationTrial(Generic[Point]):
     """Why there is no reward."""
     point: Any = None
     """The point as the objective got it, where that is not the point of the choice."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """The values of several targets by their names; {} for one."""
+    feasible: bool | None = None
+    """Whether the values meet the limits on outcomes; None without any."""
+
+    @property
+    def counts(self) -> float | None:
+        """The reward, if it may be the best: None for a failure and for what is not feasible."""
+        return None if self.feasible is False else self.reward
 
     @property
     def x(self) -> Point:
@@ -70,6 +80,8 @@ class OptimizationTrial(Generic[Point]):
             "arm": self.choice.arm,
             **point,
             "reward": self.reward,
+            **self.values,
+            **({} if self.feasible is None else {"feasible": self.feasible}),
             "failure": self.failure,
         }
 
@@ -114,6 +126,11 @@ class Outcome(Generic[Point]):
     pending: int = 0
     """How many points of the study were asked for by the run and have no result yet. The next call
     of `optimize` with the same study measures them first."""
+    limits: str = ""
+    """The limits on outcomes in words; "" without any."""
+    feasibility: float | None = None
+    """The probability that x meets all of them; None without any. Where no measured point does so
+    with probability 0.9, x is the one that most probably does."""
 
     @property
     def failures(self) -> int:
@@ -157,6 +174,8 @@ class Outcome(Generic[Point]):
             f"estimate {self.mean:.4g} with sd {self.sd:.2g}, "
             f"best with probability {self.chance:.2g}"
         )
+        if self.feasibility is not None:
+            estimate += f", meets {self.limits} with probability {self.feasibility:.2g}"
         return (
             f"{format_point(self.x)}: {estimate}; {format_count(len(self.trials), 'round')}, "
             f"{self.failures} failed{ENDS[self.ended]}"
@@ -174,9 +193,16 @@ class Outcome(Generic[Point]):
             *name_coordinates(self.x),
             ("estimate", f"{self.mean:.4g}, sd {self.sd:.2g}"),
             ("the best with probability", format_share(self.chance)),
+            *self._name_feasibility(),
             ("rounds", f"{len(self.trials)}, {self.failures} failed{ENDS[self.ended]}"),
         ]
         return html_card(f"Outcome: {self.direction}", html_pairs(known))
+
+    def _name_feasibility(self) -> list[tuple[str, str]]:
+        """Return the probability of meeting the limits with its name; [] without limits."""
+        if self.feasibility is None:
+            return []
+        return [(f"meets {self.limits}", format_share(self.feasibility))]
 
 
 ENDS = {
@@ -231,6 +257,10 @@ class Run:
     deadline: float
     is_within: Callable[[Any, float], bool]
     """Whether the point that the policy recommends is within a tolerance of the best."""
+    target: str = ""
+    """Of several targets the one that has a direction; "" where one number is measured."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """Name -> target within limits, in the order of the limited outcomes of the policy."""
 
     def __post_init__(self) -> None:
         self.trials: list[OptimizationTrial[Any]] = []
@@ -239,8 +269,8 @@ class Run:
 
     @property
     def rewards(self) -> list[float | None]:
-        """What was measured, in the order in which it counts; None for a failure."""
-        return [trial.reward for trial in self.trials]
+        """What was measured, in the order in which it counts; None for what cannot be the best."""
+        return [trial.counts for trial in self.trials]
 
     def play(self, plan: Plan) -> Iterator[OptimizationTrial[Any]]:
         """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
@@ -253,11 +283,7 @@ class Run:
                 results = put_in_order(self.measurer.measure(points, self.deadline), INTERRUPTS)
                 for number, (measured, failure) in results:
                     choice, x = choices[number], points[number]
-                    reward = None if measured is None else single_reward(measured)
-                    trial: OptimizationTrial[Any] = OptimizationTrial(
-                        start + number, choice, reward, failure, x
-                    )
-                    yield self.tell(trial)
+                    yield self.tell(self.make_trial(start + number, choice, measured, failure, x))
                 left -= len(choices)
                 if left:
                     self.look(plan)
@@ -277,12 +303,25 @@ class Run:
         values = self.policy.domain.values if self.policy.finite else ()
         return choice.x if not values or choice.arm is None else values[choice.arm]
 
+    def make_trial(
+        self, t: int, choice: Choice, measured: Measured | None, failure: str, x: Any
+    ) -> OptimizationTrial[Any]:
+        """Return a trial; of several targets with all values, and whether these are feasible."""
+        if measured is None or not self.target:
+            reward = None if measured is None else single_reward(measured)
+            return OptimizationTrial(t, choice, reward, failure, x)
+        values = check_values(measured, [self.target, *self.limits])
+        broken = [one for name, one in self.limits.items() if one.breaks_limit(values[name])]
+        return OptimizationTrial(t, choice, values[self.target], failure, x, values, not broken)
+
     def tell(self, trial: OptimizationTrial[Any]) -> OptimizationTrial[Any]:
         """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
         if trial.reward is None:
             self.policy.fail(trial.choice)
         else:
             self.policy.tell(trial.choice, self.sign * trial.reward)
+            for name, outcome in zip(self.limits, self.policy.outcomes, strict=True):
+                outcome.policy.tell(trial.choice, trial.values[name])
         self.trials.append(trial)
         return trial
 
@@ -313,7 +352,21 @@ class Run:
             policy=policy,
             direction="maximize" if self.sign > 0 else "minimize",
             ended=self.ended,
+            limits=", ".join(f"{name} {one.sentence}" for name, one in self.limits.items()),
+            feasibility=policy.feasibility(choice) if self.limits else None,
         )
+
+
+def check_values(measured: Measured, names: Sequence[str]) -> dict[str, float]:
+    """Return the values of several targets by their names: one of each is needed."""
+    told = list(measured) if isinstance(measured, dict) else []
+    if not isinstance(measured, dict) or {*told} != {*names}:
+        got = f"values of {told}" if told else checks.describe_value(measured)
+        raise checks.NoNumber(
+            "optimize needs an objective that returns a dictionary with a number for each of the "
+            f"targets {[*names]}, got {got}"
+        )
+    return measured
 
 
 def is_exhausted(policy: Policy) -> bool:

@@ -20,6 +20,9 @@ Mask = npt.NDArray[np.bool_]
 
 STREAMS_EACH = 1000
 """How many streams of random numbers the members of one posterior may take."""
+HOPELESS = math.log(0.01)
+"""A place that meets all limits with a smaller probability than 0.01, whose logarithm this is, is
+not compared with the best."""
 LIKELY = 0.9
 """From this probability of meeting all limits on, a place that was measured counts as feasible."""
 
@@ -83,6 +86,10 @@ class LimitedOutcome:
         sds = np.sqrt(np.maximum(posterior.variances[:, places], 0.0))
         return self.acquisition.score(posterior.means[:, places], sds)
 
+    def log_chances_at(self, rows: Array) -> Array:
+        """Return the same at rows of coordinates, also where the domain is a list of arms."""
+        return self.acquisition.score(*self.posterior().members_at(rows))
+
     def draw_met(self, rows: Array, streams: int) -> Mask:
         """Return whether the limits are met at some rows, in functions drawn, (about 2000, n).
 
@@ -123,6 +130,13 @@ def exclude_infeasible(draws: Array, outcomes: Sequence[LimitedOutcome], rows: A
         size = min(len(draws), len(met))
         draws = np.where(met[:size], draws[:size], -np.inf)
     return draws
+
+
+def find_hopeful(logs: Array, here: int) -> Indices:
+    """Return the positions of the places that may be feasible, and of the one at `here`."""
+    hopeful = logs >= HOPELESS
+    hopeful[here] = True
+    return np.flatnonzero(hopeful)
 
 
 def find_feasible(logs: Array) -> Indices:

@@ -17,6 +17,7 @@ from kernelbandits.formatting import (
     format_interval,
     format_number,
     format_ranks,
+    format_share,
     group_thousands,
 )
 from kernelbandits.runtime import is_installed
@@ -70,6 +71,7 @@ def environment() -> Environment:
         number=format_number,
         grouped=group_thousands,
         ranks=format_ranks,
+        share=format_share,
     )
     return found
 

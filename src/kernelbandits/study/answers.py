@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.formatting import format_count, format_interval, format_names, format_share
+from kernelbandits.formatting import format_count, format_interval, format_share
 from kernelbandits.insight import LeaveOneOut, fitted_model
 from kernelbandits.insight.unmeasured import limit_leads, mix_with_hat
 from kernelbandits.policies import Policy
@@ -31,6 +30,7 @@ from kernelbandits.policies.outcomes import (
     LimitedOutcome,
     exclude_infeasible,
     find_feasible,
+    find_hopeful,
     log_feasibility,
 )
 from kernelbandits.policies.place import place_of
@@ -43,6 +43,7 @@ from kernelbandits.study.limits import UNLIMITED
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
 from kernelbandits.study.premises import proved_band
+from kernelbandits.study.targets import describe_limits
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 from kernelbandits.study.words import describe_point
@@ -56,9 +57,6 @@ if TYPE_CHECKING:
 TIE = 1e-12
 NEGLIGIBLE_NOISE = 2e-3
 """A noise sd below this, in spreads of the results, counts as none."""
-HOPELESS = math.log(0.01)
-"""Where limits on outcomes are met with a smaller probability than 0.01, whose logarithm this is,
-a candidate is not compared with the best."""
 LUCK = 1 / 3
 """The probability that another measured row is better from which a lead may be luck."""
 
@@ -143,8 +141,7 @@ class Answers:
     @property
     def limits(self) -> str:
         """The limits on outcomes in words; "" without any."""
-        limited = self.state.settings.outcomes
-        return format_names(f"{one.name} {one.sentence}" for one in limited)
+        return describe_limits(self.state.settings.outcomes)
 
     @cached_property
     def _log_feasibility(self) -> Array:
@@ -153,9 +150,22 @@ class Answers:
         places = np.arange(len(self.driver.rows)) if finite else self.candidates.points
         return log_feasibility(self.outcomes, places)
 
+    @property
+    def feasibilities(self) -> Array:
+        """The probability of each arm that it meets all limits on outcomes."""
+        return np.exp(self._log_feasibility)
+
     def feasibility(self, arm: int) -> float | None:
         """Return the probability that an arm meets all limits on outcomes; None without any."""
         return float(np.exp(self._log_feasibility[arm])) if self.outcomes else None
+
+    def feasibility_of(self, target: str, arm: int) -> float:
+        """Return the probability that an arm meets the limits of one target alone."""
+        names = [one.name for one in self.state.settings.outcomes]
+        outcome = self.outcomes[names.index(target)]
+        finite = self.driver.policy.finite
+        place = np.array([arm]) if finite else self.candidates.points[[arm]]
+        return float(np.exp(outcome.log_chances(place)[0]))
 
     def is_feasible(self, arm: int) -> bool:
         """Tell whether an arm counts as feasible: it probably meets all limits there are."""
@@ -263,8 +273,9 @@ class Answers:
         """Return different candidates that may be best, `here` among them, and draws of f there."""
         if here not in self._draws:
             others = self._different(here)
+            place = int(np.flatnonzero(others == here)[0])
             if self.outcomes:
-                others = others[(self._log_feasibility[others] >= HOPELESS) | (others == here)]
+                others = others[find_hopeful(self._log_feasibility[others], place)]
             place = int(np.flatnonzero(others == here)[0])
             kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
             measured, mean = self._are_measured(kept), self.view.mean
@@ -523,12 +534,9 @@ class SpaceAnswers(Answers):
     def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
         if here not in self._draws:
             (posterior, units), rows = self.driver.policy.answer_model(), self.comparison_points
-            hopeful = np.arange(len(rows))
-            if self.outcomes:
-                logs = log_feasibility(self.outcomes, rows)
-                hopeful = np.flatnonzero((logs >= HOPELESS) | (hopeful == here))
+            hopeful = find_hopeful(log_feasibility(self.outcomes, rows), here)
             mean, sd = posterior.at(rows[hopeful])
-            position = int(np.flatnonzero(hopeful == here)[0])
+            position = int(np.searchsorted(hopeful, here))
             kept = hopeful[select_contenders(mean, sd, position)]
             draws = units.original(draw_from_posterior(posterior, rows[kept]))
             draws = exclude_infeasible(draws, self.outcomes, rows[kept])

@@ -16,6 +16,7 @@ from kernelbandits.study.words import row_cell
 from kernelbandits.tables.export import (
     AVERAGE_BEYOND,
     BEYOND,
+    FEASIBLE,
     FRONT,
     NOTED,
     TIMES,
@@ -60,14 +61,17 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
 def add_targets(
     frame: pd.DataFrame, state: State, trials: Sequence[Trial], described: Iterable[str]
 ) -> None:
-    """Add a column for each of several targets, and which trials are on the front."""
+    """Add a column for each of several targets, which trials meet the limits on outcomes, and
+    which are on the front.
+    """
     import pandas as pd
 
     # All policies are imported with it, which an export of a single target does not need.
     from kernelbandits.policies.hypervolume import find_front
 
-    targets = state.settings.wanted
-    if not state.settings.combined:
+    settings = state.settings
+    targets = settings.wanted
+    if not settings.shows_targets:
         return
     names = name_targets(described, [one.name for one in targets])
     for one in targets:
@@ -78,9 +82,19 @@ def add_targets(
         errors = [trial.sems.get(one.name, np.nan) for trial in trials]
         if not np.isnan(errors).all():
             frame[f"{names[one.name]} sem"] = errors
-    complete = [i for i, trial in enumerate(trials) if trial.value is not None]
+    if settings.outcomes:
+        met = [settings.meets_limits(trial.values) for trial in trials]
+        frame[FEASIBLE] = pd.Series(met, dtype=object)
+    if not settings.combined:
+        return
+    complete = [
+        i
+        for i, trial in enumerate(trials)
+        if trial.value is not None and settings.meets_limits(trial.values)
+    ]
     qualities = [
-        [float(one.quality(trials[i].values[one.name])) for one in targets] for i in complete
+        [float(one.quality(trials[i].values[one.name])) for one in settings.objectives]
+        for i in complete
     ]
     front = {complete[i] for i in find_front(np.array(qualities))} if complete else set[int]()
     frame[FRONT] = [i in front for i in range(len(trials))]
@@ -181,15 +195,24 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 
 
 def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[int]) -> None:
-    """Add the estimates of each of several targets, by a model of its own."""
-    if not answers.state.settings.combined:
-        return
+    """Add the estimates of each of several targets, by a model of its own, and the probability of
+    meeting the limits on outcomes.
+    """
     from kernelbandits.study.target_models import TargetModels
 
+    if not answers.state.settings.shows_targets:
+        return
     for target, own in TargetModels.of(answers):
+        if own is answers:
+            # The estimates of a single target with a direction are there already.
+            continue
         found = row_estimates(own)[:, rows]
         for part, values in zip(("mean", "sd", "low", "high"), found, strict=True):
             frame[f"{target.name} {part}"] = values
+    if answers.outcomes:
+        chances = np.full(len(answers.candidates), np.nan)
+        chances[answers.driver.rows] = answers.feasibilities
+        frame[FEASIBLE] = chances[rows]
 
 
 def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
     about = {
         "target": study.target,
         "direction": study.direction,
-        **(wanted if study.combined else {}),
+        **(wanted if study.shows_targets else {}),
         "trials": len(trials),
         "times": "UTC",
         "interval (low, high)": "95 % interval of the estimate, not of a new measurement",

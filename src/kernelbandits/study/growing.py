@@ -59,6 +59,11 @@ class Additions:
     """As a log keeps them: cells by column, new columns, ranges of columns that had none."""
     notices: tuple[str, ...] = ()
 
+    @property
+    def count(self) -> int:
+        """How many rows they are."""
+        return max(map(len, self.body["columns"].values()), default=0)
+
 
 def read_additions(
     source: Any, candidates: Candidates, columns: Mapping[str, Any] | None = None

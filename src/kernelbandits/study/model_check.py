@@ -29,6 +29,7 @@ from kernelbandits.study.cautions import GOOD, judge_skill
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
 from kernelbandits.study.plausibility import is_unusual, latest_values, other_values
+from kernelbandits.study.target_models import answer_target
 from kernelbandits.study.values import Readable, Row
 from kernelbandits.study.words import STANDS_ALONE
 
@@ -114,6 +115,21 @@ class ColumnRelevance:
     """Whether the model sees the column by its logarithms."""
 
 
+@dataclass(frozen=True)
+class OutcomeCheck:
+    """Whether the model of a target that only has limits can be trusted; see `Check`."""
+
+    target: str
+    verdict: str
+    sentences: tuple[str, ...]
+    """How well it predicts results that it is not shown, and which of them look wrong."""
+    skill: float | None
+    coverage: float | None
+    noise: float | None
+    held_out: tuple[HeldOut, ...]
+    outliers: tuple[Outlier, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Check(Readable):
     """Whether the model can be trusted, in sentences and numbers.
@@ -161,6 +177,8 @@ class Check(Readable):
     others, with the 95 % interval of that average. Columns of more than 24 texts are left out."""
     by_similarity: bool = False
     """Whether the model sees the similarity of the candidates only: then no column matters."""
+    outcomes: tuple[OutcomeCheck, ...] = ()
+    """The same of the model of each target that only has limits."""
 
     @property
     def sentence(self) -> str:
@@ -196,6 +214,8 @@ def check_model(answers: Answers) -> Check:
     outliers = () if model is None else list_outliers(answers, model, far)
     isolated = list_far_results(answers, {one.trial for one in outliers})
     verdict = judge_skill(skill)
+    limited = answers.state.settings.outcomes
+    outcomes = tuple(check_outcome(answer_target(answers, one)) for one in limited)
     sentences = [
         describe_skill(answers, model, held_out, skill, bool(outliers or isolated)),
         describe_coverage(held_out, coverage),
@@ -205,6 +225,7 @@ def check_model(answers: Answers) -> Check:
         describe_lone_lead(answers),
         describe_columns(verdict, columns, answers.candidates.column_noun),
         describe_noise(answers, noise, replicated),
+        *(f"{one.target}: {text}" for one in outcomes for text in one.sentences),
     ]
     return Check(
         verdict=verdict,
@@ -219,6 +240,24 @@ def check_model(answers: Answers) -> Check:
         target=answers.state.settings.target,
         dependence=list_curves(answers, columns),
         by_similarity=answers.candidates.by_similarity,
+        outcomes=outcomes,
+    )
+
+
+def check_outcome(answers: Answers) -> OutcomeCheck:
+    """Check the model of a target that only has limits, by the answers about it alone."""
+    check = check_model(answers)
+    named = (one.sentence for one in check.outliers[:MOST_NAMED])
+    return OutcomeCheck(
+        target=check.target,
+        verdict=check.verdict,
+        # The first says how well it predicts; columns and noise are those of the objective.
+        sentences=(check.sentences[0], *named),
+        skill=check.skill,
+        coverage=check.coverage,
+        noise=check.noise,
+        held_out=check.held_out,
+        outliers=check.outliers,
     )
 
 

@@ -26,7 +26,7 @@ from kernelbandits.measuring import (
     single_reward,
 )
 from kernelbandits.policies import Choice, OptimizationTrial, Outcome
-from kernelbandits.policies.optimization import Plan, raise_without_rewards
+from kernelbandits.policies.optimization import Plan, check_values, raise_without_rewards
 from kernelbandits.processes import put_in_order
 from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import tells
@@ -35,6 +35,7 @@ from kernelbandits.study.places import read_place
 from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.study import Study
+from kernelbandits.study.targets import Target
 from kernelbandits.study.values import AlreadyTold
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def open_run(
     seed: int | None,
     measurer: Measurer,
     deadline: float,
+    targets: Sequence[Target] = (),
 ) -> Iterator[StudyRun]:
     """Open a run on the study at this place, which is created if there is none.
 
@@ -62,31 +64,39 @@ def open_run(
     and the seed if they are given.
     """
     if isinstance(where, Study):
-        check_same(where, domain, direction, target, seed)
+        check_same(where, domain, direction, target, seed, targets)
         yield StudyRun(where, domain, measurer, deadline)
         return
     named = isinstance(where, (str, PathLike)) and str(where) != ""
     checks.needs(named, "optimize", "the place of a study, such as 'tune.db'", where)
-    with create_or_open(where, domain, rounds, direction, target, seed) as study:
+    with create_or_open(where, domain, rounds, direction, target, seed, targets) as study:
         yield StudyRun(study, domain, measurer, deadline)
 
 
 def create_or_open(
-    where: Any, domain: Any, rounds: int, direction: str, target: str | None, seed: int | None
+    where: Any,
+    domain: Any,
+    rounds: int,
+    direction: str,
+    target: str | None,
+    seed: int | None,
+    targets: Sequence[Target] = (),
 ) -> Study:
+    aim: dict[str, Any] = {"target": target, "direction": direction}
+    if targets:
+        aim = {"targets": targets}
     try:
         return Study.create(
             where,
             listed_points(domain),
-            target=target,
-            direction=direction,  # type: ignore[arg-type]
             seed=0 if seed is None else seed,
             rounds=rounds,
+            **aim,
         )
     except StudyExists:
         study = Study.open(where)
     try:
-        check_same(study, domain, direction, target, seed)
+        check_same(study, domain, direction, target, seed, targets)
     except BaseException:
         study.close()
         raise
@@ -94,11 +104,19 @@ def create_or_open(
 
 
 def check_same(
-    study: Study, domain: Any, direction: str, target: str | None, seed: int | None
+    study: Study,
+    domain: Any,
+    direction: str,
+    target: str | None,
+    seed: int | None,
+    targets: Sequence[Target] = (),
 ) -> None:
     """Refuse to go on with a study of something else."""
     there = {"direction": study.direction, "target": study.target, "seed": study.settings["seed"]}
-    given = {"direction": direction, "target": target, "seed": seed}
+    given: dict[str, Any] = {"direction": direction, "target": target, "seed": seed}
+    if targets:
+        there = {"targets": spell_targets(study.targets), "seed": study.settings["seed"]}
+        given = {"targets": spell_targets(targets), "seed": seed}
     other = [
         f"the {name} {given[name]!r} of this call (it has {there[name]!r})"
         for name in there
@@ -116,6 +134,11 @@ def check_same(
             f"optimize needs a study with {' and '.join(other)}, got {study.place}. "
             "Nothing was measured"
         )
+
+
+def spell_targets(targets: Sequence[Target]) -> str:
+    """Return targets in words, the same for the same ones."""
+    return ", ".join(f"{one.name} ({one.sentence})" for one in targets)
 
 
 def listed_points(domain: Any) -> Any:
@@ -151,8 +174,15 @@ class StudyRun:
 
     @property
     def rewards(self) -> list[float | None]:
-        """What this run and earlier ones have measured, in the order in which it counts."""
-        return [trial.value for trial in self._state.results if trial.worker == WORKER]
+        """What this run and earlier ones have measured, in the order in which it counts; None for
+        what cannot be the best.
+        """
+        settings = self._state.settings
+        return [
+            None if settings.meets_limits(trial.values) is False else trial.value
+            for trial in self._state.results
+            if trial.worker == WORKER
+        ]
 
     @property
     def done(self) -> int:
@@ -274,17 +304,9 @@ class StudyRun:
 
     def _check_values(self, measured: Measured) -> Any:
         """Return a reward, or the values of several targets: one of each is needed."""
-        if not self._state.settings.combined:
+        if not self._state.settings.shows_targets:
             return single_reward(measured)
-        names = [one.name for one in self._state.settings.wanted]
-        told = list(measured) if isinstance(measured, dict) else []
-        if {*told} != {*names}:
-            got = f"values of {told}" if told else checks.describe_value(measured)
-            raise checks.NoNumber(
-                "optimize needs an objective that returns a dictionary with a number for each of "
-                f"the targets {names}, got {got}"
-            )
-        return measured
+        return check_values(measured, [one.name for one in self._state.settings.wanted])
 
     def _write(self, keyed: tells.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
@@ -312,7 +334,10 @@ class StudyRun:
         failure = ""
         if trial.value is None and trial.told is not None:
             failure = str(trial.told.body.get("reason", "failed"))
-        return OptimizationTrial(trial.number, choice, trial.value, failure, x)
+        settings = self._state.settings
+        shown = dict(trial.values) if settings.several else {}
+        feasible = settings.meets_limits(trial.values) if settings.outcomes and shown else None
+        return OptimizationTrial(trial.number, choice, trial.value, failure, x, shown, feasible)
 
     def summarise(self) -> Outcome[Any]:
         """Return the recommended point and its estimate; an error if there is no result."""
@@ -340,4 +365,6 @@ class StudyRun:
                 ended=self.ended,
                 study=self.study.place,
                 pending=len(self.find_pending()),
+                limits=best.limits,
+                feasibility=best.feasibility,
             )

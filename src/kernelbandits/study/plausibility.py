@@ -139,7 +139,7 @@ def remark_results(
             and side_of(trial.values[target.name]) is None
         ]
         remarks += remark_unusual(earlier, fresh, state, place, target.name, expected)
-        if not state.settings.combined:
+        if target.name == state.settings.target:
             remarks += remark_equal(earlier, fresh, state.settings)
             remarks += remark_noise(earlier, fresh, state.settings.noise, place)
     return remarks
@@ -167,7 +167,8 @@ def remark_unusual(
     for i in news:
         others = other_values(every, i)
         fresh_of_many = i >= len(earlier) and len(others) >= ENOUGH
-        found = find_slip(every[i], state, expected) if fresh_of_many else None
+        learnt = fresh_of_many and target == state.settings.target
+        found = find_slip(every[i], state, expected) if learnt else None
         if found is None and is_unusual(every[i].value, others):
             what = f"the other results ({min(others):g} to {max(others):g})"
             found = what, intended_value(every[i].value, others)
@@ -252,11 +253,9 @@ def find_slip(
 
     It has if the value fits what was expected of it much better with its decimal point moved. The
     estimate with which a row was suggested is stored with the ask, so no model is needed; of other
-    rows the model was asked. Of several targets it is an estimate of their desirability, and
-    nothing is known.
+    rows the model was asked. Of one of several targets nothing is known, unless it is the only one
+    with a direction: the others are not what the policy sees.
     """
-    if state.settings.combined:
-        return None
     trial, limits = state.trials[result.trial], state.settings.limits_seen
     known = expected.get(result.trial) or expect_result(trial, state.settings)
     meant = None if known is None else undo_slip(result.value, known, limits)

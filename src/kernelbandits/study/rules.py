@@ -46,6 +46,7 @@ from kernelbandits.study.targets import (
     SPREAD,
     Target,
     check_names,
+    describe_limits,
     is_combined,
     list_targets,
     read_targets,
@@ -139,8 +140,7 @@ def check_outcomes(settings: Settings, rows: int = 0) -> None:
     """Check that limits on outcomes can be met: by auto, not with "earn", on few enough rows."""
     if not settings.outcomes:
         return
-    named = ", ".join(f"{one.name} {one.sentence}" for one in settings.outcomes)
-    limits = f"a limit on an outcome ({named})"
+    limits = f"a limit on an outcome ({describe_limits(settings.outcomes)})"
     checks.needs(settings.policy == AUTO, limits, "the policy auto", settings.policy)
     checks.needs(settings.goal != EARN, limits, 'the goal "find" or "front"', settings.goal)
     checks.needs(rows <= LARGEST_POOL, limits, f"at most {format_number(LARGEST_POOL)} rows", rows)

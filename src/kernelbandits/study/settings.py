@@ -358,6 +358,16 @@ class Settings:
         """The targets that a policy of their own learns: limits, and with the goal front all."""
         return self.wanted if self.goal == FRONT else self.outcomes
 
+    def meets_limits(self, values: Mapping[str, float]) -> bool | None:
+        """Tell whether measured values meet the limits on outcomes; None if one is not known.
+
+        One that is broken is enough for a no.
+        """
+        known = [one for one in self.outcomes if one.name in values]
+        if any(one.breaks_limit(values[one.name]) for one in known):
+            return False
+        return True if len(known) == len(self.outcomes) else None
+
     @property
     def shows_targets(self) -> bool:
         """Whether answers describe each target, beside the number that the policy sees."""

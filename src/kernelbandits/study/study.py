@@ -306,6 +306,11 @@ class Study:
         return self._session.state.settings.combined
 
     @property
+    def shows_targets(self) -> bool:
+        """Whether answers describe each target, beside the number that the policy sees."""
+        return self._session.state.settings.shows_targets
+
+    @property
     def several(self) -> bool:
         """Whether several targets are measured, so that each value is named."""
         return self._session.state.settings.several
@@ -663,6 +668,8 @@ class Study:
         key
             A call repeated with the same key counts once.
         """
+        from kernelbandits.study.rules import check_outcomes
+
         said = None if key is None else {"rows": list_cells(candidates), "columns": columns}
         call = make_call("add", key, said)
         # Checked again, the rows would be refused: the table has them already.
@@ -677,6 +684,8 @@ class Study:
             if place is not known:
                 # Somebody changed the table meanwhile: the new rows are checked again.
                 found[:] = [read_additions(candidates, place, columns)]
+            # The study would have no policy any more.
+            check_outcomes(state.settings, len(place) + found[0].count)
             return [edits.add(place, found[0], call.key)]
 
         [event] = self._write_once(call, draft)
@@ -1119,7 +1128,9 @@ class Study:
         from kernelbandits.study.target_models import find_front_points
 
         if not self._session.state.settings.combined:
-            raise StudyConflict("front needs a study of several targets, got one of a single one")
+            raise StudyConflict(
+                "front needs a study of several targets with a direction, got one of a single one"
+            )
         with self._session.lock:
             self._session.refresh()
             points = find_front_points(self._session.answers())

@@ -64,10 +64,11 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         log=candidates.log,
         scales=candidates.describe(),
         space=candidates.summarise().get("space"),
-        targets=describe_targets(answers) if state.settings.combined else (),
+        targets=describe_targets(answers) if state.settings.shows_targets else (),
         front=find_front_points(answers) if state.settings.combined else (),
         regret=answers.describe_regret("so far"),
         regret_certificate=answers.regret_certificate,
+        limits=answers.limits,
     )
 
 
@@ -190,6 +191,8 @@ def compare_row(answers: Answers, row: int) -> RowComparison:
         best=best,
         reason=find_hindrance(answers, row),
         caution=answers.caution,
+        limits=answers.limits,
+        feasibility=answers.feasibility(arm),
     )
 
 

@@ -28,8 +28,8 @@ class TargetModels:
 
     @classmethod
     def of(cls, answers: Answers) -> TargetModels:
-        targets = answers.state.settings.wanted
-        return cls(targets, tuple(answer_target(answers, one) for one in targets))
+        wanted = answers.state.settings.wanted
+        return cls(wanted, tuple(answer_target(answers, one) for one in wanted))
 
     def __iter__(self) -> Iterator[tuple[Target, Answers]]:
         return iter(zip(self.targets, self.answers, strict=True))
@@ -38,12 +38,15 @@ class TargetModels:
 def answer_target(answers: Answers, target: Target) -> Answers:
     """Return answers about one target, by a model of its own.
 
-    With the goal front, and of a limit, it is the one that the study has for its search.
+    A policy may have it: that of the study, if no other target has a direction, or that which
+    learns the target alone.
     """
-    alone = state_of_target(answers.state, target)
-    driver = answers.driver.parts.get(target.name)
-    if driver is not None and driver.learnt == len(alone.results):
-        return answers_of(driver, alone)
+    state, parts = answers.state, answers.driver.parts
+    if not state.settings.combined and not target.is_limit:
+        return answers
+    if target.name in parts:
+        return answers_of(parts[target.name], answers.driver.part_states(state)[target.name])
+    alone = state_of_target(state, target)
     driver = build_driver(answers.candidates, alone.settings)
     driver.follow(alone)
     return answers_of(driver, alone)
@@ -56,16 +59,46 @@ def describe_targets(answers: Answers) -> tuple[TargetStatus, ...]:
     for target, own in TargetModels.of(answers):
         known = [trial for trial in state.trials.values() if target.name in trial.values]
         estimate: tuple[float | None, ...] = (None, None, None)
+        chance = None
         if best is not None and known:
             arm = own.driver.arm(answers.row(best))
             estimate = (own.mean(arm), *own.interval(arm))
-        found.append(describe_target(target, state.ranges[target.name], known, estimate))
+            if target.is_limit:
+                chance = answers.feasibility_of(target.name, best)
+        if target.is_limit:
+            found.append(describe_limit(target, known, estimate, chance))
+        else:
+            span = state.ranges.get(target.name)
+            found.append(describe_target(target, span, known, estimate))
     return tuple(found)
 
 
-def describe_target(
-    target: Target, span: Range, trials: list[Trial], estimate: tuple[Any, ...]
+def describe_limit(
+    target: Target, trials: list[Trial], estimate: tuple[Any, ...], chance: float | None
 ) -> TargetStatus:
+    """Describe a target that only has limits; `chance` is that the likely best meets them."""
+    values = [trial.values[target.name] for trial in trials]
+    return TargetStatus(
+        name=target.name,
+        wanted=target.sentence,
+        results=len(trials),
+        low=target.low,
+        high=target.high,
+        range_given=True,
+        best_trial=None,
+        best_value=None,
+        mean=estimate[0],
+        mean_low=estimate[1],
+        mean_high=estimate[2],
+        within=sum(not target.breaks_limit(value) for value in values),
+        feasibility=chance,
+    )
+
+
+def describe_target(
+    target: Target, span: Range | None, trials: list[Trial], estimate: tuple[Any, ...]
+) -> TargetStatus:
+    """Describe a target with a direction; without a span it is no part of a desirability."""
     best = max(
         trials, key=lambda trial: float(target.quality(trial.values[target.name])), default=None
     )
@@ -73,8 +106,8 @@ def describe_target(
         name=target.name,
         wanted=target.sentence,
         results=len(trials),
-        low=span[0],
-        high=span[1],
+        low=None if span is None else span[0],
+        high=None if span is None else span[1],
         range_given=target.range is not None,
         range_known=target.range is not None
         or len({trial.values[target.name] for trial in trials}) > (target.aim is None),
@@ -89,25 +122,32 @@ def describe_target(
 def find_front_points(answers: Answers) -> tuple[FrontPoint, ...]:
     """Return the Pareto front of what was measured.
 
-    These are the candidates that no other one exceeds in all targets. A candidate that was measured
-    several times has the means of its values. The most desirable one comes first. With the goal
-    front each has the 95 % intervals of its targets, by the models that choose.
+    These are the candidates that no other one exceeds in all targets with a direction, among those
+    that meet the limits on outcomes. A candidate that was measured several times has the means of
+    its values. The most desirable one comes first. With the goal front each has the 95 % intervals
+    of its targets, by the models that choose.
     """
     state, place = answers.state, answers.candidates
-    targets, first_rows = state.settings.wanted, place.first_rows
+    targets, first_rows = state.settings.objectives, place.first_rows
     groups: dict[int, list[Trial]] = {}
     for trial in state.results:
         if trial.value is not None:
             groups.setdefault(int(first_rows[trial.row]), []).append(trial)
-    rows = [group[0].row for group in groups.values()]
     means = [
-        {one.name: float(np.mean([trial.values[one.name] for trial in group])) for one in targets}
+        {
+            one.name: float(np.mean([trial.values[one.name] for trial in group]))
+            for one in state.settings.wanted
+        }
         for group in groups.values()
     ]
+    feasible = [i for i, mean in enumerate(means) if state.settings.meets_limits(mean)]
+    means, every = [means[i] for i in feasible], [*groups.values()]
+    measured = [every[i] for i in feasible]
+    rows = [group[0].row for group in measured]
     if not rows:
         return ()
     qualities = np.array([[one.quality(mean[one.name]) for one in targets] for mean in means])
-    desirable = [float(np.mean([trial.value or 0.0 for trial in g])) for g in groups.values()]
+    desirable = [float(np.mean([trial.value or 0.0 for trial in g])) for g in measured]
     front = sorted(find_front(qualities), key=lambda i: -desirable[i])
     models = TargetModels.of(answers) if state.settings.goal == FRONT else ()
     return tuple(

@@ -202,6 +202,28 @@ def objectives_of(targets: Sequence[Target]) -> tuple[Target, ...]:
     return tuple(one for one in targets if not one.is_limit)
 
 
+def describe_limits(targets: Sequence[Target]) -> str:
+    """Say what has to be met; "" if no target has limits alone.
+
+    >>> describe_limits([Target("yield"), Target("haze", "within", high=0.25)])
+    'haze at most 0.25'
+    """
+    return ", ".join(f"{one.name} {one.sentence}" for one in targets if one.is_limit)
+
+
+def describe_aim(targets: Sequence[Target]) -> str:
+    """Say of which targets the number is that the policy sees, and what has to be met.
+
+    It follows the name of that number.
+
+    >>> describe_aim([Target("yield"), Target("haze", "within", high=0.25)])
+    ', haze at most 0.25'
+    """
+    names = ", ".join(one.name for one in objectives_of(targets))
+    limits = describe_limits(targets)
+    return (f" of {names}" if is_combined(targets) else "") + (f", {limits}" if limits else "")
+
+
 def check_target_name(name: Any) -> None:
     """Check that a target can be called so: in one line, without blanks around it.
 

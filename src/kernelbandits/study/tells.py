@@ -310,8 +310,8 @@ def keep_row(state: State, place: Place, result: Result, x: Mapping[str, Any]) -
 
 
 def with_values(state: State, told: Told) -> Told:
-    """Return a tell with the values that its trial has now, where they make a desirability."""
-    if not state.settings.combined:
+    """Return a tell with the values that its trial has now, where they are shown by target."""
+    if not state.settings.shows_targets:
         return told
     trial = state.trials[told.trial]
     left = [one.name for one in state.settings.wanted if one.name not in trial.values]
@@ -322,6 +322,12 @@ def with_values(state: State, told: Told) -> Told:
         value=trial.value,
         sem=trial.sem,
         values=dict(trial.values),
+        combined=state.settings.combined,
+        broken=tuple(
+            f"{one.name} {one.sentence}"
+            for one in state.settings.outcomes
+            if one.name in trial.values and one.breaks_limit(trial.values[one.name])
+        ),
         needs=() if failed else needs,
         missing=trial.state == "missing",
         failed=failed,

@@ -228,8 +228,12 @@ class Told(Readable):
     replicates: tuple[int, ...] = ()
     """The trials of further values of the same candidate that the same call told."""
     values: Mapping[str, float] | None = field(default=None, hash=False)
-    """With several targets all values that the trial has now; `value` is their desirability, and
-    None until all are there."""
+    """With several targets all values that the trial has now; `value` is their desirability, or
+    that of the only one with a direction, and None until all are there."""
+    combined: bool = False
+    """Whether `value` is a desirability."""
+    broken: tuple[str, ...] = ()
+    """The limits on outcomes that its values break, in words."""
     needs: tuple[str, ...] = ()
     """Targets whose values have not come."""
     missing: bool = False
@@ -434,6 +438,10 @@ class RowComparison(Readable):
     """Why it is not suggested now: forbidden, pending; "" if it may be suggested."""
     caution: str = ""
     """Why the estimates are to be taken with care; "" if not."""
+    limits: str = ""
+    """The limits on outcomes in words; "" without any."""
+    feasibility: float | None = None
+    """The probability that it meets all of them; None without any."""
 
     @property
     def sentence(self) -> str:
@@ -442,6 +450,8 @@ class RowComparison(Readable):
         often = f"measured {format_times(self.results)}" if self.results else "never measured"
         where = describe_candidate(self.row, self.label, self.x)
         parts = [known, often]
+        if self.limits:
+            parts.append(f"meets {self.limits} with probability {format_share(self.feasibility)}")
         if self.best is None:
             parts.append("there is no result yet")
         elif self.probability is not None:
@@ -498,9 +508,10 @@ class TargetStatus:
     wanted: str
     """What is wanted of it, in words."""
     results: int
-    low: float
-    """The range of its desirability."""
-    high: float
+    low: float | None
+    """The range of its desirability; of limits the least value allowed, or None. None without a
+    desirability."""
+    high: float | None
     range_given: bool
     """Whether the range was given; else it is that of the values measured so far."""
     best_trial: int | None
@@ -512,21 +523,37 @@ class TargetStatus:
     mean_high: float | None
     range_known: bool = True
     """False where no range was given, and too few different values were measured."""
+    within: int | None = None
+    """Of a target that only has limits: how many of its values meet them."""
+    feasibility: float | None = None
+    """Of such a target: the probability that the candidate recommended meets them."""
 
     @property
     def sentence(self) -> str:
-        span = f"range {self.low:g} to {self.high:g}"
-        span += " (given)" if self.range_given else " (measured so far)"
-        if not self.range_known:
+        if self.within is not None:
+            met = f"{self.within} of {format_count(self.results, 'value')} within"
+            return "; ".join([f"{self.wanted}: {met}", *self.of_best])
+        span = ""
+        if self.low is not None and self.high is not None:
+            span = f"range {self.low:g} to {self.high:g}"
+            span += " (given)" if self.range_given else " (measured so far)"
+        if span and not self.range_known:
             span = "no range known yet"
         parts = [f"{self.wanted}; {format_count(self.results, 'value')}"]
         if self.best_value is not None:
             parts.append(f"best {self.best_value:g} (trial {self.best_trial})")
-        parts.append(span)
-        if self.mean is not None and self.mean_low is not None and self.mean_high is not None:
-            known = format_interval(self.mean, self.mean_low, self.mean_high)
-            parts.append(f"of the likely best {known}")
-        return "; ".join(parts)
+        return "; ".join([*parts, *([span] if span else []), *self.of_best])
+
+    @property
+    def of_best(self) -> list[str]:
+        """What its own model says of the likely best, in words; [] before any value."""
+        if self.mean is None or self.mean_low is None or self.mean_high is None:
+            return []
+        known = format_interval(self.mean, self.mean_low, self.mean_high)
+        share = "" if self.feasibility is None else format_share(self.feasibility)
+        return [
+            f"of the likely best {known}" + (f", within with probability {share}" if share else "")
+        ]
 
 
 @dataclass(frozen=True)
@@ -653,6 +680,13 @@ class Status(Readable):
     """What all results lost at most, in words, if that is proved; else ""."""
     regret_certificate: float | None = None
     """That number, in the target's units."""
+    limits: str = ""
+    """The limits on outcomes in words; "" without any."""
+
+    @property
+    def aim(self) -> str:
+        """What is looked for: the direction, the target and the limits."""
+        return f"{self.direction} {self.target}" + (f", {self.limits}" if self.limits else "")
 
     @property
     def sentence(self) -> str:
@@ -663,7 +697,7 @@ class Status(Readable):
         counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
         failed = f", {self.failed} failed" if self.failed else ""
         goal = f" (goal: {self.goal})" if self.goal else ""
-        aim = f"{self.place}: {self.direction} {self.target}{goal}"
+        aim = f"{self.place}: {self.aim}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
         regret = f"\nregret so far: {self.regret}" if self.regret else ""
         return (

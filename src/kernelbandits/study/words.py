@@ -214,8 +214,10 @@ def describe_outcome(told: Told) -> str:
         rest = "; the rest is missing"
     elif told.needs:
         rest = f"; {', '.join(told.needs)} still to come"
-    elif named and told.value is not None:
+    elif told.combined and told.value is not None:
         rest = f"; desirability {told.value:.3g}"
+    if told.broken:
+        rest += f"; not feasible: {', '.join(told.broken)} is not met"
     if told.corrected:
         before = ", now" if named else f" from {format_result(told.was)} to"
         return f"corrected{before} {result}{rest}"

@@ -49,6 +49,8 @@ BEYOND = "beyond"
 DETAILS = (BEYOND, "sem", "note", "by")
 """Columns that say more of a result: which limit it is, its standard error, a note, and who
 measured it."""
+FEASIBLE = "feasible"
+"""Column that says whether a trial met the limits on outcomes, or how probably a candidate does."""
 FRONT = "front"
 """Column that marks the trials on the Pareto front of several targets."""
 
@@ -69,7 +71,7 @@ def name_targets(columns: Iterable[str], targets: Iterable[str]) -> dict[str, st
     >>> name_targets(["Cs"], ["stability", "mean"])
     {'stability': 'stability', 'mean': 'mean (target)'}
     """
-    taken = {*columns, *OWN, *DETAILS, FRONT, COMBINED}
+    taken = {*columns, *OWN, *DETAILS, FEASIBLE, FRONT, COMBINED}
     return {name: f"{name} (target)" if name in taken else name for name in targets}
 
 

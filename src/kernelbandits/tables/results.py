@@ -24,6 +24,7 @@ from kernelbandits.tables.cells import canonical, is_number, parse_result, truth
 from kernelbandits.tables.export import (
     BEYOND,
     COMBINED,
+    FEASIBLE,
     FRONT,
     TIMES,
     TRIALS,
@@ -371,7 +372,7 @@ def notice_others(table: Table, layout: Layout, candidates: PlaceOfResults) -> N
     """Warn of columns that have no meaning here."""
     known = {*layout.used_columns, *detail_columns(table, layout).values()}
     # What an export has of several targets together is computed again.
-    known |= {*SEM, FRONT, COMBINED} if layout.state is not None else set()
+    known |= {*SEM, FEASIBLE, FRONT, COMBINED} if layout.state is not None else set()
     others = [name for name in table.columns if name not in known | {*candidates.columns}]
     if others:
         warnings.warn(

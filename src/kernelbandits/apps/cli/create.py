@@ -32,6 +32,7 @@ from kernelbandits.formatting import format_count, format_duration
 from kernelbandits.study import operations
 from kernelbandits.study.arguments import Argument
 from kernelbandits.study.settings import POLICY_SETTINGS
+from kernelbandits.study.targets import Target, describe_aim
 from kernelbandits.study.words import describe_event
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ of the model, and --graph the weights of the edges of a graph. --labels names th
 Several targets are combined to one number, their desirability, which the policy maximises. Each
 has a direction (maximize, minimize, or aim=VALUE), and may have a range in which its desirability
 goes from 0 to 1 (range=LOW..HIGH; without one, that of the values measured so far), a weight, and a
-hard limit beyond which a candidate is worth nothing.
+hard limit beyond which a candidate is worth nothing. A target without a direction may have limits
+that the answer must meet, <=VALUE, >=VALUE or both: a model of its own learns it, and the search
+looks for the best candidate that meets them.
 
 Examples:
 
@@ -98,6 +101,9 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --target stability:minimize \
 --target efficiency:maximize,range=0..20,limit=5
+
+    kernelbandits study create films.db --candidates films.csv --target efficiency \
+--target "haze:<=0.25" --target "pH:>=6,<=8"
 
     kernelbandits study create films.db --candidates films.csv --target stability \
 --log hours --linear T
@@ -361,7 +367,7 @@ def describe_study(study: Study) -> dict[str, Any]:
 
 def list_targets(study: Study) -> dict[str, Any]:
     """Return the targets of a study that has several, else nothing."""
-    return {"targets": list(study.settings["targets"])} if study.combined else {}
+    return {"targets": list(study.settings["targets"])} if study.shows_targets else {}
 
 
 def print_study(console: Console, created: Mapping[str, Any], place: str, begun: bool) -> None:
@@ -382,7 +388,7 @@ def print_study(console: Console, created: Mapping[str, Any], place: str, begun:
             print_line(console, f"The model compares the values of {cell(name)} by {size}.")
     aim = f"{created['direction']} {cell(created['target'])}"
     if "targets" in created:
-        aim += f" of {', '.join(cell(one['name']) for one in created['targets'])}"
+        aim += cell(describe_aim([Target(**one) for one in created["targets"]]))
     goal = f" Goal: {GOALS[created['goal']].replace('row', noun)}." if created["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {created['policy']}.{goal}")
     lease = format_duration(created["lease"])

@@ -28,7 +28,7 @@ from kernelbandits.study.words import (
     describe_waiting,
     name_cells,
 )
-from kernelbandits.tables.export import AVERAGE_BEYOND
+from kernelbandits.tables.export import AVERAGE_BEYOND, FEASIBLE
 from kernelbandits.tables.results import MADE
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def print_status(
     console: Console, status: Status, candidates: Place, place: str, details: bool = False
 ) -> None:
     """Print results, the likely best and what to do next; with details the model too."""
-    aim = f"{status.direction} {cell(status.target)}"
-    print_line(console, f"{title(status.place)}: {aim}, {count_candidates(status)}")
+    print_line(console, f"{title(status.place)}: {cell(status.aim)}, {count_candidates(status)}")
     if status.best is not None:
         print_line(console, f"{cell(status.best.headline)}.")
     print_line(console, cell(status.stop.headline))
@@ -328,6 +327,7 @@ def print_estimates(console: Console, frame: pd.DataFrame, total: int, candidate
         "sd",
         "95 % interval",
         *targets,
+        *((FEASIBLE,) if FEASIBLE in names else ()),
     ]
     shown = table([cell(name) for name in headings])
     for who, one in zip(called, frame.to_dict("records"), strict=True):
@@ -342,6 +342,7 @@ def print_estimates(console: Console, frame: pd.DataFrame, total: int, candidate
             f"{format_near(one[f'{name} sd'], one[f'{name} sd'])}"
             for name in targets
         ]
+        own += [format_share(one[FEASIBLE])] if FEASIBLE in names else []
         shown.add_row(*map(escape, (*first, *numbers, between, *own)))
     console.print(shown)
     print_line(

@@ -28,7 +28,7 @@ from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
 from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.settings import Setting, settings_of
-from kernelbandits.study.targets import AIM, MAXIMIZE, Target
+from kernelbandits.study.targets import AIM, MAXIMIZE, WITHIN, Target
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import ERRORS, MISSING
 from kernelbandits.tables.layout import NoHeader
@@ -100,13 +100,15 @@ class TargetLine:
         """Return the line of a target that a study has."""
         parts = {part: getattr(target, part) for part in WORDS}
         texts = {part: "" if value is None else f"{value:.15g}" for part, value in parts.items()}
+        if target.is_limit:
+            texts["weight"] = ""
         return cls(target.name, target.direction, **texts)
 
     @property
     def has_details(self) -> bool:
         """Whether more is said than its direction."""
         details = (self.aim, self.low, self.high, self.weight, self.limit)
-        return self.direction == AIM or any(details)
+        return self.direction in (AIM, WITHIN) or any(details)
 
     def read(self) -> Target:
         """Return the target, if all that was typed of it fits together."""
@@ -114,7 +116,10 @@ class TargetLine:
         checks.needs(meets or not self.aim, owner, f"the direction {AIM_WORDS!r}", self.aim)
         if meets and not self.aim:
             raise ValueError(f"{owner} needs {AIM_WORDS} in its field")
-        both = bool(self.low) == bool(self.high)
+        within = self.direction == WITHIN
+        if within and not (self.low or self.high):
+            raise ValueError(f"{owner} needs the least or the greatest value allowed, or both")
+        both = within or bool(self.low) == bool(self.high)
         checks.needs(both, owner, "both ends of its range, or none", self.low or self.high)
         parts = ("aim", "low", "high", "weight", "limit")
         numbers = {

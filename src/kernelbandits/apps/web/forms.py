@@ -512,7 +512,7 @@ def change_settings(request: Request, visitor: PageVisitor, name: str, form: Sen
     study = find_study(request, name)
     try:
         changed = read_changes(study.settings, form)
-        known = study.targets if study.combined else ()
+        known = study.targets if study.shows_targets else ()
         wanted = [line.read() for line in read_lines(form)] if known else []
         if fresh := [one for one in wanted if one not in known]:
             changed["targets"] = fresh

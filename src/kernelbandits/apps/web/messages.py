@@ -58,10 +58,11 @@ class TargetRequest(Message):
     """One of several targets, and how desirable its values are: as `Target` in Python has it."""
 
     name: Text
-    direction: Literal["maximize", "minimize", "aim"] = "maximize"
+    direction: Literal["maximize", "minimize", "aim", "within"] = "maximize"
     low: Number | None = None
     high: Number | None = None
-    """The range over which the desirability rises or falls; null: that of the results so far."""
+    """The range over which the desirability rises or falls; null: that of the results so far. Of
+    "within" the least and the greatest value allowed, one of which may be null."""
     aim: Number | None = None
     """The value to be met."""
     weight: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = 1.0

@@ -48,10 +48,12 @@ from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import render_page
 from kernelbandits.report.studies.methods import citations, describe_methods
+from kernelbandits.study import Study
 from kernelbandits.study.arguments import PAGE
 from kernelbandits.study.operations import OPERATIONS, READ, WRITE
 from kernelbandits.study.settings import AUTO, Setting, settings_of
 from kernelbandits.study.stopping import TOLERANCE_HINT
+from kernelbandits.study.targets import describe_aim
 from kernelbandits.study.words import describe_step
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.workbooks import WHICH_SHEET
@@ -173,14 +175,22 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "counts": snapshot.counts,
         "target": snapshot.study.target,
         "targets": [one.name for one in snapshot.study.targets],
-        # Whether the results are combined to a desirability: mostly there is one, and they are not.
-        "combined": snapshot.study.combined,
+        # What is measured beside the target, or combined to it: mostly nothing.
+        "others": list_others(snapshot.study),
+        "aim": describe_aim(snapshot.study.targets),
+        "several": snapshot.study.shows_targets,
         "noun": snapshot.study.candidates.noun,
         "heading": snapshot.study.candidates.heading,
         "columns": snapshot.columns,
         # The answer that is being computed: the script loads the page again when it is known.
         "waiting": "",
     }
+
+
+def list_others(study: Study) -> list[str]:
+    """List the targets that are shown beside the number that the policy sees."""
+    known = study.targets if study.shows_targets else ()
+    return [one.name for one in known if one.name != study.target]
 
 
 def take_snapshot(request: Request, name: str) -> Snapshot:
@@ -566,8 +576,8 @@ def show_settings(
     values = study_values(request, name, snapshot) | wait_for(snapshot, shown, STATUS)
     stored = {one: "" if value is None else value for one, value in known.items()}
     texts = {**stored, **(typed or {})}
-    combined = snapshot.study.combined
-    measured = [TargetLine.of(one) for one in snapshot.study.targets] if combined else []
+    several = snapshot.study.shows_targets
+    measured = [TargetLine.of(one) for one in snapshot.study.targets] if several else []
     return show_page(
         request,
         visitor,
@@ -575,7 +585,7 @@ def show_settings(
         code,
         **values | {"page": study_address(name, "/settings")},
         fields=[(one, texts[one.name]) for one in offer_settings(known)],
-        lines=(lines or measured) if combined else [],
+        lines=(lines or measured) if several else [],
         # The figure is computed when it is loaded; before the first result there is none.
         has_front=len(measured) > 1 and snapshot.counts.told > 0,
         status=None if shown is None else shown.status,

@@ -148,7 +148,7 @@ def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
         cells=candidate_cells(study, row, x),
         state=str(record["state"]),
         value=value,
-        values=target_cells(study, record) if study.combined else {},
+        values=target_cells(study, record) if study.shows_targets else {},
     )
 
 

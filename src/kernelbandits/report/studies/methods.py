@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kernelbandits.experiment.summary import installed_version
 from kernelbandits.formatting import format_count, format_number, format_share
+from kernelbandits.study.targets import describe_limits
 from kernelbandits.study.words import describe_point
 
 if TYPE_CHECKING:
@@ -51,8 +52,11 @@ def describe_methods(study: Study, status: Status) -> str:
     'Experiments to maximize yield are planned; nothing has been measured yet'
     """
     version = installed_version("kernelbandits")
-    listed = " and ".join(f"{one.name} ({one.sentence})" for one in study.targets)
+    directed = [one for one in study.targets if not one.is_limit]
+    listed = " and ".join(f"{one.name} ({one.sentence})" for one in directed)
     combined = f"the desirability of {listed}" if study.combined else status.target
+    limits = describe_limits(study.targets)
+    combined += f" with {limits}" if limits else ""
     chosen = count_choices(study)
     sentences = [
         f"Experiments to {status.direction} {combined} {describe_selection(chosen)} "
@@ -71,6 +75,7 @@ def describe_methods(study: Study, status: Status) -> str:
             f"{status.target} of {format_number(best.mean)} (95 % interval "
             f"{format_number(best.low)} to {format_number(best.high)}) and was the best one "
             f"with probability {format_share(best.probability)} under the model"
+            + (f"; it {best.limits_sentence}" if best.is_feasible and best.limits else "")
         )
     return ". ".join(sentences) + "."
 

@@ -71,7 +71,8 @@ def question(view: View) -> str:
 
 
 def describe_goal(view: View) -> str:
-    return f"the {'highest' if view.sign > 0 else 'lowest'} {view.target}"
+    limits = f" with {view.status.limits}" if view.status.limits else ""
+    return f"the {'highest' if view.sign > 0 else 'lowest'} {view.target}{limits}"
 
 
 def describe_study(view: View) -> str:
@@ -210,7 +211,7 @@ def trials_table(view: View) -> dict[str, Any]:
         *columns,
         "state",
         view.target,
-        *(one.name for one in view.targets),
+        *(one.name for one in view.others),
         "estimate when asked",
         "sd",
         "weight",
@@ -232,7 +233,7 @@ def trial_cells(view: View, i: int) -> list[str]:
         *row_cells(view, row),
         str(trials.state[i]),
         format_result(trials.value[i]),
-        *(format_result(one.values[i]) for one in view.targets),
+        *(format_result(one.values[i]) for one in view.others),
         format_brief(trials.mean[i]),
         format_brief(trials.sd[i]),
         format_brief(trials.weight[i]),

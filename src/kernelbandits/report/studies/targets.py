@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Array, StudyConflict
@@ -30,6 +31,7 @@ from kernelbandits.report.studies.sheets import (
     write_plain_ticks,
 )
 from kernelbandits.report.studies.view import TargetSeries, View
+from kernelbandits.study.targets import MAXIMIZE, MINIMIZE
 from kernelbandits.study.words import describe_candidate
 
 if TYPE_CHECKING:
@@ -60,11 +62,14 @@ def over_time(view: View) -> Drawing:
     title, count = "Each target over time", len(view.targets)
     if not any(np.isfinite(one.values).any() for one in view.targets):
         return empty_drawing(title, "No value yet.")
+    limits = any(one.target.is_limit for one in view.targets)
+    among = " among those that meet the limits" if limits else ""
+    dashes = " Dashes are limits that the answer has to meet." if limits else ""
     caption = (
         "The values of each target by trial. Rings are values of trials that wait for another "
         "target, or have a value that will not come. The line is the best single value up to that "
-        "trial. The bar at the right is the estimate of the target at the likely best "
-        f"{view.noun}, by a model of its own, with {INTERVAL}."
+        f"trial{among}.{dashes} The bar at the right is the estimate of the target at the likely "
+        f"best {view.noun}, by a model of its own, with {INTERVAL}."
     )
     draw = partial(draw_over_time, view)
     return Drawing(title, caption, 0.9 + 2.0 * count, draw, rows=count, margins=STACKED)
@@ -79,10 +84,14 @@ def draw_over_time(view: View, part: Any, grid: Any) -> None:
         if waiting.any():
             look: Any = {"mfc": "white", "mec": BLUE, "ms": 5.5, "label": "value, others lacking"}
             axis.plot(number[waiting], values[waiting], "o", **look)
-        if known.any():
-            best = best_so_far(values[known], one)
+        for end in one.target.ends if one.target.is_limit else ():
+            if np.isfinite(end):
+                axis.axhline(end, color=ORANGE, lw=1.2, ls="--", label="limit")
+        if (known & meet_limits(view)).any() and not one.target.is_limit:
+            counts = known & meet_limits(view)
+            best = best_so_far(values[counts], one)
             look = {"where": "post", "color": ORANGE, "lw": 1.6, "label": "best value so far"}
-            axis.step(number[known], best, **look)
+            axis.step(number[counts], best, **look)
         draw_estimate(axis, view, one)
         mark_trial(axis, view)
         draw_failed(view, axis)
@@ -93,6 +102,16 @@ def draw_over_time(view: View, part: Any, grid: Any) -> None:
         if axis is not grid[-1, 0]:
             axis.set_xlabel("")
     legend_above(part, list(grid[:, 0]), 6)
+
+
+def meet_limits(view: View) -> npt.NDArray[np.bool_]:
+    """Tell which trials meet all limits on outcomes; all do where there are none."""
+    met = np.ones(len(view.trials), dtype=np.bool_)
+    for one in view.targets:
+        if one.target.is_limit:
+            low, high = one.target.ends
+            met &= (one.values >= low) & (one.values <= high)
+    return met
 
 
 def best_so_far(values: Array, one: TargetSeries) -> Array:
@@ -180,7 +199,7 @@ def list_shares(view: View) -> Array:
 def trade_off(view: View) -> Drawing:
     title = "Trade-off of the targets"
     front = view.status.front
-    if not front:
+    if not view.trials.has_result.any():
         return empty_drawing(title, "No trial has the values of all targets yet.")
     names = [one.name for one in view.targets]
     pairs = list(combinations(names, 2))[:MOST_PAIRS]
@@ -188,11 +207,16 @@ def trade_off(view: View) -> Drawing:
     more = f"; and {len(front) - NAMED} more" if len(front) > NAMED else ""
     line = " The line bounds what they exceed." if len(names) == 2 else ""
     left_out = "" if len(names) <= MOST_PAIRS else f" The first {MOST_PAIRS} pairs are drawn."
+    limits = any(one.target.is_limit for one in view.targets)
+    on_front = (
+        " Those on the Pareto front are exceeded by no other one in all targets"
+        f"{' among those that meet the limits' if limits else ''}.{line}"
+    )
+    dashes = " Dashes are limits that the answer has to meet." if limits else ""
     caption = (
-        f"The measured {view.noun}s, each with the mean of its values. Those on the Pareto front "
-        f"are exceeded by no other one in all targets.{line} The cross is the likely best, by the "
-        f"estimates of each target, with {INTERVAL}. On the front, the most desirable first: "
-        f"{listed}{more}.{left_out}"
+        f"The measured {view.noun}s, each with the mean of its values.{on_front if front else ''}"
+        f"{dashes} The cross is the likely best, by the estimates of each target, with {INTERVAL}."
+        f"{f' On the front, the most desirable first: {listed}{more}.' if front else ''}{left_out}"
     )
     draw = partial(draw_trade_off, view, pairs)
     return Drawing(title, caption, 4.0, draw, columns=len(pairs), margins=BESIDE)
@@ -203,6 +227,7 @@ def draw_trade_off(view: View, pairs: list[tuple[str, str]], part: Any, grid: An
     measured = candidate_means(view)
     for axis, (across, up) in zip(grid[0], pairs, strict=True):
         draw_dots(axis, measured[across], measured[up], "measured", color=BLUE)
+        draw_limits(axis, known[across], known[up])
         draw_front(axis, view, known[across], known[up])
         draw_best_estimate(axis, known[across], known[up])
         axis.set_xlabel(name_target(known[across], 60 // len(pairs)))
@@ -223,12 +248,24 @@ def candidate_means(view: View) -> dict[str, Array]:
     }
 
 
+def draw_limits(axis: Axes, across: TargetSeries, up: TargetSeries) -> None:
+    """Draw the limits of targets that only have to meet them."""
+    look: Any = {"color": ORANGE, "lw": 1.2, "ls": "--", "label": "limit"}
+    for one, draw in ((across, axis.axvline), (up, axis.axhline)):
+        for end in one.target.ends if one.target.is_limit else ():
+            if np.isfinite(end):
+                draw(end, **look)
+
+
 def draw_front(axis: Axes, view: View, across: TargetSeries, up: TargetSeries) -> None:
+    if not view.status.front:
+        return
     points = [(one.values[across.name], one.values[up.name]) for one in view.status.front]
     x, y = np.array(points).T
     look: Any = {"mfc": ORANGE, "mec": "white", "ms": 9, "mew": 0.8, "zorder": 4}
     axis.plot(x, y, "o", label="Pareto front", **look)
-    if len(view.targets) == 2 and across.target.aim is None and up.target.aim is None:
+    plain = all(one.target.direction in (MAXIMIZE, MINIMIZE) for one in (across, up))
+    if len(view.targets) == 2 and plain:
         order = np.argsort(x)
         # From the left, a front holds its height as long as the target across gets better.
         where: Any = "pre" if across.target.direction == "maximize" else "post"
@@ -253,4 +290,5 @@ def draw_best_estimate(axis: Axes, across: TargetSeries, up: TargetSeries) -> No
 
 def name_target(one: TargetSeries, letters: int) -> str:
     wanted = one.target.direction if one.target.aim is None else f"aim at {one.target.aim:g}"
+    wanted = one.target.sentence if one.target.is_limit else wanted
     return f"{shorten(one.name, max(letters - len(wanted) - 3, 8))} ({wanted})"

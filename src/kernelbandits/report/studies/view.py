@@ -141,6 +141,11 @@ class View:
     """Several targets; () for one."""
 
     @property
+    def others(self) -> tuple[TargetSeries, ...]:
+        """The targets that are shown beside the number that the policy sees."""
+        return tuple(one for one in self.targets if one.name != self.target)
+
+    @property
     def noun(self) -> str:
         return self.candidates.candidate_noun
 
@@ -268,7 +273,7 @@ def read_target_series(
     columns = name_targets(shown, [one.name for one in status.targets])
     found = []
     # With a single target the status lists none.
-    for target, one in zip(study.targets, status.targets, strict=study.combined):
+    for target, one in zip(study.targets, status.targets, strict=study.shows_targets):
         known = one.mean, one.mean_low, one.mean_high
         mean, low, high = (np.nan if end is None else end for end in known)
         estimate = None if None in known else (mean, low, high)
