@@ -56,6 +56,14 @@ class Front:
     """The measured places among whose estimates none is better in all objectives.
 
     `Auto.front` returns it. Values are in the units of the rewards, a column for each objective.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> choices = kb.Choice(None, 4), kb.Choice(None, 7)
+    >>> means, sds = np.array([[3.0, 1.0], [2.0, 2.0]]), np.full((2, 2), 0.1)
+    >>> front = kb.policies.Front(choices, means, sds, reference=np.zeros(2))
+    >>> [choice.arm for choice in front.choices], round(front.share, 3)
+    ([4, 7], 0.833)
     """
 
     choices: tuple[Choice, ...]
