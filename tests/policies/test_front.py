@@ -253,6 +253,17 @@ def test_a_batch_spreads_because_pending_places_count_for_the_front():
     assert gaps.min() > 1e-3
 
 
+def test_a_pending_place_counts_with_its_estimates():
+    policy, policies = build()
+    play(policy, policies, bowls, 8)
+    middle = policy.choice([0.45, 0.45])
+    fronts = [
+        improve_front(policy, policy._round(9, kb.Streams(0), AskOptions(one, None, None, None)))
+        for one in ((), (middle,))
+    ]
+    assert not np.array_equal(fronts[0].cells.lower, fronts[1].cells.lower)
+
+
 def test_asking_changes_nothing_and_equal_seeds_play_equal_games():
     games = []
     for _ in range(2):
