@@ -53,6 +53,9 @@ where it stopped.
 
 `python -m benchmarks constrained [--label NAME] [--against NAME] [--seeds N] [--tasks ...]
 [--random N]` compares two versions on constrained spaces, and checks points of random ones.
+
+`python -m benchmarks front [--players ...] [--problems ...] [--seeds N] [--minutes M]` looks for the
+front of two and three objectives, against Optuna and BoTorch; it continues where it stopped.
 """
 
 from __future__ import annotations
@@ -66,6 +69,7 @@ from benchmarks import (
     censored,
     constrained,
     durability,
+    front,
     imports,
     lab,
     leaderboard,
@@ -121,6 +125,7 @@ def main() -> None:
     planted.arguments(commands.add_parser("planted", help=planted.__doc__))
     related.arguments(commands.add_parser("related", help=related.__doc__))
     constrained.arguments(commands.add_parser("constrained", help=constrained.__doc__))
+    front.arguments(commands.add_parser("front", help=front.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
@@ -131,6 +136,8 @@ def main() -> None:
         constrained.run(arguments)
     elif arguments.command == "scale":
         scale.run(quick=arguments.quick, skip=arguments.skip, rivals=arguments.rivals)
+    elif arguments.command == "front":
+        front.run(arguments)
     elif arguments.command == "working-sets":
         working_sets.run(arguments)
     elif arguments.command == "planted":

@@ -48,6 +48,7 @@ BEHAVIOURS = {
     "storage/test_storage_faults.py": "kills, full disks and errors of drivers lose nothing",
     "storage/test_storage_places.py": "storage/places.py (tests/study has a test_places)",
     "storage/test_storage_versions.py": "files of other versions are refused",
+    "study/test_front_goal.py": "the goal front, from the targets to the figure",
     "study/test_limited_targets.py": "limits on outcomes in studies, from the text to the answers",
     "study/test_optimize_study.py": "study/optimization.py (tests/ has a test_optimization)",
     "study/test_space_studies.py": "studies over spaces, with the promises of those of tables",

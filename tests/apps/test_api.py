@@ -424,6 +424,24 @@ def test_a_study_of_several_targets(page):
         assert "target or targets" in answer.json()["error"]
 
 
+def test_a_study_of_the_front(page):
+    program = page.program()
+    rows = [{"x": i / 9} for i in range(10)]
+    body = {"name": "two", "rows": rows, "targets": ["gloss", "haze:minimize"], "goal": "front"}
+    assert program.post("/api/studies", json=body).status_code == 201
+    for row in range(10):
+        told = {"row": row, "value": {"gloss": -((row - 3) ** 2), "haze": (row - 6) ** 2}}
+        assert program.post("/api/studies/two/tell", json=told).status_code == 200
+    status = program.get("/api/studies/two").json()
+    assert status["goal"] == "front"
+    assert sorted(one["row"] for one in status["front"]) == [3, 4, 5, 6]
+    assert {*status["front"][0]["intervals"]} == {"gloss", "haze"}
+    single = {**body, "name": "one", "targets": ["gloss"]}
+    refused = program.post("/api/studies", json=single)
+    assert refused.status_code == 422
+    assert "2 to 4 targets to maximize or minimize" in refused.json()["error"]
+
+
 def test_a_single_target_is_spelled_as_on_the_command_line(page):
     program = page.program()
     body = {"name": "one", "rows": [{"x": i / 4} for i in range(5)], "target": "cost:minimize"}

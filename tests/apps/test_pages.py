@@ -741,6 +741,20 @@ WANTED = [
 LINE = {"number-name": "heat", "number-kind": "real", "number-low": "20", "number-high": "90"}
 
 
+def test_the_settings_show_the_front_from_which_one_chooses(page):
+    rows = [{"x": i / 9} for i in range(10)]
+    body = {"name": "two", "rows": rows, "targets": ["gloss", "haze:minimize"], "goal": "front"}
+    program = page.program()
+    assert program.post("/api/studies", json=body).status_code == 201
+    for row in (2, 4, 8):
+        told = {"row": row, "value": {"gloss": -((row - 3) ** 2), "haze": (row - 6) ** 2}}
+        assert program.post("/api/studies/two/tell", json=told).status_code == 200
+    program.get("/api/studies/two")
+    shown = page.browser().get("/studies/two/settings")
+    assert "Which of these would you take?" in shown
+    assert "row 4" in shown.partition("Which of these")[2]
+
+
 def test_weights_limits_and_values_to_be_met_are_entered(page):
     browser = page.browser()
     browser.send("/new", "/new/ranges", name="brew", **LINE, **DETAILS)

@@ -17,8 +17,8 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 from optuna.trial import TrialState, create_trial
 
@@ -31,7 +31,7 @@ from kernelbandits.optuna.study_reader import StudyReader
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class TestSomeCasesOfOptuna(SingleOnlySamplerTestCase):
+class TestSomeCasesOfOptuna(MultiObjectiveSamplerTestCase):
     """The others run in `make test-versions`, on the oldest and the newest Optuna."""
 
     @pytest.fixture
@@ -230,10 +230,10 @@ def test_a_pruned_trial_is_learnt_by_its_last_report_and_other_points_are_asked(
     sampler = KernelBanditSampler(seed=2)
     study = best_after(sampler, slow_hill, 31)
     [known] = sampler._policies.values()
-    policy = known.objective.policy
+    policy = known.objectives[0].policy
     # The first trial is known before the last one is asked for.
     assert (policy.n_rewards, policy.failed) == (30, [])
-    values = {one.number: -one.value for one in known.objective.known}
+    values = {one.number: -one.value for one in known.objectives[0].known}
     completed = []
     for trial in study.trials[:30]:
         curve = Curve(trial.intermediate_values)
@@ -264,7 +264,7 @@ def read_all(trials, direction="minimize"):
     study = optuna.create_study(direction=direction)
     study.add_trials(trials)
     reader = StudyReader("reader")
-    outcomes = reader.read(study.trials, study.direction)
+    outcomes = reader.read(study.trials, study.directions)
     own = study.ask()
     pending = reader.list_awaited(study.trials, study.trials[own.number], outcomes)
     return outcomes, [one.number for one in pending]
@@ -273,16 +273,16 @@ def read_all(trials, direction="minimize"):
 def test_a_trial_pruned_before_any_was_completed_is_pending_until_two_were():
     first = [pruned_trial({1: 2.0}), completed_trial(0.1, 0.5, {1: 1.0})]
     outcomes, pending = read_all(first)
-    assert ([one.number for one, _ in outcomes.objective], pending) == ([1], [0])
+    assert ([one.number for one, _ in outcomes.objectives[0]], pending) == ([1], [0])
     outcomes, pending = read_all([*first, completed_trial(0.2, 0.7, {1: 1.1})])
-    told = [(trial.number, round(value, 6)) for trial, value in outcomes.objective]
+    told = [(trial.number, round(value, 6)) for trial, value in outcomes.objectives[0]]
     assert (told, pending) == ([(1, -0.5), (2, -0.7), (0, -1.55)], [])
 
 
 def test_a_prediction_is_the_same_in_both_directions():
     trials = [completed_trial(0.1, 0.5, {1: 1.0}), completed_trial(0.2, 0.7, {1: 1.1})]
-    down = read_all([*trials, pruned_trial({1: 3.0})])[0].objective[-1][1]
-    up = read_all([*trials, pruned_trial({1: 3.0})], "maximize")[0].objective[-1][1]
+    down = read_all([*trials, pruned_trial({1: 3.0})])[0].objectives[0][-1][1]
+    up = read_all([*trials, pruned_trial({1: 3.0})], "maximize")[0].objectives[0][-1][1]
     assert up == -down
 
 
@@ -292,7 +292,7 @@ def test_a_trial_pruned_at_nan_has_failed():
         kb.DataNotice, match="trial 2 was pruned at the value nan; it counts as fail"
     ):
         outcomes, pending = read_all([*trials, pruned_trial({1: 3.0, 2: math.nan})])
-    assert outcomes.objective[-1][1] is None
+    assert outcomes.objectives[0][-1][1] is None
     assert pending == []
 
 
@@ -300,7 +300,7 @@ def test_a_pruned_trial_that_reported_nothing_stays_pending():
     trials = [completed_trial(0.1, 0.5, {1: 1.0}), completed_trial(0.2, 0.7, {1: 1.1})]
     with pytest.warns(kb.DataNotice, match="reported nothing teaches nothing"):
         outcomes, pending = read_all([*trials, pruned_trial({})])
-    assert (len(outcomes.objective), pending) == (2, [2])
+    assert (len(outcomes.objectives[0]), pending) == (2, [2])
 
 
 @pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
@@ -316,8 +316,8 @@ def test_silent_pruned_candidates_of_a_pool_are_neither_results_nor_failures():
 
     study = best_after(sampler, objective, 20)
     complete = study.get_trials(states=(TrialState.COMPLETE,))
-    assert sampler._policy.objective.policy.failed == []
-    assert sampler._policy.objective.policy.n_rewards in (len(complete), len(complete) - 1)
+    assert sampler._policy.objectives[0].policy.failed == []
+    assert sampler._policy.objectives[0].policy.n_rewards in (len(complete), len(complete) - 1)
     pruned = [trial.params["candidate"] for trial in study.get_trials(states=(TrialState.PRUNED,))]
     # Some may be suggested again, but the sampler does not stay there.
     assert len(pruned) - 3 <= len(set(pruned)) > 5
@@ -407,7 +407,7 @@ def test_an_infinite_constraint_fails_its_trial():
         outcomes, _ = read_all(
             [completed_trial(0.1, 0.5, system_attrs={"constraints": [math.inf]})]
         )
-    assert [value for _, value in outcomes.objective] == [None]
+    assert [value for _, value in outcomes.objectives[0]] == [None]
     assert outcomes.constraints == {}
 
 
@@ -500,3 +500,78 @@ def test_a_range_that_no_model_can_have_is_drawn_at_random_with_a_notice(suggest
         study.optimize(lambda trial: suggest(trial) + trial.suggest_float("y", 0, 1), n_trials=4)
     assert len({trial.params["x"] for trial in study.trials}) > 2
     assert all(-1 <= suggest(trial) <= 1 + 1e-9 for trial in study.trials)
+
+
+# ---------------------------------------------------------------- several objectives
+
+
+def trade(trial):
+    x = trial.suggest_float("x", 0, 4)
+    y = trial.suggest_float("y", 0, 1)
+    return -(x**2) - y, (x - 2) ** 2 + y
+
+
+def play_trade(trials=14, **settings):
+    sampler = KernelBanditSampler(seed=1, **settings)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+    study.optimize(trade, n_trials=trials)
+    return study, sampler
+
+
+def test_the_front_of_two_objectives_is_found():
+    study, sampler = play_trade(16)
+    (known,) = sampler._policies.values()
+    assert len(known.objectives) == 2
+    best = study.best_trials
+    assert len(best) >= 7
+    assert min(one.params["x"] for one in best) < 0.4
+    assert max(one.params["x"] for one in best) > 1.6
+    assert np.mean([one.params["y"] for one in best]) < 0.1
+
+
+def test_a_study_of_several_objectives_continues_exactly():
+    whole = [one.params for one in play_trade(9)[0].trials]
+    study, _ = play_trade(6)
+    study.sampler = KernelBanditSampler(seed=1)
+    study.optimize(trade, n_trials=3)
+    assert [one.params for one in study.trials] == whole
+
+
+def test_constraints_hold_on_the_front_too():
+    study, sampler = play_trade(12, constraints_func=lambda trial: [1 - trial.params["x"]])
+    (known,) = sampler._policies.values()
+    assert list(known.constraints) == ["0"]
+    assert np.mean([one.params["x"] >= 1 for one in study.trials[-5:]]) >= 0.6
+
+
+def test_an_infinite_value_of_one_objective_fails_the_trial_in_all():
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    distributions = {"x": FloatDistribution(0, 1)}
+    for values in ([1.0, 2.0], [math.inf, 2.0]):
+        study.add_trial(create_trial(params={"x": 0.5}, distributions=distributions, values=values))
+    with pytest.warns(kb.DataNotice, match="trial 1 has the values .* counts as failed"):
+        outcomes = StudyReader("reader").read(study.trials, study.directions)
+    told = [[value for _, value in one] for one in outcomes.objectives]
+    assert told == [[-1.0, None], [2.0, None]]
+
+
+def test_a_pool_is_searched_for_the_front():
+    sampler = PoolSampler(candidates=pd.DataFrame({"x": np.linspace(0, 1, 30)}), seed=1)
+    study = optuna.create_study(directions=["maximize", "maximize"], sampler=sampler)
+
+    def measure(trial):
+        x = sampler.suggest(trial)["x"]
+        return -((x - 0.2) ** 2), -((x - 0.6) ** 2)
+
+    study.optimize(measure, n_trials=14)
+    assert len(study.best_trials) >= 8
+
+
+def test_too_many_objectives_and_one_noise_for_several_are_refused():
+    study = optuna.create_study(directions=["minimize"] * 5, sampler=KernelBanditSampler(seed=0))
+    with pytest.raises(ValueError, match="at most 4 objectives, got 5"):
+        study.ask({"x": FloatDistribution(0, 1)})
+    sampler = KernelBanditSampler(seed=0, noise=0.1)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    with pytest.raises(ValueError, match="noise=0 or None for a study of several objectives"):
+        study.ask({"x": FloatDistribution(0, 1)})

@@ -16,7 +16,7 @@ from commands import document, said, study
 from conftest import run_command
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study import AlreadyTold, Target
-from kernelbandits.study.targets import combine, combine_errors, find_front, parse_target
+from kernelbandits.study.targets import combine, combine_errors, parse_target
 from kernelbandits.study.words import describe_event
 
 TABLE = pd.DataFrame(
@@ -83,15 +83,6 @@ def test_targets_are_read_from_text():
     ):
         with pytest.raises(ValueError, match="needs"):
             parse_target(wrong)
-
-
-def test_the_front_has_what_no_other_exceeds():
-    rng = np.random.default_rng(0)
-    points = rng.integers(0, 6, (60, 3)).astype(float)
-    front = set(find_front(points))
-    for i, row in enumerate(points):
-        beaten = any((other >= row).all() and (other > row).any() for other in points)
-        assert (i in front) is not beaten
 
 
 def test_a_trial_counts_when_all_targets_are_there(lab, where):

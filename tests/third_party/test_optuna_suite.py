@@ -10,15 +10,15 @@ import optuna_dashboard
 import pytest
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 
 from kernelbandits.optuna import KernelBanditSampler
 
 
 class TestKernelBanditSampler(
-    BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+    BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase
 ):
     @pytest.fixture
     def sampler(self):

@@ -97,7 +97,7 @@ class PoolSampler(StudySampler):
         return Auto(
             self.arms,
             goal="find",
-            noise=self.noise if outcome == OBJECTIVE else None,
+            noise=self.noise if outcome.startswith(OBJECTIVE) else None,
             rounds=self.n_trials,
             seed=self.seed,
         )
@@ -114,19 +114,19 @@ class PoolSampler(StudySampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Space:
         """Return the parameter, which is known before the first trial."""
-        check_study(self._reader.owner, study)
+        check_study(self._reader.owner, study, self.noise)
         return {self.name: self.distribution}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: Space
     ) -> dict[str, Any]:
         """Return the number of the candidate that the policy suggests for this trial."""
-        check_study(self._reader.owner, study)
+        check_study(self._reader.owner, study, self.noise)
         if self.name not in search_space:
             return {}
         with self._lock:
             trials = study.get_trials(deepcopy=False)
-            outcomes = self._reader.read(trials, study.direction)
+            outcomes = self._reader.read(trials, study.directions)
             attributes = Attributes(study)
             self._policy.learn(outcomes, self._arm, attributes)
             awaited = []
@@ -151,7 +151,7 @@ class PoolSampler(StudySampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Refuse other parameters, and other numbers of candidates."""
-        check_study(self._reader.owner, study)
+        check_study(self._reader.owner, study, self.noise)
         raise ValueError(
             f"PoolSampler needs the parameter {self.name!r} from 0 to {len(self.arms) - 1}, "
             f"got {param_name!r} with {param_distribution!r}"

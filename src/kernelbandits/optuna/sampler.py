@@ -35,7 +35,9 @@ class KernelBanditSampler(StudySampler):
     suggests the parameters with the greatest expected improvement. Numbers on log scales and in
     steps, categories, conditional and changing spaces, running trials (n_jobs, several processes)
     and failed trials are taken into account. A pruned trial counts as what it would have given in
-    the end, as far as completed trials that reported their values foretell it.
+    the end, as far as completed trials that reported their values foretell it. In a study of two to
+    four objectives each has a model of its own, and it suggests the parameters that are expected to
+    raise the hypervolume of the front most.
 
     Equal seeds give equal studies if trials run one after the other; a study that is loaded again
     with a sampler of the same seed continues exactly as if it had not been interrupted. With
@@ -47,7 +49,7 @@ class KernelBanditSampler(StudySampler):
         Of all random choices. None: a new one for each sampler.
     noise
         The standard deviation of one value of the objective, if it is known; 0 if equal parameters
-        always give the same value. None: it is fitted.
+        always give the same value. None: it is fitted. With several objectives None or 0.
     n_trials
         How many trials there will be, if that is known: in the last tenth of them nothing is drawn
         at random.
@@ -88,7 +90,7 @@ class KernelBanditSampler(StudySampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Space:
         """Return the parameters of the trials so far, each with its latest range."""
-        check_study(self._reader.owner, study)
+        check_study(self._reader.owner, study, self.noise)
         completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         space, changing = find_space(completed)
         for name in changing:
@@ -106,13 +108,13 @@ class KernelBanditSampler(StudySampler):
         self, study: Study, trial: FrozenTrial, search_space: Space
     ) -> dict[str, Any]:
         """Return the parameters that the policies suggest for this trial."""
-        check_study(self._reader.owner, study)
+        check_study(self._reader.owner, study, self.noise)
         with self._lock:
             trials = study.get_trials(deepcopy=False)
             space = {name: one for name, one in search_space.items() if not one.single()}
             if not space:
                 return {}
-            outcomes = self._reader.read(trials, study.direction)
+            outcomes = self._reader.read(trials, study.directions)
             awaited = self._reader.list_awaited(trials, trial, outcomes)
             completed = [one for one in trials if one.state == TrialState.COMPLETE]
             attributes = Attributes(study)
@@ -142,9 +144,7 @@ class KernelBanditSampler(StudySampler):
         while len(self._policies) > MOST_POLICIES:
             del self._policies[next(iter(self._policies))]
         used = policy.learn(outcomes, group.point, attributes)
-        having = sum(
-            group.distributions.keys() <= one.params.keys() for one, _ in outcomes.objective
-        )
+        having = sum(group.distributions.keys() <= one.params.keys() for one in outcomes.ended)
         if having > used:
             names, count = ", ".join(group.names), having - used
             text = f"trials outside the range of {names} are not used: {count}"
@@ -157,7 +157,7 @@ class KernelBanditSampler(StudySampler):
         return Auto(
             group.box,
             goal="find",
-            noise=self.noise if outcome == OBJECTIVE else None,
+            noise=self.noise if outcome.startswith(OBJECTIVE) else None,
             rounds=self.n_trials,
             seed=group_seed(self.seed, group),
         )
@@ -170,7 +170,7 @@ class KernelBanditSampler(StudySampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Draw a parameter that is not modelled yet: at first all, later those that change."""
-        check_study(self._reader.owner, study)
+        check_study(self._reader.owner, study, self.noise)
         return draw_value(self.seed, trial.number, param_name, param_distribution)
 
 

@@ -97,7 +97,7 @@ class TrialPolicy:
 
 
 class StudyPolicy:
-    """The policies of one space: one for the objective, one for each constraint.
+    """The policies of one space: one for each objective, one for each constraint.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class StudyPolicy:
     def __init__(self, name: str, make: Callable[[str], Auto[Any]]) -> None:
         self._name, self._make = name, make
         # Made now, so that what the policy would refuse is refused here.
-        self.objective = self._make_part(OBJECTIVE)
+        self.objectives = [self._make_part(OBJECTIVE)]
         self.constraints: dict[str, TrialPolicy] = {}
         self._places: dict[tuple[float, int], Any] = {}
         """Trials by their completion, and their places: computed once."""
@@ -128,8 +128,12 @@ class StudyPolicy:
 
         `place_of` gives the place of parameters, or None.
         """
-        results = self._locate(outcomes.objective, place_of)
-        self.objective.learn(results, attributes)
+        located = [self._locate(told, place_of) for told in outcomes.objectives]
+        del self.objectives[len(located) :]
+        for number in range(len(self.objectives) + 1, len(located) + 1):
+            self.objectives.append(self._make_part(f"{OBJECTIVE} {number}"))
+        for objective, results in zip(self.objectives, located, strict=True):
+            objective.learn(results, attributes)
         # A constraint that no trial has any more was of another study.
         self.constraints = {
             name: self.constraints.get(name) or self._make_part(f"constraint {name}")
@@ -137,7 +141,7 @@ class StudyPolicy:
         }
         for name, told in outcomes.constraints.items():
             self.constraints[name].learn(self._locate(told, place_of), attributes)
-        return len(results)
+        return len(located[0])
 
     def _locate(self, told: Told, place_of: Callable[[dict[str, Any]], Any]) -> list[TrialResult]:
         """Return trials as results; those without a place are left out."""
@@ -153,7 +157,9 @@ class StudyPolicy:
 
     def ask(self, trial: FrozenTrial, pending: Sequence[Any]) -> Choice:
         """Choose for a trial, while the results of other places are still to come."""
-        policy = self.objective.policy
+        policy, *others = (one.policy for one in self.objectives)
+        if others:
+            policy = policy.trading_off(*others)
         # In a conditional space some parameters may have no trial with a constraint.
         known = [one.policy for one in self.constraints.values() if one.policy.n_rewards]
         limits = [LimitedOutcome(one, high=0.0) for one in known]

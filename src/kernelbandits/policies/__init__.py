@@ -36,6 +36,7 @@ from kernelbandits.policies.elimination import BPE as BPE
 from kernelbandits.policies.elimination import MVR as MVR
 from kernelbandits.policies.elimination import REDS as REDS
 from kernelbandits.policies.epsilon_greedy import KernelEpsilonGreedy as KernelEpsilonGreedy
+from kernelbandits.policies.front import Front as Front
 from kernelbandits.policies.generic import GenericGP as GenericGP
 from kernelbandits.policies.generic import SimpleBernoulli as SimpleBernoulli
 from kernelbandits.policies.generic import SimpleCategorical as SimpleCategorical

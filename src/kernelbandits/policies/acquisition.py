@@ -279,7 +279,7 @@ class LogExpectedImprovement(Acquisition):
 
     def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
         """Return ln of the expected improvement for its cost; the cheapest arm costs 1."""
-        return np.asarray(scores - np.log(costs / costs.min()))
+        return per_log_cost(scores, costs)
 
     def note(self, score: float, mean: float, units: Standard) -> dict[str, float]:
         highest = float(self.best.mean()) if self.highest is None else self.highest
@@ -426,7 +426,7 @@ class Feasibility(Acquisition):
 
     def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
         """Return ln of the probability for its cost; the cheapest arm costs 1."""
-        return np.asarray(scores - np.log(costs / costs.min()))
+        return per_log_cost(scores, costs)
 
     def note(self, score: float, mean: float, units: Standard) -> dict[str, float]:
         return {}
@@ -466,9 +466,7 @@ class Lookahead(Acquisition):
         step = reward_step(variances, noise)
         gain, by_gap, by_step = knowledge_gain(np.abs(means - best), step)
         by_mean = 1 + self.horizon * by_gap * np.sign(means - best)
-        # s = v / sqrt(v + noise) with v = sd^2, so ds/dsd = sd (v + 2 noise) / (v + noise)^1.5.
-        total = np.maximum(variances + noise, LEAST_SD)
-        by_sd = self.horizon * by_step * sds * (variances + 2 * noise) / (total * np.sqrt(total))
+        by_sd = self.horizon * by_step * reward_step_slope(sds, noise)
         value = (means + self.horizon * gain).mean(0)
         return value, by_mean / len(means), by_sd / len(means)
 
@@ -503,6 +501,13 @@ def reward_step(variance: Array, noise: float | Array) -> Array:
     It is v / sqrt(v + noise).
     """
     return np.asarray(variance / np.sqrt(np.maximum(variance + noise, LEAST_SD)))
+
+
+def reward_step_slope(sd: Array, noise: float | Array) -> Array:
+    """Return the derivative of `reward_step` by the sd, sd (v + 2 noise) / (v + noise)^1.5."""
+    variance = sd**2
+    total = np.maximum(variance + noise, LEAST_SD)
+    return np.asarray(sd * (variance + 2 * noise) / (total * np.sqrt(total)))
 
 
 def knowledge_gain(gap: Array, step: Array) -> tuple[Array, Array, Array]:
@@ -565,6 +570,11 @@ def per_cost(scores: Array, mean: Array, costs: Array) -> Array:
     """
     gain = scores - mean.max()
     return gain * (costs.min() / costs) if gain.max() > 0 else scores
+
+
+def per_log_cost(scores: Array, costs: Array) -> Array:
+    """Return ln of a gain for its cost, where the score is its logarithm; the cheapest costs 1."""
+    return np.asarray(scores - np.log(costs / costs.min()))
 
 
 def standard_gaps(mean: Array, sd: Array, best: float | Array) -> tuple[Array, Array]:

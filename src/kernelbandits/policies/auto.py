@@ -38,6 +38,7 @@ from kernelbandits.domains import (
 from kernelbandits.domains.box import as_row
 from kernelbandits.exploration import Exploration, PointMass
 from kernelbandits.kernels import Matern
+from kernelbandits.policies import front
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
     LAST,
@@ -58,9 +59,10 @@ from kernelbandits.policies.arm_scores import (
     score_improvement,
     score_lookahead,
 )
-from kernelbandits.policies.base import INCUMBENTS, check_pairs
+from kernelbandits.policies.base import INCUMBENTS, Policy, check_pairs
 from kernelbandits.policies.choice import Choice, Playable, Point
 from kernelbandits.policies.fits import Fits
+from kernelbandits.policies.front import MOST_OBJECTIVES, Front
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import (
     OPENINGS,
@@ -391,24 +393,73 @@ class Auto(IndexPolicy[Point]):
         """
         owner = "limited_by"
         checks.needs(bool(outcomes), owner, "at least one kb.policies.LimitedOutcome", outcomes)
-        checks.needs(self.goal == "find", owner, 'the goal "find"', self.goal)
-        beside = isinstance(self.domain, Contextual)
-        checks.needs(not beside, owner, "a domain without contexts", self.domain)
         for outcome in outcomes:
             given = isinstance(outcome, LimitedOutcome) and isinstance(outcome.policy, Auto)
             checks.needs(given, owner, "kb.policies.LimitedOutcome of a kb.Auto each", outcome)
-            there = outcome.policy.domain
+        self._check_beside(owner, [outcome.policy for outcome in outcomes])
+        policy = copy.copy(self)
+        policy.outcomes, policy._scored, policy._pending = outcomes, None, PendingCache()
+        return policy
+
+    def trading_off(self, *objectives: Auto[Point]) -> Auto[Point]:
+        """Return this policy, with the same results, as it plays for the front of objectives.
+
+        The front is the set of places that no other place beats in all objectives. It looks for the
+        place whose rewards are expected to raise the hypervolume of the front most, by this policy
+        and those that learn the other objectives. Rewards are maximised: of an objective that is to
+        be small, tell the negative value. `front` returns the answer. `limited_by` may follow: then
+        only places count that meet the limits. A result that is told to any of the policies is
+        known to all.
+
+        Parameters
+        ----------
+        objectives
+            One to three other `kb.Auto` on the same domain, each of which is told the rewards of
+            its objective for every choice.
+
+        Examples
+        --------
+        >>> import kernelbandits as kb
+        >>> box = kb.Box((0.0,), (1.0,))
+        >>> gain, cost = kb.Auto(box, seed=1), kb.Auto(box)
+        >>> policy = gain.trading_off(cost)
+        >>> for _ in range(12):
+        ...     choice = policy.ask()
+        ...     gain.tell(choice, -((choice.x[0] - 0.2) ** 2))
+        ...     cost.tell(choice, -((choice.x[0] - 0.6) ** 2))
+        >>> front = policy.front()
+        >>> all(0.19 < choice.x[0] < 0.61 for choice in front.choices), front.means.shape[1]
+        (True, 2)
+        """
+        owner = "trading_off"
+        most = MOST_OBJECTIVES - 1
+        checks.needs(
+            1 <= len(objectives) <= most, owner, f"1 to {most} other kb.Auto", len(objectives)
+        )
+        for other in objectives:
+            checks.needs(isinstance(other, Auto), owner, "a kb.Auto for each objective", other)
+        different = len({id(one.learner) for one in (self, *objectives)}) == len(objectives) + 1
+        checks.needs(different, owner, "another policy for each objective", "one of them twice")
+        self._check_beside(owner, objectives)
+        policy = copy.copy(self)
+        policy.objectives, policy._scored, policy._pending = objectives, None, PendingCache()
+        return policy
+
+    def _check_beside(self, owner: str, others: Sequence[Policy[Any]]) -> None:
+        """Check that other policies have learnt what can be searched together with the rewards."""
+        checks.needs(self.goal == "find", owner, 'the goal "find"', self.goal)
+        beside = isinstance(self.domain, Contextual)
+        checks.needs(not beside, owner, "a domain without contexts", self.domain)
+        for other in others:
+            there = other.domain
             same = there is self.domain or type(there) is type(self.domain)
             if same and isinstance(there, Arms):
                 same = np.array_equal(there.points, self.domain.points)
             elif same:
                 same = there == self.domain
             checks.needs(same, owner, f"outcomes on {self.domain}", there)
-            whole = self.working_set is None and outcome.policy.working_set is None
+            whole = self.working_set is None and other.working_set is None
             checks.needs(whole, owner, "no more than 100 000 arms", there)
-        policy = copy.copy(self)
-        policy.outcomes, policy._scored, policy._pending = outcomes, None, PendingCache()
-        return policy
 
     def _initial_size(self) -> int:
         """Return how many choices the initial design has.
@@ -552,7 +603,7 @@ class Auto(IndexPolicy[Point]):
 
     def _choose_place(self, now: Round) -> Choice[Point]:
         known = self.rewards.events + len(now.pending_places)
-        unknown = any(not outcome.policy.n_rewards for outcome in self.outcomes)
+        unknown = not all(one.n_rewards for one in self._policies_beside())
         if not self.rewards.events or known < self.first or unknown:
             return self._choose_initial(now)
         location = self._find_lone_place(now)
@@ -572,6 +623,10 @@ class Auto(IndexPolicy[Point]):
         if self.goal == "earn" and noisy and isinstance(now.place, Region) and now.view is None:
             return self._repeat_nearby(choice, now)
         return choice
+
+    def _policies_beside(self) -> list[Policy[Any]]:
+        """Return the policies of other objectives and of limited outcomes."""
+        return [*self.objectives, *(outcome.policy for outcome in self.outcomes)]
 
     def acquisition(self, now: Round) -> Acquisition:  # type: ignore[override]
         """Return what is maximised: improvement, mean + horizon gain, or mean + w_t width_t sd.
@@ -621,6 +676,8 @@ class Auto(IndexPolicy[Point]):
             return super().acquisition(now)
         if self.finite:
             return self._score_lookahead(now) if self.looks_ahead else self._score_improvement(now)
+        if self.objectives:
+            return front.improve_front(self, now)
         if self.outcomes:
             return self._limited_improvement(now)
         best = self._best_estimates(now.place.context)
@@ -655,9 +712,11 @@ class Auto(IndexPolicy[Point]):
 
     def _surface(self, acquisition: Acquisition, now: Round) -> Any:
         """Return the acquisition, with the probabilities of success and of limited outcomes."""
-        surface = super()._surface(acquisition, now)
+        surface: Any = super()._surface(acquisition, now)
         if self.goal == "earn":
             return self._weigh_surface(surface)
+        if isinstance(acquisition, front.FrontImprovement):
+            surface = front.FrontSurface(front.view_posteriors(self, now), acquisition)
         chances: list[Surface | SummedSurface] = []
         if self.failed:
             chances.append(self._success().worth_surface(isinstance(now.place, ArmList)))
@@ -681,7 +740,9 @@ class Auto(IndexPolicy[Point]):
         return self._weigh_surface(super()._expected_reward())
 
     def _played_points(self, place: Place) -> Array:
-        """Return the points played, the best of those that are feasible first."""
+        """Return the points played, the front or the best of those that are feasible first."""
+        if self.objectives:
+            return front.sort_points(self)[:INCUMBENTS]
         if not self.outcomes:
             return super()._played_points(place)
         points = self.posterior.points
@@ -722,15 +783,21 @@ class Auto(IndexPolicy[Point]):
         means, sds = now.posterior.members_at(every)
         logs = log_feasibility(self.outcomes, every, now.pending_places)
         feasible = known[find_feasible(logs[known])]
-        scores = self._score_feasible(means, sds**2, known, feasible) + logs
-        scores += self._log_worth(every)
-        settled = {*row_keys(self.rewards.points[self._settled_best()])}
-        if not len(feasible):
-            often = [self.rewards.count_in(slot) > CONFIRMED for slot in range(len(self.rewards))]
-            settled |= {*row_keys(self.rewards.points[np.flatnonzero(often)])}
+        acquisition: Acquisition
+        if self.objectives and len(feasible):
+            scores, acquisition = front.score_rows(self, now, every, known, feasible)
+            settled: set[bytes] = set()
+        else:
+            scores = self._score_feasible(means, sds**2, known, feasible)
+            settled = {*row_keys(self.rewards.points[self._settled_best()])}
+            if not len(feasible):
+                counts = map(self.rewards.count_in, range(len(self.rewards)))
+                often = np.flatnonzero([count > CONFIRMED for count in counts])
+                settled |= {*row_keys(self.rewards.points[often])}
+            acquisition = self._improvement_among(means, feasible)
+        scores = scores + logs + self._log_worth(every)
         scores[[key in settled for key in keys]] = NO_CHANCE
         position, chance = draw_by_worth(scores[: len(rows)], now.draw_weight())
-        acquisition = self._improvement_among(means, feasible)
         note = acquisition.note(scores.item(position), means[:, position].mean(), self.units)
         location = place.location(rows[position][place.columns])
         return self._choice_at(location, now, {**note, "draw_chance": chance})
@@ -762,6 +829,8 @@ class Auto(IndexPolicy[Point]):
         and neither on a box whose rewards show no noise.
         """
         if self.goal != "find" or self.noise == 0 or now.place.context is not None:
+            return None
+        if self.objectives:
             return None
         unseen = not self.finite and self.calibration.noise_variance <= NOISY
         if self.noise is None and unseen:
@@ -851,23 +920,30 @@ class Auto(IndexPolicy[Point]):
         The scores are kept: an ask that differs from the last one in its allowed arms only has the
         same.
         """
-        told = (outcome.policy.n_rewards for outcome in self.outcomes)
-        key = len(self.learner.results), self.posterior.events, now.posterior.events, *told
+        told = (one.n_rewards for one in self._policies_beside())
+        turn = now.t if self.objectives else 0
+        key = len(self.learner.results), self.posterior.events, now.posterior.events, turn, *told
         known = self._scored
         if known is None or known[0] is not now.posterior or known[1] != key:
             means, seen = self.posterior.means, self._arms_seen(now)
             arms = np.arange(means.shape[1])
             logs = log_feasibility(self.outcomes, arms, now.pending_places)
             feasible = seen[find_feasible(logs[seen])]
-            scores = self._score_feasible(means, now.posterior.variances, seen, feasible) + logs
-            scores += self._log_worth(arms)
-            scores[np.isin(self.learner.arms.index.first, self._hopeless_arms())] = LAST
-            best = self.learner.first_arms()[self._settled_best()]
-            scores[np.isin(self.learner.arms.index.first, best)] = NO_CHANCE
-            if not len(feasible):
-                often = self.learner.arm_counts() > CONFIRMED
-                scores[often[self.learner.arms.index.first]] = NO_CHANCE
-            acquisition = self._improvement_among(means, feasible)
+            acquisition: Acquisition
+            settled = np.empty(0, dtype=np.intp)
+            if self.objectives and len(feasible):
+                scores, acquisition = front.score_arms(self, now, seen, feasible)
+            else:
+                scores = self._score_feasible(means, now.posterior.variances, seen, feasible)
+                settled = self.learner.first_arms()[self._settled_best()]
+                if not len(feasible):
+                    often = np.flatnonzero(self.learner.arm_counts() > CONFIRMED)
+                    settled = np.union1d(settled, often)
+                acquisition = self._improvement_among(means, feasible)
+            scores = scores + logs + self._log_worth(arms)
+            first = self.learner.arms.index.first
+            scores[np.isin(first, self._hopeless_arms())] = LAST
+            scores[np.isin(first, settled)] = NO_CHANCE
             known = self._scored = now.posterior, key, ArmScores(scores, acquisition)
         return known[2]
 
@@ -1139,8 +1215,9 @@ class Auto(IndexPolicy[Point]):
         >>> again.ask() == auto.ask()
         True
         """
-        needed = "a policy without limited outcomes (each of their policies is written by itself)"
-        checks.needs(not self.outcomes, "Auto.to_dict", needed, self.outcomes)
+        beside = self._policies_beside()
+        needed = "a policy without limited outcomes or other objectives (each is written by itself)"
+        checks.needs(not beside, "Auto.to_dict", needed, beside)
         given = {name: value for name, value in self.arguments.items() if value is not None}
         return {
             "policy": "auto",
@@ -1277,8 +1354,11 @@ class Auto(IndexPolicy[Point]):
         """Return the arm with rewards that has the highest estimate, or the best point of a box.
 
         An arm that was never played is not recommended, however promising it looks: nobody has seen
-        it work. Before the first reward, and where no arm allowed has one, all arms count.
+        it work. Before the first reward, and where no arm allowed has one, all arms count. A search
+        for a front has no single answer: see `front`.
         """
+        needed = "a policy of one objective (front() returns the places of several)"
+        checks.needs(not self.objectives, "recommend", needed, f"{len(self.objectives) + 1}")
         if not self.finite and self.outcomes and self.rewards.events:
             points = self.select_feasible(self.rewards.points)
             return self.domain.decode(points[self.posterior.at(points)[0].argmax()])
@@ -1297,6 +1377,27 @@ class Auto(IndexPolicy[Point]):
         else:
             best = place.greatest(mean)
         return best if self.working_set is None else int(self.working_set.numbers[best])
+
+    @by_one_thread
+    def front(self) -> Front:
+        """Return the measured places that no other one beats in the estimates of all objectives.
+
+        Where outcomes have limits, only places that meet them count (`select_feasible`).
+
+        Examples
+        --------
+        >>> import kernelbandits as kb
+        >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+        >>> gain, cost = kb.Auto(arms, noise=0), kb.Auto(arms, noise=0)
+        >>> for arm, (reward, price) in enumerate([(1.0, 5.0), (4.0, 6.0), (3.0, 8.0)]):
+        ...     gain.tell(gain.choice(arm), reward)
+        ...     cost.tell(cost.choice(arm), -price)
+        >>> [choice.arm for choice in gain.trading_off(cost).front().choices]
+        [1, 0]
+        """
+        needed = "a policy with other objectives (Auto.trading_off)"
+        checks.needs(bool(self.objectives), "front", needed, "one objective")
+        return front.find_best_front(self)
 
     def select_feasible(self, places: Any) -> Any:
         """Return those of some places that are feasible, or the one that is so most probably.

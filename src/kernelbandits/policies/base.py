@@ -185,6 +185,8 @@ class Policy(Generic[AnyPoint]):
     """What earlier studies predict of rows, for a policy that learns from them (`Auto`)."""
     outcomes: tuple[Any, ...] = ()
     """Outcomes beside the reward that must lie within limits (`Auto.limited_by`)."""
+    objectives: tuple[Any, ...] = ()
+    """The policies of other objectives, with which the front is looked for (`Auto.trading_off`)."""
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.
 

@@ -10,7 +10,7 @@ import numpy as np
 from kernelbandits.censored import average_results, side_of
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.targets import Target, find_front
+from kernelbandits.study.targets import Target
 from kernelbandits.study.units import Scale
 from kernelbandits.study.words import row_cell
 from kernelbandits.tables.export import (
@@ -66,6 +66,9 @@ def add_targets(
     """
     import pandas as pd
 
+    # All policies are imported with it, which an export of a single target does not need.
+    from kernelbandits.policies.hypervolume import find_front
+
     settings = state.settings
     targets = settings.wanted
     if not settings.shows_targets:
@@ -93,7 +96,7 @@ def add_targets(
         [float(one.quality(trials[i].values[one.name])) for one in settings.objectives]
         for i in complete
     ]
-    front = {complete[i] for i in find_front(np.array(qualities))} if complete else set()
+    front = {complete[i] for i in find_front(np.array(qualities))} if complete else set[int]()
     frame[FRONT] = [i in front for i in range(len(trials))]
 
 
@@ -114,6 +117,11 @@ def front_frame(
                 if name in names
             },
             **{columns[name]: value for name, value in one.values.items()},
+            **{
+                f"{columns[name]} {end}": value
+                for name, ends in one.intervals.items()
+                for end, value in zip(("low", "high"), ends, strict=True)
+            },
             "desirability": one.desirability,
         }
         for one in points

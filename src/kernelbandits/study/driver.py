@@ -34,8 +34,8 @@ from kernelbandits.streams import Streams
 from kernelbandits.study import fits
 from kernelbandits.study.batches import Batch
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.rules import build_policy, check_outcomes
-from kernelbandits.study.settings import Settings
+from kernelbandits.study.rules import build_policy, check_front, check_outcomes
+from kernelbandits.study.settings import FRONT, Settings
 from kernelbandits.study.target_states import settings_of_target, state_of_target
 from kernelbandits.study.targets import Target
 from kernelbandits.study.units import Scale
@@ -57,7 +57,8 @@ class Driver:
 
     A target that has a policy of its own has a driver of its own too (`parts`): that of a study of
     this target alone, whose results, units and fits it has. The policy that chooses heeds what they
-    have learnt (`_join`).
+    have learnt (`_join`). With the goal front these policies choose together, and the policy of the
+    study answers by the desirability.
 
     A policy that can choose among some of its arms gets all rows as arms, and chooses among those
     that are free. Other policies get the allowed rows only. Failures are passed on to policies that
@@ -66,6 +67,9 @@ class Driver:
     """
 
     policy: Policy
+    """What answers: it has learnt the target, or the desirability of several."""
+    chooser: Policy
+    """What is asked: the same policy, or that of the front."""
 
     def __init__(
         self,
@@ -122,6 +126,7 @@ class Driver:
         self._arm = np.full(len(place), -1)
         self._arm[self.rows] = np.arange(len(self.rows))
         check_outcomes(settings, len(place))
+        check_front(settings, len(place))
         if place.costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
@@ -133,7 +138,7 @@ class Driver:
     def _build_parts(self, settings: Settings) -> None:
         """Have a driver for each target that has a policy of its own; one that is there stays."""
         known, self.parts = self.parts, {}
-        for one in settings.outcomes:
+        for one in settings.learnt_alone:
             own = settings_of_target(settings, one)
             part = known.get(one.name) or type(self)(self.candidates, own, domain=self._domain)
             part.notices = self.notices
@@ -142,13 +147,23 @@ class Driver:
     def _join(self) -> None:
         """Let the policy heed what the policies of the other targets have learnt.
 
-        Here, and nowhere else, policies are joined: by limits on outcomes.
+        Here, and nowhere else, policies are joined: by limits on outcomes, and for the front.
         """
         wanted = [self._limited_outcome(one) for one in self.settings.outcomes]
         same = [(one.policy, one.low, one.high) for one in self.policy.outcomes]
         if wanted and [(one.policy, one.low, one.high) for one in wanted] != same:
             assert isinstance(self.policy, Auto)
             self.policy, self.reasons = self.policy.limited_by(*wanted), None
+        self.chooser = self.policy
+        if self.settings.goal == FRONT:
+            first, *others = self._list_objectives()
+            front = first.trading_off(*others)
+            self.chooser = front.limited_by(*wanted) if wanted else front
+
+    def _list_objectives(self) -> list[Auto[Any]]:
+        """Return the policies of the targets that have a direction; all of them maximise."""
+        policies = (self.parts[one.name].policy for one in self.settings.objectives)
+        return [one for one in policies if isinstance(one, Auto)]
 
     def _limited_outcome(self, target: Target) -> LimitedOutcome:
         """Return a target within limits as a policy heeds it, in the units of its own policy."""
@@ -173,10 +188,14 @@ class Driver:
         self._join()
 
     def part_states(self, state: State) -> dict[str, State]:
-        """Return what a state says of each target that has a driver of its own."""
+        """Return what a state says of each target that has a driver of its own.
+
+        After a change of the goal it has one once the driver follows the state.
+        """
         return {
             one.name: state_of_target(state, one, self._states.get(one.name))
-            for one in state.settings.outcomes
+            for one in state.settings.learnt_alone
+            if one.name in self.parts
         }
 
     def _follow_results(self, state: State) -> None:
@@ -349,9 +368,22 @@ class Driver:
             there = [trial.row for trial in pending]
             free = batch.find_arms(free, self.rows[free], self.candidates, there)
         with self._listening():
-            choice = self._ask(t, self._choices_of(pending), free)
+            choice = self._restate(self._ask(t, self._choices_of(pending), free))
         assert choice.arm is not None
         return int(self.rows[choice.arm]), choice
+
+    def _restate(self, choice: Choice) -> Choice:
+        """Return a choice with the estimate of the study's policy, and not of one target."""
+        if self.chooser is self.policy:
+            return choice
+        place = self.policy._place_of(choice)
+        if self.policy.finite:
+            posterior = self.policy.posterior
+            mean, sd = float(posterior.mean[place]), float(posterior.sd[place])
+        else:
+            mean, sd = (float(one[0]) for one in self.policy.posterior.at(place[None]))
+        note = {**choice.note, **self.policy.note_estimate(mean, sd)}
+        return replace(choice, note=note)
 
     def _free_arms(self, pending: Sequence[Trial], state: State) -> Indices:
         """Return the arms that may be suggested.
@@ -444,7 +476,7 @@ class Driver:
 
     def _ask(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """Ask the policy for one of the free arms."""
-        policy, given = self.policy, dict[str, Any]()
+        policy, given = self.chooser, dict[str, Any]()
         # A rule that forgets would forget a real reward for each imagined one: it sees only which
         # arms are free. A rule that can do neither is asked as a copy, by `Policy.ask` itself.
         if waiting and (policy.imagines_pending or not policy.restricts_arms):
@@ -557,7 +589,7 @@ class SpaceDriver(Driver):
         self._check_free(used, part)
         waiting = self._choices_of(pending)
         with self._listening():
-            choice = self.policy.ask(t, self.streams, pending=waiting, arms=part)
+            choice = self._restate(self.chooser.ask(t, self.streams, pending=waiting, arms=part))
         row = self.candidates.add(choice.x)
         if row in used:
             choice = self._choose_instead(used, choice, part)

@@ -183,6 +183,8 @@ class Reasons:
                 f"Drawn at random from the {self.noun}s without a result, as one choice in five "
                 f"is: a model can be sure of itself and look in the wrong place. {estimate}."
             )
+        if "growth" in note:
+            return f"{estimate}: {self._growth(row, note)}"
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
         if "feasible" in note and "instead" not in note:
@@ -216,6 +218,15 @@ class Reasons:
         return (
             f"; index {index.value:.4g} = {parts}, by which its result is expected to improve the "
             "best estimate for later rounds"
+        )
+
+    def _growth(self, row: int, note: Mapping[str, float]) -> str:
+        """Say by how much measuring the row is expected to raise the hypervolume of the front."""
+        again = " it again" if self._results_of(row)[1] else " it"
+        share = format_share(note["growth"])
+        price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
+        return (
+            f"measuring{again} is expected to raise the front (its hypervolume) by {share}{price}."
         )
 
     def _improvement(self, row: int, note: Mapping[str, float]) -> str:

@@ -28,6 +28,7 @@ from kernelbandits.domains.box import check_sides
 from kernelbandits.formatting import format_number
 from kernelbandits.kernels import RBF, Kernel, Linear, is_kernel
 from kernelbandits.policies import Auto, Policy
+from kernelbandits.policies.front import MOST_OBJECTIVES
 from kernelbandits.policies.working_set import LARGEST_POOL
 from kernelbandits.study.limits import read_limits
 from kernelbandits.study.places import tasks_of
@@ -35,6 +36,7 @@ from kernelbandits.study.settings import (
     AUTO,
     EARN,
     FIND,
+    FRONT,
     LEARN_FROM,
     OF_AUTO,
     REVISION,
@@ -60,6 +62,7 @@ AIM = ("target", "direction")
 """What the policy sees, by the names of settings."""
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
+GOALS = (FIND, EARN, FRONT)
 USUAL_KERNEL = RBF(0.2)
 """On columns scaled to [0, 1]. Stored asks were chosen with it, so it stays what it is."""
 
@@ -82,7 +85,10 @@ def build_policy(
             raise ValueError(f"Study needs {needed}, got {kernel}")
         return policy(settings.policy, domain, kernel or usual_kernel(domain), **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
-    task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
+    # With the goal front it learns the desirability, by which the front is ordered; policies of all
+    # targets look for the front itself (`Driver._join`).
+    goal = FIND if settings.goal == FRONT else settings.goal
+    task = {"goal": goal, "noise": noise, "rounds": settings.rounds}
     return build_auto(domain, {**own, **task}, earlier)
 
 
@@ -105,7 +111,7 @@ def check_policy(settings: Settings) -> None:
             settings.kernel,
         )
         checks.needs(
-            settings.goal in (FIND, EARN), "Study", 'the goal "find" or "earn"', settings.goal
+            settings.goal in GOALS, "Study", 'the goal "find", "earn" or "front"', settings.goal
         )
     else:
         policy_entry(settings.policy)
@@ -115,6 +121,7 @@ def check_policy(settings: Settings) -> None:
                 given = ", ".join(one["name"] for one in given)
             needed = f"no {name} with the policy {settings.policy}: {refused}"
             checks.needs(given is None, "Study", needed, given)
+    check_front(settings)
     check_outcomes(settings)
     kernel = settings.kernel is None or is_kernel(settings.kernel)
     checks.needs(
@@ -125,13 +132,29 @@ def check_policy(settings: Settings) -> None:
     )
 
 
+def check_front(settings: Settings, rows: int = 0) -> None:
+    """Check that there is a front: of two to four targets with a direction, on few enough rows."""
+    if settings.goal != FRONT:
+        return
+    directed, owner = settings.objectives, 'the goal "front"'
+    needed = f"2 to {MOST_OBJECTIVES} targets to maximize or minimize"
+    names = [one.name for one in directed]
+    checks.needs(2 <= len(directed) <= MOST_OBJECTIVES, owner, needed, names)
+    aims = [one.name for one in directed if one.aim is not None]
+    checks.needs(not aims, owner, needed, f"an aim of {', '.join(aims)}")
+    for name in ("tolerance", "noise"):
+        needed = f"no {name}, which is a number of a single target"
+        checks.needs(getattr(settings, name) is None, owner, needed, getattr(settings, name))
+    checks.needs(rows <= LARGEST_POOL, owner, f"at most {format_number(LARGEST_POOL)} rows", rows)
+
+
 def check_outcomes(settings: Settings, rows: int = 0) -> None:
-    """Check that limits on outcomes can be met: by auto with the goal find, on few enough rows."""
+    """Check that limits on outcomes can be met: by auto, not with "earn", on few enough rows."""
     if not settings.outcomes:
         return
     limits = f"a limit on an outcome ({describe_limits(settings.outcomes)})"
     checks.needs(settings.policy == AUTO, limits, "the policy auto", settings.policy)
-    checks.needs(settings.goal == FIND, limits, 'the goal "find"', settings.goal)
+    checks.needs(settings.goal != EARN, limits, 'the goal "find" or "front"', settings.goal)
     checks.needs(rows <= LARGEST_POOL, limits, f"at most {format_number(LARGEST_POOL)} rows", rows)
 
 

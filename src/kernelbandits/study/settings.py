@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 AUTO = "auto"
-FIND, EARN = "find", "earn"
+FIND, EARN, FRONT = "find", "earn", "front"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 FIRST_RELEASE = "0.1.0"
@@ -149,7 +149,7 @@ class StudySettings(TypedDict, total=False):
     tolerance: float | None
     limits: str | Sequence[float | None] | Mapping[str, Any] | None
     delta: float
-    goal: Literal["find", "earn"] | None
+    goal: Literal["find", "earn", "front"] | None
     noise: float | None
     rounds: int | None
     targets: Any
@@ -184,8 +184,13 @@ class Settings:
     goal: str | None = declare(
         FIND,
         str,
-        "find: the best row in the end (default). earn: good results while measuring.",
-        choices={FIND: "find the best one", EARN: "earn good results on the way"},
+        "find: the best row in the end (default). earn: good results while measuring. front: of "
+        "two to four targets, the rows that no other row exceeds in all of them.",
+        choices={
+            FIND: "find the best one",
+            EARN: "earn good results on the way",
+            FRONT: "find the front of several targets",
+        },
         label="Goal",
         example=EARN,
         refused="its own rule plays, repeats included; only auto has goals",
@@ -345,6 +350,11 @@ class Settings:
             return "never: a row that has a result is not suggested again"
         if self.repeats_last:
             return "only when every allowed row has a result or is pending"
+        if self.goal == FRONT:
+            return (
+                "when one more measurement of a row is expected to raise the front more than the "
+                "first of any other row"
+            )
         if self.goal == FIND:
             return (
                 "when one more measurement of a row is expected to gain more than the first of any "
@@ -371,8 +381,13 @@ class Settings:
 
     @cached_property
     def outcomes(self) -> tuple[Target, ...]:
-        """The targets that a policy of their own learns: those that only have limits."""
+        """The targets that only have limits."""
         return tuple(one for one in self.wanted if one.is_limit)
+
+    @cached_property
+    def learnt_alone(self) -> tuple[Target, ...]:
+        """The targets that a policy of their own learns: limits, and with the goal front all."""
+        return self.wanted if self.goal == FRONT else self.outcomes
 
     def meets_limits(self, values: Mapping[str, float]) -> bool | None:
         """Tell whether measured values meet the limits on outcomes; None if one is not known.

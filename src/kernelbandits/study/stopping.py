@@ -8,6 +8,7 @@ from dataclasses import replace
 from kernelbandits.formatting import format_number, format_share
 from kernelbandits.insight.tolerance import ENOUGH
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.settings import FRONT
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import LIKELY, Stop
 from kernelbandits.study.words import STANDS_ALONE, name_sample
@@ -49,6 +50,8 @@ def choose_light(answers: Answers, found: Stop) -> tuple[str, str]:
         return STOP, f"stop with {name}"
     if early := answers.describe_early():
         return GO_ON, early
+    if answers.state.settings.goal == FRONT:
+        return GO_ON, "the front may grow: its hypervolume over time shows how fast"
     if not answers.is_feasible(arm):
         return GO_ON, f"nothing measured is known to meet {answers.limits}"
     if answers.stands_alone(arm):
@@ -97,6 +100,9 @@ def answer_stop(answers: Answers) -> Stop:
     values = {trial.value for trial in answers.state.results if trial.value is not None}
     if reason := describe_exhaustion(answers, values):
         return Stop("none", f"Yes: {reason}.", True, 0.0)
+    if answers.state.settings.goal == FRONT:
+        text = "No: a front is never known to be complete. Its hypervolume over time says how much "
+        return Stop("none", f"{text}the last measurements have added.", False, None)
     # The units of a desirability are known, but not what the model of a few results is worth.
     settings = answers.state.settings
     known = settings.centre is not None and not settings.combined

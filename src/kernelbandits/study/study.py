@@ -1216,7 +1216,7 @@ class Study:
             )
         with self._session.lock:
             self._session.refresh()
-            points = find_front_points(self._session.state, self.candidates)
+            points = find_front_points(self._session.answers())
             return front_frame(points, self.candidates, self.targets)
 
     def estimates(self) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
-from kernelbandits.formatting import format_count, join_reasons
+from kernelbandits.formatting import format_count, format_names, join_reasons
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.batches import Batch
 from kernelbandits.study.driver import Driver, build_driver
@@ -17,7 +17,7 @@ from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, reasons_of, stored_explanation
 from kernelbandits.study.premises import broken_premises, broken_regret_premises
 from kernelbandits.study.rules import revision_of
-from kernelbandits.study.settings import AUTO, EARN, FIND
+from kernelbandits.study.settings import AUTO, EARN, FRONT
 from kernelbandits.study.stopping import stop
 from kernelbandits.study.target_models import describe_targets, find_front_points
 from kernelbandits.study.target_states import list_results, state_of_target
@@ -66,7 +66,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         scales=candidates.describe(),
         space=candidates.summarise().get("space"),
         targets=describe_targets(answers) if state.settings.shows_targets else (),
-        front=find_front_points(state, candidates) if state.settings.combined else (),
+        front=find_front_points(answers) if state.settings.combined else (),
         regret=answers.describe_regret("so far"),
         regret_certificate=answers.regret_certificate,
         limits=answers.limits,
@@ -81,6 +81,8 @@ def purpose_sentence(answers: Answers) -> str:
         return ""
     noun = answers.candidates.noun
     purpose = f"find the best {noun}. Nothing is claimed about the results on the way."
+    if settings.goal == FRONT:
+        purpose = f"find the {noun}s that no other one exceeds in all targets."
     if settings.goal == EARN:
         purpose = f"earn good results while measuring. {claim_sentence(answers)}"
     if settings.rounds is None:
@@ -123,7 +125,15 @@ def units_sentence(answers: Answers) -> str:
 def policy_sentence(answers: Answers) -> str:
     settings, policy = answers.state.settings, answers.driver.policy
     if settings.policy == AUTO:
-        rule = policy.settings["exploration" if settings.goal == FIND else "width"]
+        if settings.goal == FRONT:
+            names = format_names(one.name for one in settings.objectives)
+            calibrations = (
+                f"{name}: {part.policy.settings['calibration']}"
+                for name, part in answers.driver.parts.items()
+            )
+            rule = f"growth of the hypervolume of {names}, averaged over fits"
+            return f"auto ({rule}); {'; '.join(calibrations)}"
+        rule = policy.settings["width" if settings.goal == EARN else "exploration"]
         return f"auto ({rule}); {policy.settings['calibration']}"
     return f"{settings.policy}: {policy_entry(settings.policy).title}"
 
@@ -230,7 +240,7 @@ def with_restrictions(explained: Explained, body: Mapping[str, Any]) -> Explaine
 def policy_inputs(state: State) -> tuple[Any, ...]:
     """Return all that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
-    apart = [list_results(state_of_target(state, one)) for one in state.settings.outcomes]
+    apart = [list_results(state_of_target(state, one)) for one in state.settings.learnt_alone]
     return state.settings, state.scale, state.table, results, apart
 
 

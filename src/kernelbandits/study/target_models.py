@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from kernelbandits.policies.hypervolume import find_front
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import build_driver
-from kernelbandits.study.events import State, Trial
+from kernelbandits.study.events import Trial
+from kernelbandits.study.settings import FRONT
 from kernelbandits.study.target_states import state_of_target
-from kernelbandits.study.targets import Range, Target, find_front
+from kernelbandits.study.targets import Range, Target
 from kernelbandits.study.values import FrontPoint, TargetStatus
-
-if TYPE_CHECKING:
-    from kernelbandits.study.place import Place
 
 
 @dataclass(frozen=True)
@@ -120,13 +119,15 @@ def describe_target(
     )
 
 
-def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
+def find_front_points(answers: Answers) -> tuple[FrontPoint, ...]:
     """Return the Pareto front of what was measured.
 
     These are the candidates that no other one exceeds in all targets with a direction, among those
     that meet the limits on outcomes. A candidate that was measured several times has the means of
-    its values. The most desirable one comes first.
+    its values. The most desirable one comes first. With the goal front each has the 95 % intervals
+    of its targets, by the models that choose.
     """
+    state, place = answers.state, answers.candidates
     targets, first_rows = state.settings.objectives, place.first_rows
     groups: dict[int, list[Trial]] = {}
     for trial in state.results:
@@ -148,6 +149,7 @@ def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
     qualities = np.array([[one.quality(mean[one.name]) for one in targets] for mean in means])
     desirable = [float(np.mean([trial.value or 0.0 for trial in g])) for g in measured]
     front = sorted(find_front(qualities), key=lambda i: -desirable[i])
+    models = TargetModels.of(answers) if state.settings.goal == FRONT else ()
     return tuple(
         FrontPoint(
             row=place.number(rows[i]),
@@ -155,6 +157,9 @@ def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
             label=place.names(rows[i]),
             values=means[i],
             desirability=desirable[i],
+            intervals={
+                target.name: own.interval(own.driver.arm(rows[i])) for target, own in models
+            },
         )
         for i in front
     )

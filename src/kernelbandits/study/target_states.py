@@ -8,7 +8,7 @@ from itertools import chain
 from kernelbandits.study.events import State, Trial, add_count
 from kernelbandits.study.limits import write_range
 from kernelbandits.study.rules import revision_of
-from kernelbandits.study.settings import AUTO, FIND, Settings
+from kernelbandits.study.settings import AUTO, FIND, FRONT, Settings
 from kernelbandits.study.targets import MINIMIZE, Target
 from kernelbandits.study.units import fit_scale
 
@@ -41,7 +41,8 @@ def state_of_target(state: State, target: Target, before: State | None = None) -
     """Return the results of one target, as a study of this target alone would have them.
 
     Every trial with a value of the target counts, whether or not the others are there: first those
-    with a result, in the order of the results, then the others by their numbers. `before` is what a
+    with a result, in the order of the results, then the others by their numbers. A failure counts
+    where the target is searched for; of a limit it says nothing. `before` is what a
     policy has learnt of it already. The version stays if there are only new results since.
     """
     name = target.name
@@ -51,7 +52,9 @@ def state_of_target(state: State, target: Target, before: State | None = None) -
         settings=settings_of_target(state.settings, target),
         fits=state.target_fits.get(name, []),
     )
+    searched = state.settings.goal == FRONT and not target.is_limit
     settled = {trial.number for trial in state.results}
+    failed = {trial.number for trial in state.results if trial.state == "failed"}
     rest = (trial for trial in state.trials.values() if trial.number not in settled)
     for trial in chain(state.results, sorted(rest, key=lambda one: one.number)):
         if name in trial.values:
@@ -59,6 +62,9 @@ def state_of_target(state: State, target: Target, before: State | None = None) -
             own = Trial(trial.number, trial.row, "told", trial.asked, trial.told, value, sem)
             made.results.append(own)
             add_count(made.counts, own.row, 1)
+        elif searched and trial.number in failed:
+            made.results.append(Trial(trial.number, trial.row, "failed", trial.asked, trial.told))
+            add_count(made.failures, trial.row, 1)
     made.trials = {trial.number: trial for trial in made.results}
     made.scaled = fit_scale(made.first_values)
     if before is not None:

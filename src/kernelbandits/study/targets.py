@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
 from kernelbandits.tables.cells import canonical, parse_typed
 from kernelbandits.tables.export import COMBINED
@@ -448,19 +447,3 @@ def combine_errors(
         ]
         square += ((ends[1] - ends[0]) / 2) ** 2
     return math.sqrt(square) if square > 0 else None
-
-
-def find_front(qualities: Array) -> list[int]:
-    """Return the rows of an (n, targets) array that no other row exceeds.
-
-    A row exceeds another if it is nowhere worse, and better somewhere.
-
-    >>> find_front(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
-    [0, 1, 3]
-    """
-    kept = []
-    for i, row in enumerate(qualities):
-        better = (qualities >= row).all(1) & (qualities > row).any(1)
-        if not better.any():
-            kept.append(i)
-    return kept

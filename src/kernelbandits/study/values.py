@@ -567,11 +567,14 @@ class FrontPoint:
     values: Mapping[str, float]
     """The mean of its values of each target."""
     desirability: float
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """With the goal front: the 95 % interval of each target, by its model."""
 
     @property
     def sentence(self) -> str:
         where = describe_candidate(self.row, self.label, self.x)
-        return f"{where}: {describe_values(self.values)}; desirability {self.desirability:.3g}"
+        values = describe_values(self.values, self.intervals)
+        return f"{where}: {values}; desirability {self.desirability:.3g}"
 
 
 @dataclass(frozen=True)
@@ -714,7 +717,7 @@ class Status(Readable):
     repeats: str = ""
     """When a row that has a result is measured again, in words."""
     goal: str | None = None
-    """"find" or "earn"; None for a named policy, which has no goals."""
+    """"find", "earn" or "front"; None for a named policy, which has no goals."""
     noise: float | None = None
     """The sd of one result as it was given, in the target's units."""
     rounds: int | None = None

@@ -64,9 +64,20 @@ def result_of(event: Event) -> Any:
     return Censored(event.value, *sides) if sides and event.value is not None else event.value
 
 
-def describe_values(values: Mapping[str, Any]) -> str:
-    """Return values of targets in words: stability 0.83, efficiency 12.1."""
-    return ", ".join(f"{name} {format_result(value)}" for name, value in values.items())
+def describe_values(
+    values: Mapping[str, Any], intervals: Mapping[str, tuple[float, float]] | None = None
+) -> str:
+    """Return values of targets in words, with their intervals if there are any.
+
+    >>> describe_values({"gain": 12.0, "waste": 0.5}, {"gain": (11.5, 12.6)})
+    'gain 12 [11.5, 12.6], waste 0.5'
+    """
+    parts = []
+    for name, value in values.items():
+        ends = (intervals or {}).get(name)
+        shown = f" [{format_number(ends[0], 3)}, {format_number(ends[1], 3)}]" if ends else ""
+        parts.append(f"{name} {format_result(value)}{shown}")
+    return ", ".join(parts)
 
 
 # ---------------------------------------------------------------------- candidates

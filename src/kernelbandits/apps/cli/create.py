@@ -181,7 +181,11 @@ SOURCES = (
 )
 """What is measured: a table, a space or a similarity. Only the command reads it from options."""
 VARIABLES = ("real", "integer", "choice", "ordered")
-GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
+GOALS = {
+    "find": "find the best row",
+    "earn": "earn good results while measuring",
+    "front": "find the rows that no other one exceeds in all targets",
+}
 CHANGE = """Change the policy or other settings of a study, or ranges of a space.
 
 All results are kept, and the new policy uses them. The change is recorded in the history, and

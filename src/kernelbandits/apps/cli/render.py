@@ -174,7 +174,8 @@ def list_front(status: Status) -> dict[str, str]:
     lines = []
     for one in status.front[:MOST_WAITING]:
         where = describe_candidate(one.row, one.label, one.x)
-        text = f"{where}: {describe_values(one.values)}; desirability {number(one.desirability)}"
+        values = describe_values(one.values, one.intervals)
+        text = f"{where}: {values}; desirability {number(one.desirability)}"
         lines.append(cell(text))
     more = len(status.front) - MOST_WAITING
     text = "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])

@@ -65,6 +65,12 @@ STUDY_FIGURES = (
         has_data=lambda view: len(view.targets) > 1,
     ),
     StudyFigure(
+        "hypervolume",
+        "of several targets: the hypervolume of the front by trial",
+        "targets.front_over_time",
+        has_data=lambda view: len(view.targets) > 1 and view.status.told > 0,
+    ),
+    StudyFigure(
         "regret",
         "if the truth is known: cumulative and simple regret of the candidates",
         "curves.regret",

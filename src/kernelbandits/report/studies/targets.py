@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Array, StudyConflict
+from kernelbandits.policies.hypervolume import choose_reference, hypervolume_share
 from kernelbandits.report.studies.curves import (
     BLACK,
     BLUE,
@@ -137,6 +138,59 @@ def draw_estimate(axis: Axes, view: View, one: TargetSeries) -> None:
         "label": "likely best now, 95 % interval",
     }
     axis.errorbar([end_position(view)], [mean], yerr=bars, fmt="_", **look)
+
+
+# ---------------------------------------------------------------------- the front over time
+
+
+def front_over_time(view: View) -> Iterator[Drawing]:
+    """Yield the hypervolume of the front of what was measured up to each trial."""
+    if len(view.targets) < 2:
+        raise StudyConflict(
+            f"the hypervolume of a front needs several targets, got one in {view.name}"
+        )
+    title = "Hypervolume of the front"
+    told = view.trials.has_result
+    if not told.any():
+        yield empty_drawing(title, "No trial has the values of all targets yet.")
+        return
+    numbers, shares = view.trials.number[told], list_shares(view)
+    last = len(shares) // 5
+    gain = ""
+    if last:
+        most = f"{100 * (shares[-1] - shares[-1 - last]):.2g}"
+        gain = f" The last {last} results have added {most} % of the box."
+    caption = (
+        "The volume of all values that some result reaches or exceeds in every target, by trial. "
+        "It is a share of the box between the worst value of each target, less a tenth of its "
+        f"range, and the best one so far; at the end it is {100 * shares[-1]:.3g} %.{gain}"
+    )
+
+    def draw(part: Any, grid: Any) -> None:
+        axis = grid[0, 0]
+        axis.step(numbers, 100 * shares, where="post", color=BLUE, lw=1.8)
+        axis.set_ylabel("hypervolume (% of the box)")
+        draw_failed(view, axis)
+        set_trial_axis(view, axis)
+
+    yield Drawing(title, caption, 3.0, draw, margins=STACKED)
+
+
+def list_shares(view: View) -> Array:
+    """Return the hypervolume after each result, as a share of the box of all results."""
+    told = view.trials.has_result
+    values = np.column_stack([one.target.quality(one.values[told]) for one in view.targets])
+    limited = [one.target.is_limit for one in view.targets]
+    met = np.asarray((values[:, limited] >= 0).all(1))
+    values = values[:, ~np.array(limited)]
+    reference, ideal = choose_reference(values), values.max(0)
+    ideal = np.where(ideal > reference, ideal, reference + 1)
+    return np.array(
+        [
+            hypervolume_share(values[:end][met[:end]], reference, ideal)
+            for end in range(1, len(values) + 1)
+        ]
+    )
 
 
 # ---------------------------------------------------------------------- the trade-off
