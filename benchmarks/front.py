@@ -328,6 +328,8 @@ def show_mean(values: Array | None, bold: bool) -> str:
     """Return a mean in percent with its standard error."""
     if values is None:
         return ""
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     mean = f"{100 * values.mean():.1f}"
-    return f"{f'**{mean}**' if bold else mean} ± {100 * error:.1f}"
+    mean = f"**{mean}**" if bold else mean
+    if len(values) == 1:
+        return f"{mean} (1 seed)"
+    return f"{mean} ± {100 * values.std(ddof=1) / np.sqrt(len(values)):.1f}"

@@ -68,7 +68,7 @@ STUDY_FIGURES = (
         "hypervolume",
         "of several targets: the hypervolume of the front by trial",
         "targets.front_over_time",
-        has_data=lambda view: len(view.targets) > 1 and view.status.told > 0,
+        has_data=lambda view: bool(view.status.front),
     ),
     StudyFigure(
         "regret",

@@ -145,9 +145,10 @@ def draw_estimate(axis: Axes, view: View, one: TargetSeries) -> None:
 
 def front_over_time(view: View) -> Iterator[Drawing]:
     """Yield the hypervolume of the front of what was measured up to each trial."""
-    if len(view.targets) < 2:
+    if sum(not one.target.is_limit for one in view.targets) < 2:
         raise StudyConflict(
-            f"the hypervolume of a front needs several targets, got one in {view.name}"
+            f"the hypervolume of a front needs several targets with a direction, got one in "
+            f"{view.name}"
         )
     title = "Hypervolume of the front"
     told = view.trials.has_result
@@ -180,9 +181,9 @@ def list_shares(view: View) -> Array:
     """Return the hypervolume after each result, as a share of the box of all results."""
     told = view.trials.has_result
     values = np.column_stack([one.target.quality(one.values[told]) for one in view.targets])
-    limited = [one.target.is_limit for one in view.targets]
-    met = np.asarray((values[:, limited] >= 0).all(1))
-    values = values[:, ~np.array(limited)]
+    limited = np.array([one.target.is_limit for one in view.targets])
+    met = np.asarray((values[:, limited] >= 0).all(axis=1))
+    values = values[:, ~limited]
     reference, ideal = choose_reference(values), values.max(0)
     ideal = np.where(ideal > reference, ideal, reference + 1)
     return np.array(
