@@ -17,6 +17,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 
 project = "kernelbandits"
 author = "The kernelbandits developers"
+copyright = "2026, The kernelbandits developers"
 release = version = kernelbandits.__version__
 
 extensions = [
@@ -56,6 +57,8 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 
 html_theme = "furo"
+# The style that furo takes in the dark underlines the names of modules, as if they were links.
+pygments_dark_style = "github-dark"
 html_title = "kernelbandits"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]

@@ -1,11 +1,13 @@
 """Write the pages of the reference that are read off the package: API, commands, REST, settings.
 
 Sphinx runs this when a build begins. The pages stand in docs/generated, which is not committed: they
-say what the code says. The tables and figures of the benchmarks are copied there as well.
+say what the code says. The tables and figures of the benchmarks are copied there as well, and every
+script of examples/ becomes a notebook there, which runs when the site is built.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shutil
@@ -19,6 +21,7 @@ from sphinx.application import Sphinx
 import kernelbandits
 
 DOCS = Path(__file__).parent
+EXAMPLES = DOCS.parent / "examples"
 RESULTS = DOCS.parent / "benchmarks" / "results"
 MODULES = {
     "kernelbandits": "Names at the root",
@@ -258,6 +261,35 @@ def copy_benchmarks(folder: Path) -> None:
         (folder / page.name).write_text(text, encoding="utf-8")
 
 
+def write_examples(folder: Path) -> None:
+    """Write a notebook for each script of examples/."""
+    folder.mkdir()
+    for script in sorted(EXAMPLES.glob("*.py")):
+        name = script.stem
+        page = folder / f"{name}.ipynb"
+        page.write_text(make_notebook(name, script.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def make_notebook(name: str, script: str) -> str:
+    """Return a notebook with the words of a script, its code, and links to both."""
+    import nbformat.v4 as nb
+
+    tree = ast.parse(script)
+    code = "\n".join(script.splitlines()[tree.body[0].end_lineno :]).strip()
+    title = name.replace("_", " ").capitalize()
+    links = (
+        f"{{download}}`the script <../../../examples/{name}.py>` · "
+        f"{{download}}`the notebook <{name}.ipynb>`"
+    )
+    words = f"# {title}\n\n{ast.get_docstring(tree)}\n\n{links}"
+    cells = [
+        nb.new_markdown_cell(words, id="words"),
+        nb.new_code_cell(code, id="code"),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return str(nb.writes(nb.new_notebook(cells=cells, metadata={"kernelspec": kernel})))
+
+
 ROOT_PAGES = ("CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT")
 """Pages at the root of the sources, which the site has as well. README is its first page."""
 
@@ -285,6 +317,7 @@ def write_pages(app: Sphinx) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     copy_benchmarks(folder / "benchmarks")
     copy_root_pages(folder)
+    write_examples(folder / "examples")
     (folder / "api").mkdir()
     for name in MODULES:
         (folder / "api" / f"{name}.rst").write_text(describe_module(name), encoding="utf-8")
