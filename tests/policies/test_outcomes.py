@@ -276,3 +276,20 @@ def test_a_place_that_may_be_feasible_is_left_after_three_results_while_nothing_
         haze.tell(haze.choice(6), 0.242)
     assert policy.feasibility(policy.choice(6)) < 0.9
     assert 6 not in asked[3:]
+
+
+def test_a_choice_is_compared_with_what_may_be_feasible_only():
+    arms = kb.Arms(np.linspace(0, 1, 400)[:, None])
+    score, haze = kb.Auto(arms, seed=1), kb.Auto(arms)
+    policy = score.limited_by(kb.policies.LimitedOutcome(haze, high=0.25))
+    for arm in (0, 60, 120, 180, 199, 240, 300, 399):
+        policy.tell(policy.choice(arm), arm / 400)
+        haze.tell(haze.choice(arm), (arm / 400) ** 2)
+    choice = policy.recommend_choice()
+    compared = compare_choice(policy, choice)
+    places = compared.contenders[compared.contenders != compared.here]
+    rows = compared.rows[places]
+    numbers = arms.index.find(rows)
+    assert len(numbers) > 10
+    assert (np.exp(policy.outcomes[0].log_chances(numbers)) >= 0.01).all()
+    assert 0 < compared.chance(compared.here) < 1

@@ -287,7 +287,9 @@ def test_where_nothing_feasible_is_known_the_answers_say_so(tmp_path):
             assert stop.may_stop is False
             assert "no measured row is known to meet haze at least 2" in stop.sentence
             assert stop.headline == "Go on: nothing measured is known to meet haze at least 2."
-            assert "Nothing measured is known to do so" in lab.ask()[0].why
+            why = lab.ask()[0].why
+            assert "Nothing measured is known to do so" in why
+            assert "highest estimate" not in why
 
 
 def test_several_directions_and_a_limit_give_a_desirability_of_what_is_feasible(tmp_path):

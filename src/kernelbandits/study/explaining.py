@@ -175,6 +175,9 @@ class Reasons:
             return f"{estimate}: {self._growth(row, note)}"
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
+        if "feasible" in note and "instead" not in note:
+            # Nothing is known to be feasible: the estimate did not decide.
+            return f"{estimate}."
         index = self._gain(note) if "gain" in note else self._bonus(note)
         chosen = f"{index}{self._worth(note)}{self._instead(note)}"
         return f"{estimate}{chosen}. {self._rival(row)}"

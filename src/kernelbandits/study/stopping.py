@@ -92,7 +92,7 @@ def answer_stop(answers: Answers) -> Stop:
         chance = format_share(answers.feasibility(arm))
         text = (
             f"No: no measured {answers.candidates.noun} is known to meet {answers.limits}. "
-            f"{answers.name(arm).capitalize()} does so with probability {chance}, and "
+            f"The most probable one is {answers.name(arm)}, with probability {chance}; "
             f"{format_share(LIKELY)} are needed."
         )
         return Stop("none", text, False, None)

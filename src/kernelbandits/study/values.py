@@ -15,6 +15,7 @@ from kernelbandits.formatting import (
     format_times,
 )
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
+from kernelbandits.study.targets import describe_limits
 from kernelbandits.study.words import (
     STANDS_ALONE,
     describe_candidate,
@@ -847,6 +848,7 @@ def study_card(where: str, state: State, place: Place) -> str:
     counts = {name: states.count(name) for name in ("told", "failed", "pending")}
     facts = [
         ("target", f"{state.settings.target}, {state.settings.direction}"),
+        *((("limits", limits),) if (limits := describe_limits(state.settings.outcomes)) else ()),
         ("candidates", place.describe_size()),
         (place.heading, place.describe()),
         ("results", counts["told"]),
