@@ -30,8 +30,6 @@ ROWS, TABLE = RESULTS / "pruning.jsonl", RESULTS / "pruning.md"
 TRIALS, STEPS, SEEDS = 60, 27, 4
 OURS, TPE = SAMPLERS = ("KernelBanditSampler", "TPESampler")
 PRUNERS = ("none", "median", "hyperband")
-REFERENCE = 60
-"""How many points are drawn at random to find the range of a task."""
 LEAST = 1e-3
 """What is added to a loss before its logarithm is taken."""
 
@@ -342,19 +340,6 @@ def play_trial(study: Any, trial: Any, curve: Curve) -> None:
     study.tell(trial, value)
 
 
-@cache
-def random_finals(task: str) -> list[float]:
-    """Return the final values of random points."""
-    import optuna
-
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=12345))
-    finals = []
-    for _ in range(REFERENCE):
-        *_, final = TASKS[task](study.ask())
-        finals.append(final)
-    return finals
-
-
 # ---------------------------------------------------------------------- the table
 
 
@@ -366,9 +351,9 @@ def summarise(rows: Sequence[Row]) -> str:
         "# Samplers where pruners stop trials",
         "",
         f"Mean loss of the best completed trial after {TRIALS} trials, over the seeds that both have "
-        "played: 0 is the least value that any study or random point found, 1 the median of random "
-        "points. Trials report after each of "
-        f"{STEPS} steps. Nothing was chosen on these tasks.",
+        "played: its value above the least that any study found. Functions are in shares of the "
+        "distance from their minimum to their median, models in their own loss. Trials report after "
+        f"each of {STEPS} steps.",
         "",
         "| pruner | task | seeds | ours | TPE |",
         "|---|---|--:|--:|--:|",
@@ -405,11 +390,8 @@ def losses_of(
     )
     if not seeds:
         return None
-    finals = random_finals(task)
-    found = [value for (name, *_), value in latest.items() if name == task]
-    low, middle = min(*finals, *found), float(np.median(finals))
+    least = min(value for (name, *_), value in latest.items() if name == task)
     ours, theirs = (
-        [(latest[task, pruner, sampler, seed] - low) / (middle - low) for seed in seeds]
-        for sampler in SAMPLERS
+        [latest[task, pruner, sampler, seed] - least for seed in seeds] for sampler in SAMPLERS
     )
     return ours, theirs

@@ -24,6 +24,38 @@ def test_gains_that_are_alike_give_the_final_value_exactly():
     assert found.sem < 1e-2
 
 
+def test_runs_that_were_at_the_same_value_say_more():
+    """Good runs stay where they are, bad ones still gain one."""
+    completed = [Curve({1: v}, v - (v > 2)) for v in (0.0, 0.1, 0.2, 3.0, 3.1, 3.2)]
+    good, bad = (predict_final(Curve({1: v}), completed) for v in (0.1, 3.1))
+    assert good == pytest.approx(0.1, abs=0.2)
+    assert bad == pytest.approx(2.1, abs=0.2)
+
+
+def test_runs_that_diverged_do_not_carry_the_others_away():
+    usual = [Curve({1: v}, v - 0.1) for v in (0.5, 0.6, 0.7, 0.9)]
+    outlier = Curve({1: 1e6}, 0.5)
+    without, beside = (predict_final(Curve({1: 0.8}), runs) for runs in (usual, [*usual, outlier]))
+    assert beside == pytest.approx(without, abs=0.05)
+    # What completed runs gave lies between 0.4 and 0.9.
+    assert predict_final(Curve({1: 1e6}), usual) == pytest.approx(1.4)
+
+
+def test_a_prediction_is_the_weighted_mean_of_gains_by_definition():
+    there = np.array([0.0, 0.2, 0.4, 0.5, 0.7, 0.9])
+    finals, value = there - [0.1, 0.2, 0.15, 0.3, 0.25, 0.2], 0.3
+    runs = [Curve({1: v}, y) for v, y in zip(there.tolist(), finals.tolist(), strict=True)]
+    found = predict_final(Curve({1: value}), runs)
+    h = there.std()
+    w = [math.exp(-((value - v) ** 2) / (2 * h**2)) + 0.05 for v in there]
+    gains = finals - there
+    mean = sum(a * b for a, b in zip(w, gains, strict=True)) / sum(w)
+    n = sum(w) ** 2 / sum(a**2 for a in w)
+    spread = sum(a * (b - mean) ** 2 for a, b in zip(w, gains, strict=True)) / sum(w)
+    assert found == pytest.approx(value + mean)
+    assert found.sem == pytest.approx(math.sqrt(spread / (1 - 1 / n) * (1 + 1 / n)))
+
+
 def test_the_standard_error_is_that_of_predictions():
     """Of 2000 predictions from 8 runs, 95 % lie within the quantile of Student's t."""
     rng = np.random.default_rng(3)
@@ -39,14 +71,14 @@ def test_the_standard_error_is_that_of_predictions():
 
 def test_only_what_was_reported_before_the_end_of_a_run_counts():
     results = RunResults()
-    assert results.add(0, Curve({1: 2.0})) == []
+    assert results.add(0, Curve({1: 1.4})) == []
     assert results.add(1, Curve({})) == []
     assert results.add(2, Curve({1: 1.0}, 0.5)) == [(2, 0.5)]
     later = results.add(3, Curve({1: 0.9}, 0.6))
     assert [key for key, _ in later] == [3, 0]
-    assert later[1][1] == pytest.approx(2.0 - 0.4)
-    before = predict_final(Curve({1: 3.0}), results.completed)
-    [(_, found)] = results.add(4, Curve({1: 3.0}))
+    assert later[1][1] == pytest.approx(1.4 - 0.4)
+    before = predict_final(Curve({1: 1.3}), results.completed)
+    [(_, found)] = results.add(4, Curve({1: 1.3}))
     results.add(5, Curve({1: 0.9}, -5.0))
     assert found == before
     assert type(found) is float

@@ -12,17 +12,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration.rewards import Measurement
-from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.checks import LARGEST_REWARD, Array
 
 ENOUGH = 2
 """From so many completed runs on, the spread of what is still to come is known."""
+LEAST_WEIGHT = 0.05
+"""The weight of a run that was at another value: where no run was near, all count alike."""
+FAR = 3 * 1.4826
+"""What is usual, in median distances from the median: three standard deviations of a normal law."""
 LEAST_SHARE = 1e-3
 """The least standard error of a prediction, in shares of the spread of the final values."""
 LEAST_ERROR = 1e-12
@@ -99,13 +102,20 @@ def is_usable(value: float) -> bool:
 def predict_final(stopped: Curve, completed: Sequence[Curve]) -> Measurement | None:
     """Return the final value that a stopped run would have had, with its standard error.
 
-    Let d be what completed runs have gained from the step s of the last report to their end. Then
-    the final value is
+    Let v be the last report, at step s, and d_i what the completed run i, which had v_i at this
+    step, has gained from there to its end. A run that had come about as far says more. With h the
+    standard deviation of the v_i,
 
-        value(s) + mean(d) +- sd(d) sqrt(1 + 1/n).
+        v + sum_i w_i d_i / sum_i w_i,    w_i = exp(-(v - v_i)^2 / (2 h^2)) + 0.05.
+
+    The standard error is the weighted standard deviation of the d_i times sqrt(1 + 1/n), where n
+    is the number of runs that count, (sum w)^2 / sum w^2. Training may diverge. So a gain farther
+    from the median of all than three standard deviations, by the median distance, counts as one
+    that is as far, and a prediction lies no farther from all that completed runs have reported, at
+    this step and in the end, than these differ from each other.
 
     It is None where fewer than two completed runs have reported anything, and where the last report
-    of the stopped run is no finite number.
+    of the stopped run is no number that a policy can learn.
     """
     if stopped.last is None or stopped.diverged:
         return None
@@ -117,12 +127,52 @@ def predict_final(stopped: Curve, completed: Sequence[Curve]) -> Measurement | N
     ]
     if len(pairs) < ENOUGH:
         return None
-    finals, gains = [one for one, _ in pairs], [final - known for final, known in pairs]
-    spread = float(np.std(gains, ddof=1)) * math.sqrt(1 + 1 / len(gains))
+    finals, there = np.array(pairs).T
+    gains = limit_outliers(finals - there)
+    weights = weigh_runs(value - there, float(np.std(limit_outliers(there))))
+    gain, share = float(weights @ gains), float(weights @ weights)
+    variance = float(weights @ (gains - gain) ** 2) / (1 - share)
+    spread = math.sqrt(variance * (1 + share))
     least = LEAST_SHARE * float(np.std([*finals, value]))
     # Equal numbers throughout have no spread, and a standard error is above zero.
-    predicted, error = value + fmean(gains), max(spread, least, LEAST_ERROR)
+    predicted, error = limit_to_range(value + gain, pairs), max(spread, least, LEAST_ERROR)
     return Measurement(predicted, error) if is_usable(predicted) and is_usable(error) else None
+
+
+def limit_outliers(values: Array) -> Array:
+    """Return values, those far from the median of all moved to the limit of what is usual.
+
+    >>> limit_outliers(np.array([1.0, 2.0, 3.0, 1e6])).round(2)
+    array([1.  , 2.  , 3.  , 6.95])
+    """
+    middle = np.median(values)
+    reach = FAR * float(np.median(np.abs(values - middle)))
+    return np.asarray(np.clip(values, middle - reach, middle + reach))
+
+
+def limit_to_range(predicted: float, pairs: Sequence[tuple[float, float]]) -> float:
+    """Return a prediction, moved towards the values of completed runs if it is far from them all.
+
+    >>> limit_to_range(1e6, [(0.3, 0.9), (0.2, 0.5)])
+    1.6
+    """
+    values = np.array(pairs)
+    low, high = float(values.min()), float(values.max())
+    return min(max(predicted, 2 * low - high), 2 * high - low)
+
+
+def weigh_runs(gaps: Array, scale: float) -> Array:
+    """Return the shares of completed runs in a prediction, by how far they were from its value.
+
+    >>> import numpy as np
+    >>> weigh_runs(np.array([0.0, 0.0, 9.0]), 1.0).round(3)
+    array([0.488, 0.488, 0.023])
+    """
+    weights = np.full(len(gaps), LEAST_WEIGHT)
+    if scale > 0:
+        # Beyond 40 deviations the exponential is 0, and a square could overflow.
+        weights += np.exp(-(np.minimum(np.abs(gaps) / scale, 40.0) ** 2) / 2)
+    return np.asarray(weights / weights.sum())
 
 
 class RunResults:
