@@ -176,7 +176,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"^plot needs what in \('next', 'progress', 'targets', 'regret', 'check', 'depe",
+        match=r"^plot needs what in \('next', 'progress', 'targets', 'hypervolume', 'regret', 'check', 'depe",
     ):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="everything")
 

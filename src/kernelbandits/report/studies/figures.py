@@ -68,7 +68,7 @@ STUDY_FIGURES = (
         "hypervolume",
         "of several targets: the hypervolume of the front by trial",
         "targets.front_over_time",
-        has_data=lambda view: bool(view.status.front),
+        has_data=lambda view: view.objectives > 1 and view.status.told > 0,
     ),
     StudyFigure(
         "regret",

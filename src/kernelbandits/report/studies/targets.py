@@ -145,7 +145,7 @@ def draw_estimate(axis: Axes, view: View, one: TargetSeries) -> None:
 
 def front_over_time(view: View) -> Iterator[Drawing]:
     """Yield the hypervolume of the front of what was measured up to each trial."""
-    if sum(not one.target.is_limit for one in view.targets) < 2:
+    if view.objectives < 2:
         raise StudyConflict(
             f"the hypervolume of a front needs several targets with a direction, got one in "
             f"{view.name}"

@@ -145,6 +145,11 @@ class View:
         return tuple(one for one in self.targets if one.name != self.target)
 
     @property
+    def objectives(self) -> int:
+        """How many of several targets have a direction."""
+        return sum(not one.target.is_limit for one in self.targets)
+
+    @property
     def noun(self) -> str:
         return self.candidates.candidate_noun
 
