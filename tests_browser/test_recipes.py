@@ -100,7 +100,7 @@ def fill_number(page, line: int, name: str, unit: str, low: str, high: str) -> N
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_an_empty_folder_offers_an_example(own_server, open_page, scheme, width):
-    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 520})
     page.goto(own_server.address)
     keep(page, f"start-{scheme}-{width}")
     assert_accessible(page)
