@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -45,6 +46,15 @@ def test_the_prediction_is_the_posterior_mean_of_the_earlier_results_alone(box):
     gram = kernel(old, old) + fit.noise_variance * np.eye(len(old))
     mean = kernel(rows[:, :2], old) @ np.linalg.solve(gram, standardised)
     np.testing.assert_allclose(predict(rows), mean, atol=2e-6)
+
+
+def test_results_without_noise_bring_no_warning_of_a_number_that_nobody_can_change():
+    """A prediction has no standard deviations that a small ridge could make inexact."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        points = np.random.default_rng(1).integers(0, 5, (40, 2)) / 4
+        earlier = EarlierResults(points, points.sum(axis=1))
+        prediction_on(kb.Box((0.0, 0.0), (1.0, 1.0)), earlier)
 
 
 def test_coordinates_that_are_not_shared_do_not_matter(box):

@@ -259,6 +259,20 @@ def test_the_note_of_a_choice_states_the_probability_of_success(domain, goal):
         assert choice.note["gain"] >= -1e-6
 
 
+@pytest.mark.parametrize("domain", [kb.Arms(TABLE[:, :2]), BOX], ids=["arms", "box"])
+def test_failures_are_learnt_from_the_columns_of_the_domain_alone(domain):
+    """What an earlier study predicts is a column of the rewards, and says nothing of success."""
+    earlier = kb.calibration.EarlierResults(TABLE[:12, :2], TABLE[:12, 0])
+    auto, alone = kb.Auto(domain, earlier=[earlier], seed=1), kb.Auto(domain, seed=1)
+    play(auto, 7, lambda x, t: x[0] > 0.4)
+    assert auto.failed
+    for result in auto.learner.results:
+        choice = alone.choice(result.place)
+        alone.fail(choice) if result.value is None else alone.tell(choice, result.value)
+    choice = auto.ask()
+    assert auto.success_chance(choice) == alone.success_chance(choice)
+
+
 def test_failures_told_at_once_and_one_by_one_give_the_same_model():
     one, other = kb.Auto(kb.Arms(TABLE), seed=3), kb.Auto(kb.Arms(TABLE), seed=3)
     pairs = [

@@ -27,6 +27,7 @@ from kernelbandits.calibration.sides import domain_blocks, domain_sides
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
 from kernelbandits.posterior import PointPosterior, SearchForm
+from kernelbandits.posterior.base import accept_conditioning
 from kernelbandits.runtime import single_threaded
 
 DIGITS = 9
@@ -103,11 +104,12 @@ class Prediction:
         self.columns = [j for block in blocks for j in block]
         """The coordinates of a row that it needs."""
         rewards = count_results(results, self.columns)
-        posterior = PointPosterior(
+        made = PointPosterior(
             fitter.stack_of(fit, (fit.calibration,)),
             len(self.columns),
             [fit.calibration.noise_variance],
         )
+        posterior = accept_conditioning(made)
         posterior.learn(rewards.points, rewards.counts, rewards.sums_in(fitter.units(fit)))
         self._form = SearchForm(posterior)
         known = np.ptp(self._form.at(rewards.points, sds=False)[0])

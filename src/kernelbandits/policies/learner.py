@@ -21,6 +21,7 @@ from kernelbandits.calibration import Refits, Rewards, Standard
 from kernelbandits.calibration.fitter import LEAST_RIDGE_SHARE, Fit, Fitter, ridge_of
 from kernelbandits.calibration.noise import NoiseEvidence
 from kernelbandits.calibration.rewards import Measurement
+from kernelbandits.calibration.sides import domain_blocks
 from kernelbandits.censored import side_of
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
@@ -444,8 +445,10 @@ class Learner:
             places = [result.place for result in self.results]
             rows = [self.domain.points[place] for place in places] if self.finite else places
             attempts = Attempts.of(rows, [result.value is not None for result in self.results])
-            blocks = () if self.fitter.features else self.fitter.blocks
-            features = Features(self.fitter.sides(self.rewards), blocks, self.finite)
+            # What earlier studies predict of rewards are columns too, and say nothing of success.
+            blocks = () if self.fitter.features else domain_blocks(self.domain)
+            sides = self.fitter.sides(self.rewards)[: self.domain.dimension]
+            features = Features(sides, blocks, self.finite)
             before = None if known is None else known[2]
             model = learn_success(attempts, features, arms, before)
             known = self._success = number, arms, model
