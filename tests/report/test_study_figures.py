@@ -796,7 +796,7 @@ def test_the_page_of_a_space_shows_points_and_no_rows(tmp_path):
     assert not {"script", "img", "b", "a", "iframe", "link", "object"} & set(page.tags)
     assert "which point has the highest" in page.text
     assert study.explain(3).sentence in page.text
-    assert f"{waiting.x[EVIL]:.8g}" in page.text
+    assert f"{waiting.x[EVIL]:.6g}" in page.text
     reason = next(event.body["why"] for event in study.history() if event.trial == waiting.trial)
     assert page.text.index(reason) < page.text.index("Results over time")
     assert "<th>row</th>" not in path.read_text(encoding="utf-8")
