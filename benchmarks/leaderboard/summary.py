@@ -32,7 +32,7 @@ FIGURE = "leaderboard.svg"
 ABOUT = f"""\
 Regret is what a policy lost: the sum of max f - f(x_t) over T rounds. Certified regret is what its
 rewards prove that it lost at most, for R-sub-Gaussian noise and a norm of at most D, with probability
-{1 - DELTA:g} in all rounds at once ([the certificate](../../docs/theory.md#a-regret-certificate-what-the-rounds-so-far-have-lost-at-most)). It needs no theorem about
+{1 - DELTA:g} in all rounds at once ([the certificate](../../docs/theory/bands.md#a-regret-certificate-what-the-rounds-so-far-have-lost-at-most)). It needs no theorem about
 the policy. So every policy has one, and all are computed alike: with the kernel, R and D that the
 policies are told, and the same ridge. A policy with little regret need not prove much of it.
 
@@ -65,7 +65,7 @@ ADD = """\
     python -m benchmarks leaderboard --policy mymodule:MyPolicy
 
 `MyPolicy` is a class derived from `kb.Policy`, or a factory (domain, kernel, **settings) -> policy
-([a policy of your own](../../docs/algorithms.md#a-policy-of-your-own)). It is told those of
+([a policy of your own](../../docs/algorithms/own_policy.md)). It is told those of
 `noise_scale`, `norm_bound` and `horizon` that its signature names. Only its cells are played; it then has a row
 in every table and a point in the figure. A policy of the catalogue with other settings is added in the
 same way: `--policy simple-bernoulli:p=0.25`. A finished cell is a line of `leaderboard.jsonl`, known by

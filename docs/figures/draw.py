@@ -1,4 +1,4 @@
-"""Draws the figures of docs/theory.md and of the first page: `python docs/figures/draw.py [FOLDER]`, by default beside this file."""
+"""Draws the figures of docs/theory and of the first page: `python docs/figures/draw.py [FOLDER]`, by default beside this file."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.report.studies.view import read_view, study_name
 from kernelbandits.study.mixtures import find_shares
 
-DOCS = Path(__file__).parents[2] / "docs" / "studies.md"
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "results.md"
 GRID = pd.DataFrame(
     [(float(a), float(b)) for a in range(4) for b in range(3)], columns=["T (°C)", "p [bar]"]
 )
@@ -184,7 +184,7 @@ def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path)
 def test_the_table_of_the_docs_is_the_declaration():
     lines = [f"| `{one.name}` | {one.help} |" for one in STUDY_FIGURES]
     wanted = "\n".join(["| what | shows |", "|---|---|", *lines, "| `all` | all that apply |"])
-    assert wanted in DOCS.read_text("utf-8"), f"docs/studies.md needs this table:\n\n{wanted}"
+    assert wanted in DOCS.read_text("utf-8"), f"docs/studies needs this table:\n\n{wanted}"
 
 
 @pytest.mark.parametrize("name", [one.name for one in STUDY_FIGURES])

@@ -27,11 +27,11 @@ from kernelbandits.study.settings import (
     settings_of,
 )
 
-DOCS = Path(__file__).parents[2] / "docs" / "studies.md"
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "index.md"
 
 
 def table_of_settings() -> list[str]:
-    """The table of settings as docs/studies.md has it."""
+    """The table of settings as docs/studies has it."""
     lines = ["| option | Python | meaning |", "|---|---|---|"]
     for one in SETTINGS:
         shown = "2h" if one.unit == SECONDS else one.example
@@ -47,7 +47,7 @@ def table_of_settings() -> list[str]:
 
 def test_the_table_of_the_docs_is_the_declaration():
     wanted = "\n".join(table_of_settings())
-    assert wanted in DOCS.read_text("utf-8"), f"docs/studies.md needs this table:\n\n{wanted}"
+    assert wanted in DOCS.read_text("utf-8"), f"docs/studies needs this table:\n\n{wanted}"
 
 
 def test_every_setting_is_declared_and_has_its_type_in_the_signature():

@@ -11,7 +11,7 @@ and reveals information(x) = (1/2) ln(1 + sd(x)^2 / ridge). UCB's choice has
 
 If the mixture of both choices keeps (p loss_u + (1 - p) loss_g)^2 / (p info_u + (1 - p) info_g)
 within (1 + slack)^2 of this number in every round, its expected regret is at most 1 + slack times
-the bound of UCB (docs/theory.md). Nothing is asked of the p_t beyond that, so they may follow the
+the bound of UCB (docs/theory). Nothing is asked of the p_t beyond that, so they may follow the
 data.
 """
 
@@ -160,7 +160,7 @@ class AdaptiveBernoulli:
     slack: float = 0.0
     """The regret bound is 1 + slack times that of UCB.
 
-    0 keeps UCB's own bound. Where R is generous, 1 explores much less (docs/theory.md).
+    0 keeps UCB's own bound. Where R is generous, 1 explores much less (docs/theory).
     """
     scale: float = 3.0
     """How many estimated standard deviations of f the estimated band has on either side."""

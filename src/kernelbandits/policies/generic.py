@@ -24,7 +24,7 @@ from kernelbandits.policies.index import IndexPolicy
 
 def describe(name: str, title: str, rate: str) -> About:
     """Return what is known of a member of the family."""
-    gap = "at delta = 1/2 proved if R is small against D, else the proof has a gap (docs/theory.md)"
+    gap = "at delta = 1/2 proved if R is small against D, else the proof has a gap (docs/theory)"
     return About(
         name=name,
         title=title,

@@ -31,7 +31,7 @@ class Bump:
 
         (1 - 1/M)^2 R sqrt(M T) / 2
 
-    (docs/theory.md). Since gamma_T <= (M/2) ln(1 + T/(M ridge)), this is of the order
+    (docs/theory). Since gamma_T <= (M/2) ln(1 + T/(M ridge)), this is of the order
     sqrt(T gamma_T) up to a logarithm, which is the lower bound of Scarlett, Bogunovic & Cevher
     (2017) for a kernel whose bumps fit into the grid.
 

@@ -31,7 +31,7 @@ class LowerBound:
 
     R and D are what the policy is told, with the linear kernel and ridge 1. The printed proof uses
     d >= 2, T >= 180, T > e^d / (alpha - beta) and Delta <= D. Where d is larger, the second Delta
-    has a proof of ours (docs/theory.md); what neither covers is refused. It is a bound for this
+    has a proof of ours (docs/theory); what neither covers is refused. It is a bound for this
     rule, whatever its law, and none for others (E6).
 
     >>> from kernelbandits.problems import LowerBound

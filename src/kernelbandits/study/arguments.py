@@ -1,7 +1,7 @@
 """What a user may give to a study: each argument is declared once, as a value.
 
 The options of the commands (`apps/cli/arguments.py`), the messages of the REST interface
-(`apps/web/messages.py`), the fields of the lab page and the table of settings in docs/studies.md
+(`apps/web/messages.py`), the fields of the lab page and the table of settings in docs/studies
 are read off these values. `settings` declares what a study is created with, `operations` what is
 done with it.
 """

@@ -12,7 +12,7 @@ and the played width (R / sqrt(ridge)) s + D, s^2 = 2 ln(1/delta) + L, is at lea
 So it is a width of this much smaller level, its *effective level*, which falls as L grows. If that
 is not small enough, three prices are weighed against each other: a larger d; the first n rounds,
 which lose at most 2 D each, and after which L >= ln(1 + n inf k / ridge); and a threshold b > 1,
-for a weight w >= b makes the played bonus as wide as a band that is b times wider. docs/theory.md
+for a weight w >= b makes the played bonus as wide as a band that is b times wider. docs/theory
 has the proof.
 
 The same formula covers an error of the model, restarts and late results, by the three last fields

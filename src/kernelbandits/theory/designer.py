@@ -16,7 +16,7 @@ E|w| >= c, hence
 
 which decreases in c from three rounds on and equals 4 at c = 1. So no law has a smaller factor than
 w = 1, which is UCB. Under a budget E|w| <= b < 1 we have c <= b, and no law has a smaller factor
-than Ber(b), for which all these inequalities are equalities. docs/theory.md proves the same for the
+than Ber(b), for which all these inequalities are equalities. docs/theory proves the same for the
 other two factors.
 """
 
@@ -116,7 +116,7 @@ def design(
     weight. A budget limits how much is explored on average, E|w|; then the answer is a Bernoulli
     law. For the normal laws, which contain neither, the best scale is found numerically.
 
-    A smaller bound does not mean a smaller regret: docs/theory.md compares both on three problems.
+    A smaller bound does not mean a smaller regret: docs/theory compares both on three problems.
 
     Parameters
     ----------

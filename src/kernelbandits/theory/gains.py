@@ -87,7 +87,7 @@ class GreedyGain:
         t, gain, arms = len(self._values) - 1, self._values[-1], len(self._counts)
         ratio = self._largest / self._ridge
         left = self._posterior.variance / self._ridge
-        # The allowance for rounding is that of the D-optimal relaxation (docs/theory.md).
+        # The allowance for rounding is that of the D-optimal relaxation (docs/theory).
         rounding = 4 * np.count_nonzero(self._counts) * EPSILON * (1 + t * ratio)
         relaxed = gain + 0.5 * (t * float(left.max()) - float(self._counts @ left)) + rounding
         traces = (t / 2 * math.log1p(ratio), arms / 2 * math.log1p(t * ratio / arms))

@@ -7,7 +7,7 @@ nothing, or q Delta and more. In the second case
     E[r | past] <= E[r | past]^2 / (q Delta) <= width^2 E[h^2 | past] E[sd(x)^2 | past] / (q Delta)
 
 by step 4 and Cauchy-Schwarz, and the sum of sd(x_t)^2 is at most 2 ridge gamma M / ln(1 + M) in
-every run. No root of T appears. docs/theory.md has the proof.
+every run. No root of T appears. docs/theory has the proof.
 """
 
 from __future__ import annotations

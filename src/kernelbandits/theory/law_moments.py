@@ -1,7 +1,7 @@
 """Second moments of an exploration schedule: what the mean-square bounds need of it.
 
 Write e = (w - E w)^+ and, for a threshold b >= 1, q_t = P(w_t >= b). A round of a Generic-GP policy
-loses at most c + w^+ + e / q_t bonuses in expectation given the past (docs/theory.md). The mean
+loses at most c + w^+ + e / q_t bonuses in expectation given the past (docs/theory). The mean
 over the rounds of the expected square of this number is
 
     c^2 + 2 c (E w^+ + E e / q) + E (w^+)^2 + 2 E w^+ e / q + E e^2 / q^2,

@@ -1,7 +1,7 @@
 """What a regret bound is told: T, gamma, R, D, ridge, sup k, delta; the terms that bounds share.
 
 Three numbers describe what else may differ: an error of the model, restarts, and results that come
-late. docs/theory.md has the proofs.
+late. docs/theory has the proofs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What follows from step 4 of the rule as played: orthonormal arms, gaps, wrong models, late news.
 
 The steps of the proofs are checked exactly where an exact number is to be had, the regrets in runs
-of the package's policies. docs/theory.md has the proofs.
+of the package's policies. docs/theory has the proofs.
 """
 
 from __future__ import annotations

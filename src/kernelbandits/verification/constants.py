@@ -154,7 +154,7 @@ def check_gain_of_orthonormal_arms() -> CheckedStatement:
 
 
 def check_bound_formulas() -> Iterator[CheckedStatement]:
-    """Check the four bounds against the formulas of docs/theory.md."""
+    """Check the four bounds against the formulas of docs/theory."""
     found = regret_bound(
         Constants(0.16, C2, C3, C3_TIGHT, HORIZON),
         HORIZON,

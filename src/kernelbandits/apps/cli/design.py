@@ -24,7 +24,7 @@ R and D.
 Without a budget the answer is UCB: it is proved that no law has a smaller factor.
 With `--budget b` below 1, the largest E|w| allowed, the answer is the Bernoulli law Ber(b).
 
-A smaller bound does not mean a smaller regret; docs/theory.md compares both on three problems.
+A smaller bound does not mean a smaller regret; docs/theory compares both on three problems.
 `kernelbandits run` plays any law: pass the policy that this command prints.
 
 Examples:
