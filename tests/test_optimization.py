@@ -22,7 +22,7 @@ import pytest
 import kernelbandits as kb
 from conftest import with_long
 from kernelbandits import processes
-from kernelbandits.formatting import HALF_INTERVAL
+from kernelbandits.formatting import HALF_INTERVAL, format_share
 from kernelbandits.insight.tolerance import is_within
 from kernelbandits.measuring import Attempt, SerialMeasurer
 from kernelbandits.policies.optimization import OptimizationTrial, Plan, Run
@@ -634,7 +634,7 @@ def test_the_outcome_reads_well():
     assert text.startswith(
         f"heat = {found.x['heat']:.4g}, acid = {found.x['acid']}: estimate {found.mean:.4g} with sd "
     )
-    assert f"best with probability {found.chance:.2g}" in text
+    assert f"best with probability {format_share(found.chance)}" in text
     assert text.endswith("; 10 rounds, 0 failed")
     assert repr(found) == f"<Outcome: {text}>"
 
@@ -1278,7 +1278,8 @@ def test_the_best_point_within_limits_on_another_outcome():
     assert outcome.limits == "haze at most 0.25"
     assert outcome.feasibility is not None
     assert outcome.feasibility >= 0.9
-    assert "meets haze at most 0.25 with probability" in str(outcome)
+    share = format_share(outcome.feasibility)
+    assert f"meets haze at most 0.25 with probability {share}" in str(outcome)
     for trial in outcome.trials:
         assert trial.values == film(trial.x)
         assert trial.feasible is (trial.values["haze"] <= 0.25)

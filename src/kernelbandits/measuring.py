@@ -7,7 +7,7 @@ import inspect
 import math
 import reprlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, SupportsFloat
@@ -67,6 +67,11 @@ class Attempt:
         trial = RunningTrial(item.bars, self.sign)
         result = self._measure(item.x, trial)
         return result if result.failure else trial.complete(result)
+
+    def refuse_trial(self, targets: Sequence[str]) -> None:
+        """Refuse an objective that takes a trial where there are several targets."""
+        needed = "one target for an objective that takes a trial: a report foretells one number"
+        checks.needs(not self.watched, "optimize", needed, list(targets))
 
     def _measure(self, x: Any, *trial: RunningTrial) -> ObjectiveResult:
         try:

@@ -299,12 +299,12 @@ def optimize(
     if patience is not None:
         checks.whole("optimize", "patience", patience)
     plan = Plan(n_rounds, size, tolerance, patience, asynchronous)
+    if several:
+        attempt.refuse_trial([one.name for one in several])
     begun: AbstractContextManager[Run | StudyRun]
     if study is None:
         names = [one.name for one in several] or name
         limits = read_limited(several)
-        lone = "one target for an objective that takes a trial"
-        checks.needs(not (limits and attempt.watched), "optimize", lone, [*limits])
         player = heed_limits(choose_policy(policy, domain, n_rounds, seed, names), limits)
         streams = getattr(player, "streams", Streams(0 if seed is None else seed))
         if results is not None:

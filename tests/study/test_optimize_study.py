@@ -90,7 +90,17 @@ def test_a_longer_run_goes_on_and_counts_its_own_trials_only(tmp_path):
             found = kb.optimize(loss, SPACE, 7, study=study, **GIVEN)
         assert study.status().pending == 1
         assert study.settings["rounds"] == 7
-    assert [trial.t for trial in found.trials] == [1, 2, 3, 4, 5, 6, 8, 9]
+    assert [trial.t for trial in found.trials] == [1, 2, 3, 4, 5, 8, 9]
+
+
+def test_results_that_are_known_before_are_no_rounds(tmp_path):
+    results = [({"dose": 0.2, "salt": True}, 1.5), ({"dose": 0.9, "salt": None}, 1.9)]
+    given = {"results": results, **GIVEN}
+    alone = kb.optimize(loss, SPACE, 6, **given)
+    stored = kb.optimize(loss, SPACE, 6, study=tmp_path / "a.db", **given)
+    assert len(stored.trials) == len(alone.trials) == 6
+    assert "6 rounds" in str(stored)
+    assert [trial.t for trial in stored.trials] == [*range(3, 9)]
 
 
 KILLED = """
@@ -551,6 +561,10 @@ def test_an_objective_with_a_trial_needs_a_study_of_one_target(tmp_path):
         kb.Study.create(
             tmp_path / "a.db", kb.MixedBox(CLEAN), targets=["gloss", "cost:minimize"]
         ) as study,
-        pytest.raises(ValueError, match="a study of one target for an objective that"),
+        pytest.raises(ValueError, match="needs one target for an objective that takes a trial"),
     ):
         kb.optimize(train, CLEAN, 3, study=study)
+    for place in (None, tmp_path / "b.db"):
+        with pytest.raises(ValueError, match="needs one target for an objective that takes a tri"):
+            kb.optimize(train, CLEAN, 3, study=place, targets={"gloss": "maximize", "haze": "<=1"})
+    assert not (tmp_path / "b.db").exists()

@@ -882,6 +882,22 @@ def fit(x: Any) -> float:
     return -(gap**2) - math.log10(x["C"]) ** 2 - (x["kernel"] == "linear")
 
 
+def test_results_need_no_columns_of_variables_that_are_not_there(tmp_path):
+    """A point is told as it was suggested, also where none of them has such a variable."""
+    lines = [{"kernel": "linear", "C": C, "accuracy": C / 10} for C in (1.0, 2.0)]
+    with kb.Study.create(
+        tmp_path / "svm.db", CONDITIONAL, target="accuracy", results=lines
+    ) as study:
+        assert [trial["C"] for trial in study.to_dataframe().to_dict("records")] == [1.0, 2.0]
+        with pytest.raises(ValueError, match="a value for 'gamma', which is there when"):
+            study.tell_all([{"kernel": "rbf", "C": 1.0, "accuracy": 0.4}])
+        with pytest.raises(ValueError, match="a column 'trial' or all of kernel, C, got"):
+            study.tell_all([{"kernel": "linear", "accuracy": 0.4}])
+        assert study.status().told == 2
+    pairs = [({"kernel": "linear", "C": 1.0}, 0.1)]
+    assert len(kb.optimize(fit, CONDITIONAL, 2, results=pairs).trials) == 2
+
+
 def test_a_study_of_conditional_variables_is_exported_told_again_and_replayed(tmp_path):
     study = kb.Study.create(tmp_path / "svm.db", CONDITIONAL, target="accuracy", seed=1)
     for _ in range(8):

@@ -131,7 +131,7 @@ class Outcome(Generic[Point]):
     chance: float
     """The probability that x is the best of the points compared, under the posterior."""
     trials: tuple[OptimizationTrial[Point], ...]
-    """All rounds, in order."""
+    """All rounds, in order: what `optimize` has measured, and no results that were told to it."""
     policy: Policy
     """The policy after the last round; give it to `optimize` again to go on in the same direction.
 
@@ -202,10 +202,11 @@ class Outcome(Generic[Point]):
     def __str__(self) -> str:
         estimate = (
             f"estimate {self.mean:.4g} with sd {self.sd:.2g}, "
-            f"best with probability {self.chance:.2g}"
+            f"best with probability {format_share(self.chance)}"
         )
         if self.feasibility is not None:
-            estimate += f", meets {self.limits} with probability {self.feasibility:.2g}"
+            share = format_share(self.feasibility)
+            estimate += f", meets {self.limits} with probability {share}"
         pending = f"; {format_count(self.pending, 'point')} pending" if self.pending else ""
         return f"{format_point(self.x)}: {estimate}; {self._describe_rounds('round')}{pending}"
 

@@ -181,13 +181,16 @@ class StudyRun(Loop[Trial]):
         None stands for what cannot be the best.
         """
         settings = self._state.settings
-        results = [trial for trial in self._state.results if trial.worker == WORKER]
         return [
             None
             if trial.stopped is not None or settings.meets_limits(trial.values) is False
             else trial.value
-            for trial in results
+            for trial in self._find_measured()
         ]
+
+    def _find_measured(self) -> list[Trial]:
+        """Return the trials with a result that this run or earlier ones have measured."""
+        return [trial for trial in self._state.results if trial.worker == WORKER]
 
     def find_pending(self) -> list[Trial]:
         """Return the trials without a result that this run or earlier ones have asked for."""
@@ -203,11 +206,9 @@ class StudyRun(Loop[Trial]):
         What was interrupted is finished first. Batch by batch, the choices that follow are those of
         a run without interruption.
         """
-        if self.measurer.attempt.watched and self._state.settings.shows_targets:
-            raise ValueError(
-                "optimize needs a study of one target for an objective that takes a trial, got "
-                f"{self.study.place}, which has several: one report would have to foretell them all"
-            )
+        settings = self._state.settings
+        if settings.shows_targets:
+            self.measurer.attempt.refuse_trial([one.name for one in settings.wanted])
         self.study._session.refresh()
         if self.count_left(plan) > 0:
             self._adopt(plan)
@@ -365,9 +366,7 @@ class StudyRun(Loop[Trial]):
         session = self.study._session
         with session.lock:
             answers = session.answers()
-            finished = sorted(
-                (trial for trial in self._state.results), key=lambda trial: trial.number
-            )
+            finished = sorted(self._find_measured(), key=lambda trial: trial.number)
             trials = tuple(self.show_trial(trial) for trial in finished)
             arm = answers.recommended_arm
             if arm is None:

@@ -324,7 +324,7 @@ def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) 
         failed=words.get("failed"),
         key=words.get("key"),
         described=described,
-        complete=len(set(described.values())) == len(candidates.chosen),
+        complete=has_points(candidates, described),
         labels=labels,
     )
     given = format_names(table.columns)
@@ -333,7 +333,8 @@ def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) 
     checks.needs(bool(layout.values or layout.failed), origin(table).source, needed, given)
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     row = ", a column 'row'" if candidates.row_columns else ""
-    who = f"a column 'trial'{row}{known} or all of {format_names(candidates.chosen)}"
+    always = [name for name in candidates.chosen if name not in candidates.conditional]
+    who = f"a column 'trial'{row}{known} or all of {format_names(always)}"
     checks.needs(
         bool(layout.trial or layout.row or labels or layout.complete),
         origin(table).source,
@@ -341,6 +342,12 @@ def layout_of(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) 
         given,
     )
     return with_details(table, layout, targets)
+
+
+def has_points(candidates: PlaceOfResults, described: Mapping[str, str]) -> bool:
+    """Tell whether columns of their own have all values that every candidate has."""
+    always = {*candidates.chosen}.difference(candidates.conditional)
+    return always <= {*described} and len({*described.values()}) == len(described)
 
 
 def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence[str]) -> Layout:
@@ -367,7 +374,7 @@ def layout_of_export(table: Table, candidates: PlaceOfResults, targets: Sequence
         failed=None,
         key=None,
         described=described,
-        complete=len(described) == len(candidates.chosen),
+        complete=has_points(candidates, described),
         labels={name: there[name] for name in candidates.labels if name in there},
         state="state",
     )
@@ -730,13 +737,19 @@ def check_labels(
 def read_parts(
     table: Table, layout: Layout, candidates: PlaceOfResults, i: int
 ) -> dict[str, float | str]:
-    """Return what a line says about the columns of the candidates."""
+    """Return what a line says about the columns of the candidates.
+
+    Of variables under a condition cells may be blank, and columns may not be there.
+    """
     blank = {
         name
         for name in candidates.conditional
         # None may be a value of a choice, and is a blank cell too.
-        if name not in candidates.categories
-        and column_texts(table, layout.described[name])[i] in ABSENT
+        if name not in layout.described
+        or (
+            name not in candidates.categories
+            and column_texts(table, layout.described[name])[i] in ABSENT
+        )
     }
     return {
         name: read_part(table, layout, candidates, name, i)
