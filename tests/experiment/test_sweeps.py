@@ -108,7 +108,7 @@ def test_a_setting_that_a_policy_needs_may_come_from_the_sweep():
         ({"horizon": [5]}, "a sweep needs settings other than the number of rounds, got 'horizon'"),
         ({"lengthscale": "0.1"}, "a sweep needs a list of values of lengthscale, got '0.1'"),
         ({"lengthscale": []}, "a sweep needs at least one value of lengthscale, got []"),
-        ({"lengthscale": [0.1, 0.1]}, "an experiment needs distinct policies, at least one"),
+        ({"lengthscale": [0.1, 0.1]}, "a sweep needs each value of lengthscale once, got [0.1]"),
         ([0.1], "a sweep needs a dict of settings and their values"),
     ],
 )
@@ -203,6 +203,13 @@ def test_a_grid_that_is_too_small_is_refused(options, message):
     results = run_experiment(["branin", "ackley4"], "random", horizon=3, seeds=2)
     with pytest.raises(ValueError, match=re.escape(message)):
         results.plot(**options)
+
+
+def test_what_was_not_swept_and_what_was_not_tested_is_said():
+    results = run_experiment("branin", ["random", "simple-ucb"], horizon=3, seeds=1)
+    with pytest.raises(ValueError, match="plot needs results of a sweep"):
+        results.plot(over="lengthscale")
+    assert "no marks: a paired t test needs at least two seeds" in results.to_latex(marks=True)
 
 
 def test_proved_bounds_are_drawn_above_the_regret_of_their_policies():
