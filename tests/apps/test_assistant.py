@@ -150,6 +150,13 @@ def test_a_token_that_reads_changes_nothing_whatever_is_offered(lab, tmp_path):
         ("ask", {"study": "films", "key": "a", "colour": "red"}, "colour"),
         ("explain", {"study": "films", "trial": "A99"}, "A99"),
         ("create", {"study": "films"}, "list, status"),
+        ("list", {"study": "films"}, "no arguments"),
+        ("status", {"study": "films", "trial": 1}, "status needs its own arguments (study)"),
+        ("status", {"study": ["films"]}, "the name of a study as text"),
+        ("ask", {"study": "films", "key": ["a"]}, "a key of letters"),
+        ("ask", {"study": "films", "key": "5 €"}, "a key of letters"),
+        ("ask", {"study": "films", "key": "a\nb"}, "a key of letters"),
+        ("ask", {"study": "films", "key": "   "}, "a key of letters"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(lab, tool, given, said):

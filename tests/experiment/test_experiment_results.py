@@ -194,7 +194,7 @@ def test_a_figure_has_the_size_asked_for_and_is_the_same_file_twice(results, tmp
         ("figure", {}, "plot needs a file that ends in .png, .svg, .pdf, got"),
         ("figure.gif", {}, "plot needs a file that ends in"),
         ("figure.pdf", {"kind": "both"}, "a figure needs kind in"),
-        ("figure.pdf", {"size": (1, 1)}, "a figure needs a size of at least 3.6 x 1.2 inches"),
+        ("figure.pdf", {"size": (1, 1)}, "a figure needs a size of at least 3.6 x 1.4 inches"),
         ("figure.pdf", {"size": (6, float("nan"))}, "a figure needs a size of two numbers"),
         ("figure.pdf", {"size": (6,)}, "a figure needs a size of two numbers"),
         ("figure.pdf", {"policies": ["nobody"]}, "plot needs policies in"),

@@ -75,8 +75,14 @@ def test_the_same_seed_twice_counts_once():
 def test_what_contradicts_itself_is_refused_in_one_sentence():
     one = play("branin", "simple-ucb")
     cases = [
-        ([play("branin", "simple-ucb", kernel="rbf:0.5")], "merging needs one kind of Simple-UCB"),
-        ([play("branin", "simple-ucb", noise_scale=1)], "merging needs one kind of Simple-UCB"),
+        (
+            [play("branin", "simple-ucb", kernel="rbf:0.5")],
+            "two that differ in their kernel: RBF",
+        ),
+        (
+            [play("branin", "simple-ucb", noise_scale=1)],
+            "two that differ in their settings: {'noise_scale': 0.01",
+        ),
         ([play("branin", "random", horizon=5)], "merging needs results of as many rounds, got"),
         ([play("branin", "random", seeds=2)], "merging needs the same seeds of every policy"),
         (

@@ -108,7 +108,7 @@ def test_a_setting_that_a_policy_needs_may_come_from_the_sweep():
         ({"horizon": [5]}, "a sweep needs settings other than the number of rounds, got 'horizon'"),
         ({"lengthscale": "0.1"}, "a sweep needs a list of values of lengthscale, got '0.1'"),
         ({"lengthscale": []}, "a sweep needs at least one value of lengthscale, got []"),
-        ({"lengthscale": [0.1, 0.1]}, "an experiment needs distinct policies, at least one"),
+        ({"lengthscale": [0.1, 0.1]}, "a sweep needs each value of lengthscale once, got [0.1]"),
         ([0.1], "a sweep needs a dict of settings and their values"),
     ],
 )
@@ -173,6 +173,25 @@ def test_rows_columns_and_legend_are_as_chosen_and_nothing_leaves_the_figure(leg
 
 
 @pytest.mark.parametrize(
+    ("size", "options"),
+    [((6.5, 5.0), {"legend": "right"}), ((9.0, 7.0), {"kind": "simple"}), (None, {})],
+)
+def test_long_titles_meet_no_other_title_and_stay_inside_the_figure(size, options):
+    late = "delayed:problem=contextual(problem=hartmann6,size=2),delay=2"
+    drifting = "delayed:problem=drifting(problem=gp,motion=markov(0.01)),delay=2"
+    results = run_experiment(["branin", late, drifting], "random", horizon=3, seeds=2)
+    figure = results.plot(size=size, columns=3, **options)
+    figure.canvas.draw()
+    panels = [axis for axis in figure.axes if axis.axison]
+    titles = [axis.title.get_window_extent() for axis in panels]
+    whole = figure.bbox.padded(1)
+    for place, box in enumerate(titles):
+        assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 <= box.y1 <= whole.y1
+        assert not any(box.overlaps(other) for other in titles[place + 1 :])
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"rows": 1, "columns": 1}, "a figure needs rows x columns >= 2, got '1 x 1'"),
@@ -184,6 +203,13 @@ def test_a_grid_that_is_too_small_is_refused(options, message):
     results = run_experiment(["branin", "ackley4"], "random", horizon=3, seeds=2)
     with pytest.raises(ValueError, match=re.escape(message)):
         results.plot(**options)
+
+
+def test_what_was_not_swept_and_what_was_not_tested_is_said():
+    results = run_experiment("branin", ["random", "simple-ucb"], horizon=3, seeds=1)
+    with pytest.raises(ValueError, match="plot needs results of a sweep"):
+        results.plot(over="lengthscale")
+    assert "no marks: a paired t test needs at least two seeds" in results.to_latex(marks=True)
 
 
 def test_proved_bounds_are_drawn_above_the_regret_of_their_policies():

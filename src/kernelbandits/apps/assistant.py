@@ -8,7 +8,7 @@ running lab with a token. What the token may not do, the lab refuses.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.error import URLError
@@ -85,6 +85,7 @@ class Assistant:
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Do what a tool does, and return what is answered, as JSON has it."""
         if name == STUDIES:
+            check_given(name, (), arguments)
             return {"studies": self.client.studies()}
         offered = {one.name: one for one in self.operations}
         if name not in offered:
@@ -95,6 +96,7 @@ class Assistant:
         needed = required_of(operation)
         if missing := [one for one in needed if given.get(one) in (None, "")]:
             raise ValueError(f"{name} needs {' and '.join(missing)}, got none")
+        check_given(name, [*needed, *(one.name for one in operation.fields)], given)
         place = f"/api/studies/{quote(str(given.pop('study')), safe='')}"
         if operation.role == READ:
             if operation is EXPLAIN and not isinstance(given["trial"], str):
@@ -116,6 +118,15 @@ class Assistant:
             asked = (e["seq"] for e in events if e["kind"] == "asked" and e["trial"] in trials)
             event = min(asked, default=None)
         return None if event is None else {"tool": UNDO.name, "arguments": {"event": event}}
+
+
+def check_given(tool: str, taken: Iterable[str], given: Mapping[str, Any]) -> None:
+    """Refuse arguments that a tool does not take, and a name of a study that is no text."""
+    names = ", ".join(dict.fromkeys(taken)) or "no arguments"
+    unknown = ", ".join(one for one in given if one not in names.split(", "))
+    checks.needs(not unknown, tool, f"its own arguments ({names})", unknown)
+    study = given.get("study", "")
+    checks.needs(isinstance(study, str), tool, "the name of a study as text", study)
 
 
 def required_of(operation: Operation) -> list[str]:

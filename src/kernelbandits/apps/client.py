@@ -17,6 +17,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from kernelbandits import checks
+
 ATTEMPTS = 5
 PAUSE = 1.0
 """Seconds before the second attempt; they double with each further one."""
@@ -80,6 +82,9 @@ class LabClient:
         """Send a request, again if no answer comes, and return the JSON of the answer."""
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         if key is not None:
+            # It travels in a header, which takes no other letters.
+            plain = isinstance(key, str) and key.isascii() and key.isprintable() and key.strip()
+            checks.needs(bool(plain), "a call", "a key of letters a to z, digits and signs", key)
             headers["Idempotency-Key"] = key
         data = None
         if body is not None:

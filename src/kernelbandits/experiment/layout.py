@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ PANEL_SIZE = 4.2, 3.3
 MARGINS = Margins(left=0.85, below=0.6, above=0.45)
 LETTERS = 10.0
 """Points of the letters, before they shrink with the panels."""
+TITLE_LETTERS, TITLE_LETTER = 1.2 * LETTERS, 0.53
+"""Points of a title, matplotlib's size "large"; what a letter takes, in heights of its letters."""
 COLUMN_LETTERS, COLUMN_WIDTH = 8.5, 0.75
 """Points of the letters in the column beside a panel, and its inches with these letters."""
 LEAST_LETTERS = 4.0
@@ -115,6 +118,7 @@ def draw_figure(
     side = width_of(beside(1.0))
     panel = panel_height(column, lines if where == "grid" else 0)
     natural_width = PANEL_SIZE[0] * columns + side
+    panel += lines_above(titles, PANEL_SIZE[0], 1.0)
     natural_height = max(
         panel * rows + head_of(outside(natural_width, 1.0)), lines * line_height(LETTERS)
     )
@@ -125,28 +129,29 @@ def draw_figure(
     width, height = (
         natural
         if shape.size is None
-        else check_size(shape.size, rows, columns, least, (least_side, least_head))
+        else check_size(shape.size, (rows, columns), least, (least_side, least_head), titles)
     )
     scale = min(1.0, max(LEAST_SCALE, min(width / natural[0], height / natural[1])))
     legend: LegendAbove | LegendBeside | None = outside(width, scale) or beside(scale)
     margins, letters = MARGINS.scale(scale), 0.0
     flat = head_of(outside(width, scale))
+    room = (width - width_of(beside(scale))) / columns
     margins = replace(
         margins,
+        above=margins.above + lines_above(titles, room, scale),
         head=0.0 if where == "below" else flat,
         foot=flat if where == "below" else 0.0,
         side=width_of(beside(scale)),
     )
     panel = (height - flat) / rows
     if column:
-        room = (width - margins.side) / columns, panel
-        letters = column_letters(margins, room, column, scale)
+        letters = column_letters(margins, (room, panel), column, scale)
         margins = replace(margins, right=margins.right + column_width(letters))
     with draw_panels(rows, columns, (width, height), margins, LETTERS * scale) as (figure, grid):
         axes = list(grid.flat)
         for place, title in enumerate(titles):
             draw(axes[place], place, scale, letters)
-            axes[place].set_title(title)
+            axes[place].set_title(wrap_title(title, room, scale))
         if legend:
             legend.draw(figure, axes[0])
         elif where == "grid":
@@ -167,17 +172,35 @@ def head_of(legend: LegendAbove | None) -> float:
     return legend.height if legend else 0.0
 
 
+def wrap_title(title: str, width: float, scale: float) -> str:
+    """Return a title in lines that end before the next panel, of panels that wide in inches."""
+    # A title stands in the middle of the curves, which are right of the middle of the panel.
+    free = width - scale * (MARGINS.left - MARGINS.right)
+    return textwrap.fill(title, max(1, int(free * 72 / (TITLE_LETTERS * scale) / TITLE_LETTER)))
+
+
+def lines_above(titles: Sequence[str], width: float, scale: float) -> float:
+    """Return the inches that the longest title needs for its lines after the first one."""
+    lines = max(len(wrap_title(title, width, scale).splitlines()) for title in titles)
+    return (lines - 1) * line_height(TITLE_LETTERS * scale)
+
+
 def check_size(
     size: tuple[float, float],
-    rows: int,
-    columns: int,
+    grid: tuple[int, int],
     panel: tuple[float, float],
     legend: tuple[float, float],
+    titles: Sequence[str],
 ) -> tuple[float, float]:
     """Return width and height in inches, if each panel and the legend outside have the space."""
+    rows, columns = grid
     numbers = len(size) == 2 and all(checks.is_number(inches) for inches in size)
     checks.needs(numbers, "a figure", "a size of two numbers, width and height in inches", size)
-    needed = panel[0] * columns + legend[0], panel[1] * rows + legend[1]
+    width = panel[0] * columns + legend[0]
+    narrow = lines_above(titles, panel[0], LEAST_SCALE)
+    above = min(narrow, lines_above(titles, (size[0] - legend[0]) / columns, LEAST_SCALE))
+    # Titles have fewer lines in wider panels: this height is then for the width that was asked for.
+    needed = size[0] if above < narrow else width, (panel[1] + above) * rows + legend[1]
     # A size that an error names is one that is accepted: rounded up.
     least = [math.ceil(10 * inches - 1e-9) / 10 for inches in needed]
     fits = all(least[side] <= size[side] < math.inf for side in (0, 1))

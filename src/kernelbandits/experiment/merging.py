@@ -157,11 +157,13 @@ def join(one: tuple[Cell, CellResult], other: tuple[Cell, CellResult]) -> tuple[
     """Return both results of one policy on one problem, with the seeds of either."""
     (cell, result), (further, more) = one, other
     name = f"{cell.contender.label} on {cell.problem.name}"
-    played = [
-        (each.problem, each.contender.policy, each.contender.settings, each.kernel, each.horizon)
-        for each in (cell, further)
-    ]
-    checks.needs(played[0] == played[1], OWNER, f"one kind of {name}", "two that differ")
+    for part in ("problem", "policy", "settings", "kernel", "horizon"):
+        first, second = (
+            getattr(each.contender if part in ("policy", "settings") else each, part)
+            for each in (cell, further)
+        )
+        said = f"two that differ in their {part}: {first} and {second}"
+        checks.needs(first == second, OWNER, f"one kind of {name}", said)
     fresh = [place for place, seed in enumerate(further.seeds) if seed not in cell.seeds]
     for place, seed in enumerate(further.seeds):
         if seed in cell.seeds:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DAGGER = r"$^{\dagger}$"
+UNTESTED = "% no marks: a paired t test needs at least two seeds"
 MARKED = r"% $^{\dagger}$ worse than the least mean: paired t tests, Holm at 5 % over the table"
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -146,7 +147,7 @@ class Results:
             *(rf"{line} \\" for line in body),
             r"\bottomrule",
             r"\end{tabular}",
-            *([MARKED] if marks else []),
+            *([MARKED if len(self.cells[0].seeds) > 1 else UNTESTED] if marks else []),
         ]
         return "\n".join(lines) + "\n"
 

@@ -41,7 +41,9 @@ def sweep_figure(
 ) -> Iterator[Figure]:
     """Yield a figure with the final regret of policies over the values of a setting."""
     checks.one_of("a figure", "kind", kind, KINDS)
-    checks.one_of("plot", "over", setting, swept_settings(results))
+    swept = swept_settings(results)
+    checks.needs(bool(swept), "plot", "results of a sweep to draw them over a setting", setting)
+    checks.one_of("plot", "over", setting, swept)
     lines = lines_of(results, labels, setting)
     values = list(
         dict.fromkeys(value for line in lines.values() for value in line if value is not None)

@@ -33,6 +33,8 @@ def read_values(sweep: Sweep | None) -> dict[str, tuple[Any, ...]]:
         # A value that is a list becomes a tuple: figures find results by their values.
         found[name] = tuple(tuple(one) if isinstance(one, list) else one for one in values)
         checks.needs(len(found[name]) > 0, OWNER, f"at least one value of {name}", values)
+        repeated = [one for place, one in enumerate(found[name]) if one in found[name][:place]]
+        checks.needs(not repeated, OWNER, f"each value of {name} once", repeated)
     return found
 
 
