@@ -682,7 +682,7 @@ class Auto(IndexPolicy[Point]):
 
     def _played_points(self, place: Place) -> Array:
         """Return the points played, the best of those that are feasible first."""
-        if not self.outcomes:
+        if not self.outcomes or not self.rewards.events:
             return super()._played_points(place)
         points = self.posterior.points
         likely = log_feasibility(self.outcomes, points) >= math.log(LIKELY)
