@@ -293,3 +293,10 @@ def test_a_choice_is_compared_with_what_may_be_feasible_only():
     assert len(numbers) > 10
     assert (np.exp(policy.outcomes[0].log_chances(numbers)) >= 0.01).all()
     assert 0 < compared.chance(compared.here) < 1
+
+
+@pytest.mark.parametrize("domain", [kb.Box((0.0,), (1.0,)), kb.Arms([[0.0], [1.0]])])
+def test_before_the_first_reward_the_recommendation_is_that_without_limits(domain):
+    alone = kb.Auto(domain, goal="find")
+    policy = alone.limited_by(LimitedOutcome(kb.Auto(domain, goal="find"), high=1.0))
+    assert policy.recommend() == alone.recommend()

@@ -273,6 +273,15 @@ def test_failures_are_learnt_from_the_columns_of_the_domain_alone(domain):
     assert auto.success_chance(choice) == alone.success_chance(choice)
 
 
+@pytest.mark.parametrize("domain", [kb.Arms(TABLE[:, :2]), BOX], ids=["arms", "box"])
+def test_where_all_that_an_earlier_study_calls_good_fails_the_search_goes_elsewhere(domain):
+    earlier = kb.calibration.EarlierResults(TABLE[:12, :2], TABLE[:12, 0])
+    auto = kb.Auto(domain, goal="find", earlier=[earlier], seed=1)
+    failed = play(auto, 12, lambda x, t: x[0] > 0.6)
+    assert all(failed[:3])
+    assert sum(failed) < 8
+
+
 def test_failures_told_at_once_and_one_by_one_give_the_same_model():
     one, other = kb.Auto(kb.Arms(TABLE), seed=3), kb.Auto(kb.Arms(TABLE), seed=3)
     pairs = [

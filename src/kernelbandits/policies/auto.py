@@ -741,9 +741,9 @@ class Auto(IndexPolicy[Point]):
 
     def _played_points(self, place: Place) -> Array:
         """Return the points played, the front or the best of those that are feasible first."""
-        if self.objectives:
+        if self.objectives and self.rewards.events:
             return front.sort_points(self)[:INCUMBENTS]
-        if not self.outcomes:
+        if not self.outcomes or not self.rewards.events:
             return super()._played_points(place)
         points = self.posterior.points
         likely = log_feasibility(self.outcomes, points) >= math.log(LIKELY)
@@ -1039,9 +1039,10 @@ class Auto(IndexPolicy[Point]):
     def _locate_promising(self, place: Place, now: Round) -> Location | None:
         """Return a location that an earlier study predicts to be good; each has its turn.
 
-        None where there is no such study, or where it predicts the same everywhere.
+        None where there is no such study, where it predicts the same everywhere, and where as many
+        measurements as the initial design has have failed: what it calls good may never succeed.
         """
-        if not self.predictions:
+        if not self.predictions or len(self.failed) >= self.first:
             return None
         tried = self._tried_points(now)
         prediction = self.predictions[len(tried) % len(self.predictions)]
