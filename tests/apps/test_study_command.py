@@ -173,8 +173,9 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     if "--learn-from" in words:
         Path("first.csv").write_text("row,stability\n1,0.5\n")
         shutil.copy(shelf / "told.db", "old.db")
-    if words[0] == "tell" and "brew.db" in words:
-        space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
+    if words[0] in ("tell", "change") and "brew.db" in words:
+        name = "temperature" if words[0] == "tell" else "heat"
+        space = ("--real", f"{name}=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")
         if "17" in words:
             said("ask", "brew.db", "--n", "17")

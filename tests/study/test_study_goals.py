@@ -118,7 +118,7 @@ def test_a_named_policy_plays_its_own_rule(tmp_path, given, sentence):
 @pytest.mark.parametrize(
     ("given", "needed"),
     [
-        ({"goal": "both"}, 'the goal "find" or "earn", got \'both\''),
+        ({"goal": "both"}, 'the goal "find", "earn" or "front", got \'both\''),
         ({"noise": -0.1}, "noise >= 0"),
         ({"noise": math.nan}, "noise >= 0"),
         ({"noise": 1e200}, r"a noise of at most 1e\+150"),
@@ -235,9 +235,9 @@ def test_why_says_the_improvement_that_is_expected(tmp_path):
     note = one.note
     assert one.why == (
         f"Estimate {note['mean']:.4g} ± {note['sd']:.2g}: measuring it is expected to improve on "
-        f"the best so far (row {best.row}) by {note['improvement']:.2g}. It was drawn with "
-        f"probability {format_share(note['draw_chance'])}: the more a row is expected to improve, "
-        "the more often it is drawn."
+        f"the best so far (row {best.row}) by {note['improvement']:.2g}. It was drawn by lot, in "
+        "which a row has the better chances the more it promises; its chance was "
+        f"{format_share(note['draw_chance'])}."
     )
     why = study.explain(one.trial)
     assert why.improvement == pytest.approx(note["improvement"])

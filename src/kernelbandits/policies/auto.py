@@ -306,7 +306,7 @@ class Auto(IndexPolicy[Point]):
             "safety": safety,
             "seed": seed,
             "ties": ties,
-            "earlier": tuple(earlier) or None,
+            "earlier": earlier or None,
         }
         """The settings as they were given, by which `to_dict` describes the policy."""
         domain = as_domain("Auto", domain)
