@@ -192,7 +192,9 @@ def test_lines_are_counted_through_quoted_line_breaks(table):
 
 
 def test_points_are_refused_where_commas_mark_decimals(table):
-    with pytest.raises(ValueError, match=r"such as 12,5 in line 3, column 'y', got '1\.234'; write 1234 or 1,234"):
+    with pytest.raises(
+        ValueError, match=r"such as 12,5 in line 3, column 'y', got '1\.234'; write 1234 or 1,234"
+    ):
         read_table(table("a;y\n0,5;1\n1;1.234\n"))
 
 

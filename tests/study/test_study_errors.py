@@ -60,7 +60,13 @@ def program(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]
     return subprocess.Popen([sys.executable, "-c", lines, *arguments], **pipes | options)
 
 
-MEANT = {"1,500": "1500 or 1.500", "١٢": "12", "1 000": "1000", "−5": "-5", "5%": "5, or 0.05 if 1 is 100 %"}
+MEANT = {
+    "1,500": "1500 or 1.500",
+    "١٢": "12",
+    "1 000": "1000",
+    "−5": "-5",
+    "5%": "5, or 0.05 if 1 is 100 %",
+}
 """What people write for a number, and how it is to be written."""
 
 
