@@ -38,7 +38,9 @@ MEASUREMENTS, LOOKS, SEEDS = 40, (20, 40), 4
 NOISE = 0.05
 ROWS = results.RESULTS / "front.jsonl"
 TABLE = results.RESULTS / "front.md"
-OURS, RIVALS = ("auto", "random"), ("gp-sampler", "nsga-ii", "log-nehvi")
+AUTO = ("auto", "auto-told")
+"""Our search without a reference, and told that of the problem, as qLogNEHVI is."""
+OURS, RIVALS = (*AUTO, "random"), ("gp-sampler", "nsga-ii", "log-nehvi")
 PLAYERS = (*OURS, *RIVALS)
 
 
@@ -189,16 +191,18 @@ class Game(NamedTuple):
 
 
 def revision_of(player: str) -> int:
-    return kb.Auto.revision if player == "auto" else 0
+    return kb.Auto.revision if player in AUTO else 0
 
 
 class Player:
     """Play as `kb.Auto` does; its rivals have the same two methods."""
 
-    def __init__(self, problem: Problem, seed: int, rounds: int) -> None:
+    def __init__(self, problem: Problem, seed: int, rounds: int, told: bool) -> None:
         k = len(problem.reference)
         self.policies = [kb.Auto(problem.domain, seed=seed, rounds=rounds) for _ in range(k)]
-        self.policy = self.policies[0].trading_off(*self.policies[1:])
+        first, *others = self.policies
+        reference = problem.reference.tolist() if told else None
+        self.policy = first.trading_off(*others, reference=reference)
         self.choice: Any = None
 
     def ask(self) -> Array:
@@ -224,8 +228,8 @@ class RandomPlaces:
 
 
 def make_player(name: str, problem: Problem, seed: int, rounds: int) -> Any:
-    if name == "auto":
-        return Player(problem, seed, rounds)
+    if name in AUTO:
+        return Player(problem, seed, rounds, told=name != "auto")
     if name == "random":
         return RandomPlaces(problem, seed, rounds)
     rivals = import_module("benchmarks.opponents.fronts")
@@ -242,7 +246,7 @@ def play(game: Game) -> dict[str, Any]:
     start = time.process_time()
     for _ in range(MEASUREMENTS):
         row = player.ask()
-        if problem.rows is not None and game.player != "auto":
+        if problem.rows is not None and game.player not in AUTO:
             row = nearest_row(problem.rows, row, free)
         truth = problem.evaluate(row[None])[0]
         told = truth + noise * problem.spread * rng.standard_normal(len(truth))
@@ -312,7 +316,7 @@ def summarise(rows: dict[Any, dict[str, Any]]) -> str:
                 for player, games in players.items()
             }
             least = min(means, key=lambda name: float(means[name].mean()))
-            cells = [show_mean(means.get(name), name == least == "auto") for name in PLAYERS]
+            cells = [show_mean(means.get(name), name == least and name in AUTO) for name in PLAYERS]
             lines += [f"| {problem} | {noise:g} | {' | '.join(cells)} |"]
         lines += [""]
     lines += ["## Processor seconds of a game, and games", ""]

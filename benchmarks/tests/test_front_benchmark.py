@@ -48,4 +48,4 @@ def test_the_table_names_the_least_mean():
         for seed in range(2)
     }
     text = front.summarise(rows)
-    assert "| zdt1 | 0 | **10.5** ± 0.5 | 50.5 ± 0.5 |  |  |  |" in text
+    assert "| zdt1 | 0 | **10.5** ± 0.5 |  | 50.5 ± 0.5 |  |  |  |" in text

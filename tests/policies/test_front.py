@@ -359,3 +359,23 @@ def test_what_has_no_front_is_refused():
         auto.front()
     assert policy.front().choices == ()
     assert policy.front().share == 0.0
+
+
+def test_a_reference_keeps_the_search_where_all_objectives_are_worth_something():
+    """Above the reference lies the middle third of a front from (0, 1) to (1, 0)."""
+    arms = kb.Arms(np.linspace(0, 1, 61)[:, None])
+    shares = []
+    for reference in (None, (0.6, 0.6)):
+        policies = kb.Auto(arms, seed=1), kb.Auto(arms)
+        policy = policies[0].trading_off(policies[1], reference=reference)
+        for _ in range(18):
+            choice = policy.ask()
+            policies[0].tell(choice, 1 - choice.x[0] ** 2)
+            policies[1].tell(choice, 1 - (1 - choice.x[0]) ** 2)
+        chosen = policies[0].rewards.points[3:, 0]
+        shares.append(((chosen > 0.35) & (chosen < 0.65)).mean())
+    assert shares[1] > max(0.6, shares[0] + 0.2)
+    assert policy.front().reference.tolist() == [0.6, 0.6]
+    for wrong in ([0.5], [0.5, float("nan")], [0.5, "a"]):
+        with pytest.raises(ValueError, match=r"a reference of 2|finite|number"):
+            policies[0].trading_off(policies[1], reference=wrong)

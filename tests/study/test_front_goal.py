@@ -164,3 +164,16 @@ def test_the_front_that_is_shown_is_the_front_of_what_was_measured(where):
     values = np.column_stack([trials["gain"], -trials["waste"]])
     assert sorted(find_front(values)) == np.flatnonzero(trials["front"]).tolist()
     lab.close()
+
+
+def test_ranges_say_what_is_worth_nothing(where, tmp_path):
+    ranged = {"gain": "maximize,range=0.2..1", "waste": "minimize,range=0..0.8"}
+    with make(where, targets=ranged) as lab:
+        play(lab, 6)
+        driver = lab._session.answers().driver
+        scale = driver._states["waste"].scale
+        assert driver.chooser.reference[1] == pytest.approx(scale.inward(0.8))
+        assert scale.inward(0.8) < scale.inward(0.1)
+    with make(tmp_path / "plain.db") as lab:
+        play(lab, 6)
+        assert lab._session.answers().driver.chooser.reference is None

@@ -401,7 +401,9 @@ class Auto(IndexPolicy[Point]):
         policy.outcomes, policy._scored, policy._pending = outcomes, None, PendingCache()
         return policy
 
-    def trading_off(self, *objectives: Auto[Point]) -> Auto[Point]:
+    def trading_off(
+        self, *objectives: Auto[Point], reference: Sequence[float] | None = None
+    ) -> Auto[Point]:
         """Return this policy, with the same results, as it plays for the front of objectives.
 
         The front is the set of places that no other place beats in all objectives. It looks for the
@@ -416,6 +418,10 @@ class Auto(IndexPolicy[Point]):
         objectives
             One to three other `kb.Auto` on the same domain, each of which is told the rewards of
             its objective for every choice.
+        reference
+            A reward of each objective, this policy's first, that is worth nothing: only places
+            count that are better in all objectives. Without it that is the worst reward measured,
+            and the ends of the front are looked for as well as its middle.
 
         Examples
         --------
@@ -443,6 +449,11 @@ class Auto(IndexPolicy[Point]):
         self._check_beside(owner, objectives)
         policy = copy.copy(self)
         policy.objectives, policy._scored, policy._pending = objectives, None, PendingCache()
+        if reference is not None:
+            values = tuple(checks.reward(value) for value in reference)
+            needed = f"a reference of {len(objectives) + 1} rewards"
+            checks.needs(len(values) == len(objectives) + 1, owner, needed, reference)
+            policy.reference = values
         return policy
 
     def _check_beside(self, owner: str, others: Sequence[Policy[Any]]) -> None:

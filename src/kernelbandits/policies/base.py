@@ -187,6 +187,8 @@ class Policy(Generic[AnyPoint]):
     """Outcomes beside the reward that must lie within limits (`Auto.limited_by`)."""
     objectives: tuple[Any, ...] = ()
     """The policies of other objectives, with which the front is looked for (`Auto.trading_off`)."""
+    reference: tuple[float, ...] | None = None
+    """A reward of each objective that is worth nothing; None for the worst measured."""
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.
 

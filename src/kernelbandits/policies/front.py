@@ -73,12 +73,12 @@ class Front:
     sds: Array
     """(n, k): the standard deviations of these estimates."""
     reference: Array
-    """(k,): the worst estimates at measured places, less a tenth of their range."""
+    """(k,): what is worth nothing; unless given, the worst estimates less a tenth of the range."""
 
     @property
     def share(self) -> float:
         """The hypervolume as a share of the box between the reference and the best of each."""
-        if not len(self.means):
+        if not len(self.means) or (self.means.max(0) <= self.reference).any():
             return 0.0
         return hypervolume_share(self.means, self.reference, self.means.max(0))
 
@@ -125,9 +125,19 @@ class FrontImprovement(Acquisition):
         self._pairs = [Pairs.of(*both) for both in ends]
 
     @classmethod
-    def over(cls, values: Array, noises: Sequence[Array], wide: bool = True) -> FrontImprovement:
-        """Return the growth over the front of these values, above the worst of all or its own."""
-        return cls(values, noises, choose_reference(values, wide))
+    def over(
+        cls,
+        values: Array,
+        noises: Sequence[Array],
+        wide: bool = True,
+        reference: Array | None = None,
+    ) -> FrontImprovement:
+        """Return the growth over the front of these values, above the reference.
+
+        Without one it is the worst of all values, or of the front (`choose_reference`).
+        """
+        chosen = choose_reference(values, wide) if reference is None else reference
+        return cls(values, noises, chosen)
 
     def log_growth(self, moments: Moments) -> Array:
         """Return the score at points with these means and sds of f."""
@@ -254,7 +264,11 @@ class ObjectiveMoments(NamedTuple):
 
 
 def score_growth(
-    objectives: Sequence[ObjectiveMoments], seen: Indices, among: Indices, wide: bool = True
+    objectives: Sequence[ObjectiveMoments],
+    seen: Indices,
+    among: Indices,
+    wide: bool = True,
+    reference: Array | None = None,
 ) -> tuple[Array, FrontImprovement]:
     """Return ln of the growth that measuring an arm is expected to bring, and what is meant by it.
 
@@ -264,7 +278,7 @@ def score_growth(
     """
     values = round_estimates([one.means for one in objectives])
     noises = [one.noises for one in objectives]
-    whole = FrontImprovement.over(values[among], noises, wide)
+    whole = FrontImprovement.over(values[among], noises, wide, reference)
     moments = []
     for one in objectives:
         steps = reward_step(np.maximum(one.variances, 0.0), one.noises[:, None])
@@ -314,6 +328,14 @@ def list_noises(policy: Auto[Any]) -> list[Array]:
     return [one.learner.noises for one in (policy, *policy.objectives)]
 
 
+def standardise_reference(policy: Auto[Any]) -> Array | None:
+    """Return the reference that was given, in the units of the posteriors."""
+    if policy.reference is None:
+        return None
+    every = zip((policy, *policy.objectives), policy.reference, strict=True)
+    return np.array([float(one.units.standardise(value)) for one, value in every])
+
+
 def score_arms(policy: Auto[Any], now: Round, seen: Indices, feasible: Indices) -> Any:
     """Return the scores of all arms, and the acquisition whose scores they are."""
     posteriors, noises = view_posteriors(policy, now), list_noises(policy)
@@ -321,7 +343,7 @@ def score_arms(policy: Auto[Any], now: Round, seen: Indices, feasible: Indices) 
         ObjectiveMoments(one.means, one.variances, noise)
         for one, noise in zip(posteriors, noises, strict=True)
     ]
-    return score_growth(known, seen, feasible, is_wide(now))
+    return score_growth(known, seen, feasible, is_wide(now), standardise_reference(policy))
 
 
 def score_rows(policy: Auto[Any], now: Round, rows: Array, seen: Indices, feasible: Indices) -> Any:
@@ -330,7 +352,7 @@ def score_rows(policy: Auto[Any], now: Round, rows: Array, seen: Indices, feasib
     for one, noise in zip(view_posteriors(policy, now), list_noises(policy), strict=True):
         means, sds = one.members_at(rows)
         known.append(ObjectiveMoments(means, sds**2, noise))
-    return score_growth(known, seen, feasible, is_wide(now))
+    return score_growth(known, seen, feasible, is_wide(now), standardise_reference(policy))
 
 
 def improve_front(policy: Auto[Any], now: Round) -> Acquisition:
@@ -341,7 +363,8 @@ def improve_front(policy: Auto[Any], now: Round) -> Acquisition:
     if not len(feasible):
         return Feasibility()
     values = estimate_rows(view_posteriors(policy, now), rows[feasible])
-    return FrontImprovement.over(values, list_noises(policy), is_wide(now))
+    reference = standardise_reference(policy)
+    return FrontImprovement.over(values, list_noises(policy), is_wide(now), reference)
 
 
 def is_wide(now: Round) -> bool:
@@ -386,10 +409,10 @@ def find_best_front(policy: Auto[Any]) -> Front:
     """Return the front of the estimates at the measured places that meet all limits."""
     finite = policy.finite
     places = measured_arms(policy) if finite else measured_rows(policy)
-    every = (policy, *policy.objectives)
+    every, given = (policy, *policy.objectives), policy.reference
     if not len(places):
         none = np.empty((0, len(every)))
-        return Front((), none, none, np.zeros(len(every)))
+        return Front((), none, none, np.array(given or np.zeros(len(every))))
     places = policy.select_feasible(places)
     posteriors = [one.posterior for one in every]
     if finite:
@@ -406,4 +429,5 @@ def find_best_front(policy: Auto[Any]) -> Front:
     chosen = places[front]
     named = chosen.tolist() if finite else [policy.domain.decode(row) for row in chosen]
     choices = tuple(policy.choice(one) for one in named)
-    return Front(choices, means[front], sds[front], choose_reference(means))
+    reference = choose_reference(means) if given is None else np.array(given)
+    return Front(choices, means[front], sds[front], reference)

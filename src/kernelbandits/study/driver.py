@@ -157,13 +157,26 @@ class Driver:
         self.chooser = self.policy
         if self.settings.goal == FRONT:
             first, *others = self._list_objectives()
-            front = first.trading_off(*others)
+            front = first.trading_off(*others, reference=self._find_reference())
             self.chooser = front.limited_by(*wanted) if wanted else front
 
     def _list_objectives(self) -> list[Auto[Any]]:
         """Return the policies of the targets that have a direction; all of them maximise."""
         policies = (self.parts[one.name].policy for one in self.settings.objectives)
         return [one for one in policies if isinstance(one, Auto)]
+
+    def _find_reference(self) -> list[float] | None:
+        """Return the worthless ends of the ranges, in the units of the policies.
+
+        None if a target has no range that was given: then the worst result measured is worthless.
+        """
+        found = []
+        for one in self.settings.objectives:
+            state = self._states.get(one.name)
+            if one.worthless is None or state is None:
+                return None
+            found.append(state.scale.inward(one.worthless))
+        return found
 
     def _limited_outcome(self, target: Target) -> LimitedOutcome:
         """Return a target within limits as a policy heeds it, in the units of its own policy."""

@@ -125,6 +125,16 @@ class Target:
         """The range that was given."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def worthless(self) -> float | None:
+        """The end of the range that was given at which a value is worth nothing.
+
+        >>> from kernelbandits.study import Target
+        >>> Target("cost", "minimize", low=2.0, high=9.0).worthless
+        9.0
+        """
+        return self.low if self.direction == MAXIMIZE else self.high
+
     def quality(self, y: Any) -> Any:
         """Return a number that grows with the desirability, whatever the range and the limit."""
         if self.aim is not None:
