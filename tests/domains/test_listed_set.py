@@ -28,6 +28,7 @@ def space():
     return kb.MixedBox(VARIABLES, allowed=is_allowed)
 
 
+@pytest.mark.thorough
 def test_the_points_are_those_that_the_function_allows(space):
     every = kb.MixedBox(VARIABLES).grid().values
     listed = {space.write_point(space.decode(row)) for row in space.all_rows()}

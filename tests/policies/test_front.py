@@ -209,6 +209,7 @@ def test_without_noise_a_repeat_has_no_chance():
 # ---------------------------------------------------------------- what is played
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("domain", [BOX, kb.Arms(TABLE)])
 def test_the_front_is_found_where_chance_does_not_find_it(domain):
     finite = isinstance(domain, kb.Arms)

@@ -135,6 +135,7 @@ def test_the_note_of_a_choice_states_the_probability_of_being_feasible():
 # ---------------------------------------------------------------- what is found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("domain", "function", "limit"), [(BOX, branin, 50.0), (None, bump, 0.5)])
 def test_the_best_feasible_place_is_found_where_ignoring_the_limit_and_chance_do_not(
     domain, function, limit

@@ -76,6 +76,7 @@ def sample_posterior(prior, sides, draws):
     return functions, np.exp(logs)
 
 
+@pytest.mark.thorough
 def test_probabilities_and_evidence_are_those_of_the_model_by_simulation():
     """Of one prior with 6 attempts: functions drawn from it, weighed by what was seen."""
     rng = np.random.default_rng(2)
@@ -95,6 +96,7 @@ def test_probabilities_and_evidence_are_those_of_the_model_by_simulation():
     np.testing.assert_allclose(model.learnt.log_evidence(attempts), evidence, atol=0.05)
 
 
+@pytest.mark.thorough
 def test_left_out_predictions_are_those_of_a_model_without_the_trial():
     rng = np.random.default_rng(4)
     points = rng.random((12, 2))

@@ -176,6 +176,7 @@ def walk(where, reopen: bool) -> list[object]:
     return [*seen, (best.row, best.mean, best.probability)]
 
 
+@pytest.mark.thorough
 def test_a_study_opened_again_before_every_step_asks_what_an_uninterrupted_one_asks(
     where, tmp_path
 ):
@@ -377,6 +378,7 @@ def test_a_table_that_is_too_large_for_limits_is_refused(tmp_path, monkeypatch):
         assert len(lab.history()) == 1
 
 
+@pytest.mark.thorough
 def test_figures_and_the_paragraph_for_a_paper_name_the_limits(lab, tmp_path):
     from kernelbandits.report.studies import draw_study
     from kernelbandits.report.studies.methods import describe_methods
