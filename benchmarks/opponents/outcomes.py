@@ -1,6 +1,6 @@
 """Rivals where a measurement has several outcomes: samplers of Optuna, and BoTorch.
 
-Optuna's samplers are used with their defaults; limits are constraints of the trial. A suggestion that
+Optuna's samplers (version 5) have their defaults; limits are constraints of the trial. A suggestion that
 was moved to a row of a table is told as a trial of its own, at that row. BoTorch's qLogNEHVI and
 qLogNEI follow its tutorials: a SingleTaskGP for each outcome, 128 Sobol draws, 10 restarts from 256
 points. qLogNEHVI is told the reference of the problem, which our search is not, and starts with
