@@ -56,6 +56,9 @@ where it stopped.
 
 `python -m benchmarks front [--players ...] [--problems ...] [--seeds N] [--minutes M]` looks for the
 front of two and three objectives, against Optuna and BoTorch; it continues where it stopped.
+
+`python -m benchmarks limited [--players ...] [--problems ...] [--seeds N] [--minutes M]` looks for the
+best place that meets limits on outcomes, against Optuna and BoTorch; it continues too.
 """
 
 from __future__ import annotations
@@ -73,6 +76,7 @@ from benchmarks import (
     imports,
     lab,
     leaderboard,
+    limited,
     parallel,
     planted,
     pruning,
@@ -126,6 +130,7 @@ def main() -> None:
     related.arguments(commands.add_parser("related", help=related.__doc__))
     constrained.arguments(commands.add_parser("constrained", help=constrained.__doc__))
     front.arguments(commands.add_parser("front", help=front.__doc__))
+    limited.arguments(commands.add_parser("limited", help=limited.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
@@ -138,6 +143,8 @@ def main() -> None:
         scale.run(quick=arguments.quick, skip=arguments.skip, rivals=arguments.rivals)
     elif arguments.command == "front":
         front.run(arguments)
+    elif arguments.command == "limited":
+        limited.run(arguments)
     elif arguments.command == "working-sets":
         working_sets.run(arguments)
     elif arguments.command == "planted":

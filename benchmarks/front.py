@@ -17,18 +17,19 @@ The second line needs torch and BoTorch.
 from __future__ import annotations
 
 import argparse
-import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 import kernelbandits as kb
+from benchmarks import outcomes
 from benchmarks import tables as results
+from benchmarks.outcomes import Game, RandomPlaces, look_up
 from benchmarks.search.tables import load_table
 from benchmarks.stored_games import play_missing, read_games
 from kernelbandits.checks import Array
@@ -38,31 +39,19 @@ MEASUREMENTS, LOOKS, SEEDS = 40, (20, 40), 4
 NOISE = 0.05
 ROWS = results.RESULTS / "front.jsonl"
 TABLE = results.RESULTS / "front.md"
-AUTO = ("auto", "auto-told")
-"""Our search without a reference, and told that of the problem, as qLogNEHVI is."""
-OURS, RIVALS = (*AUTO, "random"), ("gp-sampler", "nsga-ii", "log-nehvi")
+OURS, RIVALS = (*outcomes.AUTO, "random"), ("gp-sampler", "nsga-ii", "log-nehvi")
 PLAYERS = (*OURS, *RIVALS)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Objectives to be maximised on the unit cube, or on the rows of a table."""
+class Problem(outcomes.Problem):
+    """Objectives to be maximised."""
 
-    evaluate: Callable[[Array], Array]
-    """Rows (n, d) -> values (n, k)."""
-    dimension: int
     reference: Array
     front: Array
     """Values of which the front consists, closely spaced."""
-    rows: Array | None = None
-    """The rows of a table."""
     best: float | None = None
     """The greatest hypervolume, where it is known exactly."""
-
-    @property
-    def domain(self) -> Any:
-        sides = (0.0,) * self.dimension, (1.0,) * self.dimension
-        return kb.Box(*sides) if self.rows is None else kb.Arms(self.rows)
 
     @property
     def greatest(self) -> float:
@@ -150,12 +139,8 @@ def of_table(rows: Array, values: Array) -> Problem:
     """Return the problem of a table; its reference is the median of each objective."""
     unit = (rows - rows.min(0)) / np.ptp(rows, axis=0)
     front = thin_out(values)
-    known = {row.tobytes(): value for row, value in zip(unit, values, strict=True)}
-
-    def evaluate(x: Array) -> Array:
-        return np.array([known[row.tobytes()] for row in x])
-
-    return Problem(evaluate, rows.shape[1], np.median(values, axis=0), front, unit)
+    reference = np.median(values, axis=0)
+    return Problem(look_up(unit, values), rows.shape[1], reference, front, rows=unit)
 
 
 def thin_out(values: Array) -> Array:
@@ -175,23 +160,6 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 NOISY = ("zdt1", "branin-currin")
 find_problem = cache(lambda name: PROBLEMS[name]())
-
-
-class Game(NamedTuple):
-    """What decides a game."""
-
-    problem: str
-    noise: float
-    player: str
-    seed: int
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return (*self, revision_of(self.player))
-
-
-def revision_of(player: str) -> int:
-    return kb.Auto.revision if player in AUTO else 0
 
 
 class Player:
@@ -214,93 +182,45 @@ class Player:
             policy.tell(self.choice, value)
 
 
-class RandomPlaces:
-    """Places at random, without repeats on a table."""
-
-    def __init__(self, problem: Problem, seed: int, rounds: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.dimension = problem.dimension
-
-    def ask(self) -> Array:
-        return self.rng.random(self.dimension)
-
-    def tell(self, row: Array, values: Array) -> None: ...
-
-
 def make_player(name: str, problem: Problem, seed: int, rounds: int) -> Any:
-    if name in AUTO:
+    if name in outcomes.AUTO:
         return Player(problem, seed, rounds, told=name != "auto")
     if name == "random":
         return RandomPlaces(problem, seed, rounds)
-    rivals = import_module("benchmarks.opponents.fronts")
-    return rivals.MAKERS[name](problem, seed)
+    rivals = import_module("benchmarks.opponents.outcomes")
+    return rivals.FRONT_MAKERS[name](problem, seed)
 
 
 def play(game: Game) -> dict[str, Any]:
     """Play one game; keep its regret after the looks, and the processor time of the player."""
     problem = find_problem(game.problem)
-    player, noise = make_player(game.player, problem, game.seed, MEASUREMENTS), game.noise
-    rng = np.random.default_rng([game.seed, 41])
-    seen: list[Array] = []
-    free = None if problem.rows is None else np.ones(len(problem.rows), dtype=bool)
-    start = time.process_time()
-    for _ in range(MEASUREMENTS):
-        row = player.ask()
-        if problem.rows is not None and game.player not in AUTO:
-            row = nearest_row(problem.rows, row, free)
-        truth = problem.evaluate(row[None])[0]
-        told = truth + noise * problem.spread * rng.standard_normal(len(truth))
-        player.tell(row, told)
-        seen.append(truth)
-    spent, greatest = time.process_time() - start, problem.greatest
-    regrets = [1 - hypervolume(np.array(seen[:at]), problem.reference) / greatest for at in LOOKS]
-    return {
-        **game._asdict(),
-        "revision": revision_of(game.player),
-        "regrets": regrets,
-        "seconds": round(spent, 2),
-    }
-
-
-def nearest_row(rows: Array, point: Array, free: Any) -> Array:
-    """Return the nearest row that is free, and take it."""
-    distances = np.where(free, ((rows - point) ** 2).sum(1), np.inf)
-    number = int(distances.argmin())
-    free[number] = False
-    return np.asarray(rows[number])
-
-
-def list_games(players: Sequence[str], problems: Sequence[str], seeds: int) -> list[Game]:
-    """Return all games, one seed after the other."""
-    return [
-        Game(problem, noise, player, seed)
-        for seed in range(seeds)
-        for problem in problems
-        for noise in ((0.0, NOISE) if problem in NOISY else (0.0,))
-        for player in players
-    ]
+    player = make_player(game.player, problem, game.seed, MEASUREMENTS)
+    noise = game.noise * problem.spread
+    seen, stored = outcomes.measure(game, player, problem, MEASUREMENTS, noise)
+    greatest = problem.greatest
+    regrets = [1 - hypervolume(seen[:at], problem.reference) / greatest for at in LOOKS]
+    return {**stored, "regrets": regrets}
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    command.add_argument("--seeds", type=int, default=SEEDS)
-    command.add_argument("--minutes", type=float, default=30.0, help="start none after so many")
-    command.add_argument("--players", nargs="+", default=list(OURS), choices=PLAYERS)
-    command.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=list(PROBLEMS))
+    outcomes.arguments(command, SEEDS, PLAYERS, OURS, PROBLEMS)
 
 
 def run(given: argparse.Namespace) -> None:
     """Play what is missing and write the table."""
-    games = list_games(given.players, given.problems, given.seeds)
+    tasks = [
+        (problem, noise)
+        for problem in given.problems
+        for noise in ((0.0, NOISE) if problem in NOISY else (0.0,))
+    ]
+    games = outcomes.list_games(tasks, given.players, given.seeds)
     play_missing(ROWS, games, play, given.minutes)
     TABLE.write_text(summarise(read_games(ROWS, Game._fields)), "utf-8")
 
 
 def summarise(rows: dict[Any, dict[str, Any]]) -> str:
     """Return the table: means of the regrets with their standard errors, and times."""
-    by_task: dict[tuple[str, float], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows.values():
-        by_task[row["problem"], row["noise"]][row["player"]].append(row)
     lines = [f"# {(__doc__ or '').splitlines()[0]}", ""]
     lines += [
         "The share of the greatest hypervolume that is missing, in percent, with the standard"
@@ -310,30 +230,9 @@ def summarise(rows: dict[Any, dict[str, Any]]) -> str:
         lines += [f"## After {look} measurements", ""]
         lines += [f"| problem | noise | {' | '.join(PLAYERS)} |"]
         lines += ["|---|--:|" + "--:|" * len(PLAYERS)]
-        for (problem, noise), players in sorted(by_task.items()):
-            means = {
-                player: np.array([game["regrets"][place] for game in games])
-                for player, games in players.items()
-            }
-            least = min(means, key=lambda name: float(means[name].mean()))
-            cells = [show_mean(means.get(name), name == least and name in AUTO) for name in PLAYERS]
-            lines += [f"| {problem} | {noise:g} | {' | '.join(cells)} |"]
+        percent = [{**row, "regret": 100 * row["regrets"][place]} for row in rows.values()]
+        for problem, noise, figures in outcomes.group_games(percent, itemgetter("regret")):
+            lines += [f"| {problem} | {noise:g} | {outcomes.show_means(PLAYERS, figures, 1)} |"]
         lines += [""]
-    lines += ["## Processor seconds of a game, and games", ""]
-    lines += ["| player | seconds | games |", "|---|--:|--:|"]
-    for player in PLAYERS:
-        seconds = [row["seconds"] for row in rows.values() if row["player"] == player]
-        if seconds:
-            lines += [f"| {player} | {np.mean(seconds):.1f} | {len(seconds)} |"]
+    lines += outcomes.show_times(list(rows.values()), PLAYERS)
     return "\n".join(lines) + "\n"
-
-
-def show_mean(values: Array | None, bold: bool) -> str:
-    """Return a mean in percent with its standard error."""
-    if values is None:
-        return ""
-    mean = f"{100 * values.mean():.1f}"
-    mean = f"**{mean}**" if bold else mean
-    if len(values) == 1:
-        return f"{mean} (1 seed)"
-    return f"{mean} ± {100 * values.std(ddof=1) / np.sqrt(len(values)):.1f}"

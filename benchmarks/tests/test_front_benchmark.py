@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import front
+from benchmarks import front, outcomes
 from kernelbandits.policies.hypervolume import find_front, hypervolume
 
 
@@ -30,7 +30,7 @@ def test_the_front_of_the_sphere_is_an_eighth_of_it():
 
 def test_a_rival_measures_the_nearest_row_that_is_free():
     rows, free = np.array([[0.0], [1.0]]), np.ones(2, dtype=bool)
-    found = [front.nearest_row(rows, np.array([0.1]), free).item() for _ in range(2)]
+    found = [outcomes.nearest_row(rows, np.array([0.1]), free).item() for _ in range(2)]
     assert found == [0.0, 1.0]
 
 
