@@ -134,6 +134,12 @@ def test_two_commands_and_a_merge_are_one_command(tmp_path):
         command(*game, *seeds, "--output", str(tmp_path / name))
     command(*game, "--seeds", "5", "--output", str(tmp_path / "whole"))
     folders = [str(tmp_path / name) for name in ("one", "two")]
+    before = (tmp_path / "one" / "ranking.csv").read_text()
+    refused = CliRunner().invoke(app, ["merge", *folders, "--output", str(tmp_path / "one")])
+    assert (
+        "a folder for --output that is none of the runs" in f"{refused.output}{refused.exception}"
+    )
+    assert (tmp_path / "one" / "ranking.csv").read_text() == before
     command("merge", *folders, "--output", str(tmp_path / "both"), "--quiet")
     same(load_results(tmp_path / "whole"), load_results(tmp_path / "both"))
     texts = [(tmp_path / name / "ranking.csv").read_text() for name in ("whole", "both")]

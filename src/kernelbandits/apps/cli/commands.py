@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelbandits import __version__
+from kernelbandits import __version__, checks
 from kernelbandits.apps.cli import (
     assistant,
     check_theory,
@@ -494,6 +494,9 @@ def merge(
     from kernelbandits.analysis import ranking_of
     from kernelbandits.experiment import load_results, merge_results
 
+    # The figures of a run that is merged must stay: it is read again when another one is added.
+    apart = output.resolve() not in [folder.resolve() for folder in folders]
+    checks.needs(apart, "merge", "a folder for --output that is none of the runs", str(output))
     size = read_figure_size(figure_size)
     screen.listen(quiet)
     screen.page_notice(quiet)
