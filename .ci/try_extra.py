@@ -19,9 +19,19 @@ import pandas as pd
 
 import kernelbandits as kb
 
-DEVELOPMENT = {"test", "cluster-test", "browser", "package", "lint", "bench", "rivals"}
+DEVELOPMENT = {"test", "cluster-test", "browser", "package", "lint", "docs", "bench", "rivals"}
 """Extras for those who work on the package itself."""
-HEAVY = ("torch", "numba", "optuna", "sklearn", "matplotlib", "fastapi", "psycopg", "gest_api")
+HEAVY = (
+    "torch",
+    "numba",
+    "optuna",
+    "sklearn",
+    "matplotlib",
+    "fastapi",
+    "psycopg",
+    "gest_api",
+    "mcp",
+)
 """What the package alone does not bring."""
 
 
@@ -126,6 +136,18 @@ def try_gest(folder: Path) -> None:
     generator = kb.gest.KernelBanditGenerator(vocs, seed=1)
     [point] = generator.suggest(1)
     generator.ingest([{**point, "f": 0.5}])
+
+
+def try_mcp(folder: Path) -> None:
+    from kernelbandits.apps.assistant import Assistant, build_server
+    from kernelbandits.apps.client import LabClient
+
+    # There is no lab here: the tools are described, and a call says that nobody answers.
+    assistant = Assistant(LabClient("http://127.0.0.1:1", "token"))
+    assert {"list", "status"} <= {tool.name for tool in assistant.list_tools()}
+    assert build_server(assistant).name == "kernelbandits"
+    said = error_of(lambda: assistant.call("status", {"study": "films"}))
+    assert "refused" in said, said
 
 
 PROGRAMS = {
