@@ -162,29 +162,18 @@ NOISY = ("zdt1", "branin-currin")
 find_problem = cache(lambda name: PROBLEMS[name]())
 
 
-class Player:
-    """Play as `kb.Auto` does; its rivals have the same two methods."""
-
-    def __init__(self, problem: Problem, seed: int, rounds: int, told: bool) -> None:
-        k = len(problem.reference)
-        self.policies = [kb.Auto(problem.domain, seed=seed, rounds=rounds) for _ in range(k)]
-        first, *others = self.policies
-        reference = problem.reference.tolist() if told else None
-        self.policy = first.trading_off(*others, reference=reference)
-        self.choice: Any = None
-
-    def ask(self) -> Array:
-        self.choice = self.policy.ask()
-        return np.asarray(self.choice.x)
-
-    def tell(self, row: Array, values: Array) -> None:
-        for policy, value in zip(self.policies, values.tolist(), strict=True):
-            policy.tell(self.choice, value)
+def look_for_front(problem: Problem, seed: int, rounds: int, told: bool) -> outcomes.Player:
+    """Return our search, which may be told the reference of the problem."""
+    k = len(problem.reference)
+    policies = [kb.Auto(problem.domain, seed=seed, rounds=rounds) for _ in range(k)]
+    first, *others = policies
+    reference = problem.reference.tolist() if told else None
+    return outcomes.Player(policies, first.trading_off(*others, reference=reference))
 
 
 def make_player(name: str, problem: Problem, seed: int, rounds: int) -> Any:
     if name in outcomes.AUTO:
-        return Player(problem, seed, rounds, told=name != "auto")
+        return look_for_front(problem, seed, rounds, told=name != "auto")
     if name == "random":
         return RandomPlaces(problem, seed, rounds)
     rivals = import_module("benchmarks.opponents.outcomes")

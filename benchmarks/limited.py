@@ -147,28 +147,18 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 find_problem = cache(lambda name: PROBLEMS[name]())
 
 
-class Player:
-    """Play as `kb.Auto` does; its rivals have the same two methods."""
-
-    def __init__(self, problem: Problem, seed: int, rounds: int) -> None:
-        count = 1 + problem.limits
-        self.policies = [kb.Auto(problem.domain, seed=seed, rounds=rounds) for _ in range(count)]
-        first, *others = self.policies
-        self.policy = first.limited_by(*(LimitedOutcome(one, high=0.0) for one in others))
-        self.choice: Any = None
-
-    def ask(self) -> Array:
-        self.choice = self.policy.ask()
-        return np.asarray(self.choice.x)
-
-    def tell(self, row: Array, values: Array) -> None:
-        for policy, value in zip(self.policies, values.tolist(), strict=True):
-            policy.tell(self.choice, value)
+def heed_limits(problem: Problem, seed: int, rounds: int) -> outcomes.Player:
+    """Return our search for the best place that meets all limits."""
+    count = 1 + problem.limits
+    policies = [kb.Auto(problem.domain, seed=seed, rounds=rounds) for _ in range(count)]
+    first, *others = policies
+    limited = first.limited_by(*(LimitedOutcome(one, high=0.0) for one in others))
+    return outcomes.Player(policies, limited)
 
 
 def make_player(name: str, problem: Problem, seed: int, rounds: int) -> Any:
     if name == "auto":
-        return Player(problem, seed, rounds)
+        return heed_limits(problem, seed, rounds)
     if name == "random":
         return RandomPlaces(problem, seed, rounds)
     rivals = import_module("benchmarks.opponents.outcomes")

@@ -78,6 +78,25 @@ def list_games(
     ]
 
 
+class Player:
+    """Play as `kb.Auto` does; rivals have the same two methods.
+
+    policies: those of each outcome, which are told its values. policy: the one that is asked.
+    """
+
+    def __init__(self, policies: Sequence[kb.Auto[Any]], policy: kb.Auto[Any]) -> None:
+        self.policies, self.policy = policies, policy
+        self.choice: Any = None
+
+    def ask(self) -> Array:
+        self.choice = self.policy.ask()
+        return np.asarray(self.choice.x)
+
+    def tell(self, row: Array, values: Array) -> None:
+        for policy, value in zip(self.policies, values.tolist(), strict=True):
+            policy.tell(self.choice, value)
+
+
 class RandomPlaces:
     """Places at random, without repeats on a table."""
 

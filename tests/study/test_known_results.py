@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.checks import DataNotice
 from kernelbandits.study.known_results import read_known
 
 ROWS = pd.DataFrame({"T": [10.0, 20.0, 30.0, 40.0], "p": [1.0, 2.0, 1.0, 2.0]})
@@ -63,7 +64,8 @@ def test_a_wrong_result_is_refused_before_anything_is_measured(known, tmp_path):
 def test_a_study_takes_them_when_it_is_created_and_only_then(tmp_path):
     given = {"study": tmp_path / "run.db", "results": [((0.3,), 0.0)]}
     begun = kb.optimize(parabola, [(0, 1)], 3, **given)
-    ended = kb.optimize(parabola, [(0, 1)], 4, **given)
+    with pytest.warns(DataNotice, match="exists; it goes on with the results that it began with"):
+        ended = kb.optimize(parabola, [(0, 1)], 4, **given)
     assert (len(begun.trials), len(ended.trials)) == (3, 4)
     with kb.Study.open(tmp_path / "run.db") as study:
         assert study.status().told == 5

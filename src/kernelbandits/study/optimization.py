@@ -97,6 +97,9 @@ def create_or_open(
         )
     except StudyExists:
         study = Study.open(where)
+        if results is not None:
+            text = "it goes on with the results that it began with, and results= is not read again"
+            warnings.warn(f"optimize: the study {where} exists; {text}", DataNotice, stacklevel=2)
     try:
         check_same(study, domain, direction, target, seed, targets)
     except BaseException:
